@@ -1,0 +1,72 @@
+# A thin front over CMake and Ninja.
+#
+#   make                       builds into build/
+#   make demo | test | test-full | bench    install what is missing, build, run
+#   make install [PREFIX=...]  installs what was built
+#   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
+#   make BUILD=build-asan SANITIZE=address,undefined
+#
+# One folder holds one configuration: CC and SANITIZE count when the folder is made.
+
+BUILD    ?= build
+PREFIX   ?= /usr/local
+SANITIZE ?=
+ARGS     ?=
+
+# make presets CC and CXX; only what the user chose is passed on, and clang goes with clang++.
+ifneq ($(origin CC),default)
+  CONFIGURE += -DCMAKE_C_COMPILER=$(CC)
+  ifneq ($(filter clang%,$(notdir $(CC))),)
+    CXX_CHOSEN = $(if $(findstring /,$(CC)),$(dir $(CC)))$(patsubst clang%,clang++%,$(notdir $(CC)))
+  endif
+endif
+ifneq ($(origin CXX),default)
+  CXX_CHOSEN = $(CXX)
+endif
+ifneq ($(CXX_CHOSEN),)
+  CONFIGURE += -DCMAKE_CXX_COMPILER=$(CXX_CHOSEN)
+endif
+ifneq ($(SANITIZE),)
+  CONFIGURE += -DSANITIZE=$(SANITIZE)
+endif
+
+# A test says how many processors it wants; one that wants more than there are runs alone.
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shell nproc)
+
+# For the scripts below, which look for the programs there.
+export BUILD
+
+.PHONY: all configure deps ready demo test test-full bench install clean
+
+all: configure
+	cmake --build $(BUILD)
+
+configure: $(BUILD)/build.ninja
+
+$(BUILD)/build.ninja:
+	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
+
+deps:
+	scripts/install-deps
+
+# The tools that build must be there before the build starts, with make -j too.
+ready: deps
+	$(MAKE) all
+
+demo: ready
+	scripts/demo $(ARGS)
+
+test: ready
+	$(CTEST) -L quick $(ARGS)
+
+test-full: ready
+	$(CTEST) $(ARGS)
+
+bench: ready
+	bench/run --quick $(ARGS)
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf $(BUILD)

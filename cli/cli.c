@@ -1,0 +1,107 @@
+/* The small helpers of the command line: refusing, memory, paths, and listening to another program.
+ * None of them returns a failure that the caller could overlook.
+ * Called by the subcommands. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void oriel_die(const char *format, ...)
+{
+    char line[PIPE_BUF]; /* written at once, so that the lines of several ranks do not mix */
+    int used = snprintf(line, sizeof line, "oriel: ");
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
+    va_end(args);
+    size_t len = strlen(line);
+    line[len++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, len);
+    (void)written; /* nobody is left to tell when standard error is closed */
+    exit(ORIEL_EXIT_REFUSED);
+}
+
+void *oriel_alloc(size_t len_bytes)
+{
+    void *memory = calloc(1, len_bytes);
+    if (memory == NULL)
+        oriel_die("out of memory");
+    return memory;
+}
+
+char *oriel_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        oriel_die("out of memory");
+    return text;
+}
+
+static char *read_all(int fd)
+{
+    size_t room = 4096;
+    size_t used = 0;
+    char *text = oriel_alloc(room);
+    for (;;) {
+        ssize_t got = read(fd, text + used, room - used - 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+        if (room - used < 2) {
+            room *= 2;
+            text = realloc(text, room);
+            if (text == NULL)
+                oriel_die("out of memory");
+        }
+    }
+    text[used] = '\0';
+    return text;
+}
+
+char *oriel_output_of(char *const argv[])
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return NULL;
+    pid_t child = fork();
+    if (child == 0) {
+        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        unsetenv("LD_PRELOAD");
+        if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0)
+            execv(argv[0], argv);
+        _exit(127);
+    }
+    close(ends[1]);
+    char *text = child < 0 ? NULL : read_all(ends[0]);
+    close(ends[0]);
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+const char *oriel_self(void)
+{
+    static char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len < 0)
+        oriel_die("readlink /proc/self/exe: %s", strerror(errno));
+    path[len] = '\0';
+    return path;
+}

@@ -1,0 +1,86 @@
+/* The `oriel` command: finds the subcommand and hands over to it.
+ * The table of commands is the only list of them; the help text is made from it.
+ * Started by the user's shell or once per rank by a launcher. */
+#include "cli/cli.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "oriel/oriel.h"
+
+struct command {
+    const char *name;
+    const char *meaning;
+    int (*start)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+    {"run", "Run an MPI program with its windows served by Oriel", oriel_command_run},
+    {"info", "Show versions, hosts, mechanisms and options", oriel_command_info},
+};
+
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+/* The list of commands stands between the options and the closing line of the help text. */
+static char *help_filter(int key, const char *text, void *input)
+{
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)text;
+    char *help = NULL;
+    size_t len_bytes = 0;
+    FILE *out = open_memstream(&help, &len_bytes);
+    if (out == NULL)
+        return NULL;
+    fputs("Commands:\n", out);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-6s %s\n", commands[i].name, commands[i].meaning);
+    fprintf(out, "\n%s", text);
+    fclose(out);
+    return help;
+}
+
+static error_t option_take(int key, char *argument, struct argp_state *state)
+{
+    if (key == ARGP_KEY_NO_ARGS)
+        argp_usage(state);
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+
+    const struct command *command = command_find(argument);
+    if (command == NULL)
+        oriel_die("there is no command \"%s\"; oriel --help lists them", argument);
+    *(int *)state->input = state->next - 1;
+    state->next = state->argc; /* what follows belongs to the command */
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .parser = option_take,
+        .args_doc = "COMMAND [ARGUMENT...]",
+        .doc = "One-sided communication for MPI programs as they are.\v"
+               "oriel COMMAND --help explains a command.",
+        .help_filter = help_filter,
+    };
+    int first = 0;
+    argp_program_version = "oriel " ORIEL_VERSION;
+    argp_err_exit_status = ORIEL_EXIT_REFUSED;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);
+
+    const struct command *command = command_find(argv[first]);
+    char name[32];
+    snprintf(name, sizeof name, "oriel %s", command->name);
+    argv[first] = name; /* so the command's own messages begin with both words */
+    return command->start(argc - first, argv + first);
+}

@@ -1,0 +1,41 @@
+# The compiler's settings for all of Oriel's own code, and the languages that the tests can use.
+# Assertions stay on in every build type: no configuration defines NDEBUG.
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# C++ and Fortran serve the tests only (headers as C++, the Fortran bindings): both are optional.
+include(CheckLanguage)
+foreach(language CXX Fortran)
+  check_language(${language})
+  if(CMAKE_${language}_COMPILER)
+    enable_language(${language})
+  else()
+    message(STATUS "No ${language} compiler: its tests are left out")
+  endif()
+endforeach()
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, RelWithDebInfo or Release" FORCE)
+endif()
+foreach(language C CXX Fortran)
+  set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O2 -g")
+  set(CMAKE_${language}_FLAGS_RELEASE "-O2")
+endforeach()
+
+set(ORIEL_WARNINGS -Wall -Wextra -Wundef -Wshadow -Werror)
+
+set(SANITIZE "" CACHE STRING "Sanitizers for everything that is built: address,undefined or thread")
+if(SANITIZE)
+  # What a sanitiser inserts gives rise to warnings of its own, so they are no errors here.
+  list(REMOVE_ITEM ORIEL_WARNINGS -Werror)
+  add_compile_options(-fsanitize=${SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SANITIZE})
+endif()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)

@@ -1,0 +1,150 @@
+# Finds the host MPIs and describes each by targets:
+#   oriel_host_<host>          include folders and libraries of C programs
+#   oriel_host_<host>_CXX      the same for C++
+#   oriel_host_<host>_Fortran  the same for Fortran, where the host has Fortran wrappers
+# ORIEL_HOSTS lists the hosts found (mpich, openmpi), ORIEL_HOST_<host>_VERSION their versions.
+#
+# A host is what its compiler wrapper says that it is: the wrapper is asked what it would run, and
+# its mpi.h is preprocessed to learn which MPI it belongs to.
+
+set(ORIEL_HOSTS "")
+
+# The words that a compiler wrapper would put on the command line, without the compiler's name.
+function(oriel_wrapper_flags wrapper out)
+  foreach(question -show -showme)
+    execute_process(COMMAND "${wrapper}" ${question} OUTPUT_VARIABLE answer ERROR_QUIET
+                    RESULT_VARIABLE status OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(status EQUAL 0 AND answer MATCHES "-l")
+      separate_arguments(words UNIX_COMMAND "${answer}")
+      list(POP_FRONT words)
+      set(${out} "${words}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${out} "" PARENT_SCOPE)
+endfunction()
+
+# Sorts flags into what the compiler and what the linker is to get. Optimisation, hardening and
+# path-mapping flags of the host's own build are dropped; ours apply.
+function(oriel_flags_sort flags includes_out compile_out link_out)
+  set(includes "")
+  set(compile "")
+  set(link "")
+  set(rpath_follows FALSE)
+  foreach(flag IN LISTS flags)
+    if(rpath_follows)
+      string(REPLACE "-Wl," "" folder "${flag}")
+      list(APPEND link "-Wl,-rpath,${folder}")
+      set(rpath_follows FALSE)
+    elseif(flag STREQUAL "-Wl,-rpath")
+      set(rpath_follows TRUE)
+    elseif(flag MATCHES "^-I(.+)")
+      get_filename_component(folder "${CMAKE_MATCH_1}" REALPATH)
+      list(APPEND includes "${folder}")
+    elseif(flag MATCHES "^-(D|fallow-)")
+      list(APPEND compile "${flag}")
+    elseif(flag MATCHES "^-(L|l|Wl,)")
+      list(APPEND link "${flag}")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES includes)
+  set(${includes_out} "${includes}" PARENT_SCOPE)
+  set(${compile_out} "${compile}" PARENT_SCOPE)
+  set(${link_out} "${link}" PARENT_SCOPE)
+endfunction()
+
+# Which host and version the mpi.h found under these include folders belongs to.
+function(oriel_host_identify includes name_out version_out)
+  list(TRANSFORM includes PREPEND "-I")
+  file(WRITE "${CMAKE_BINARY_DIR}/CMakeFiles/oriel_identify.c" "#include <mpi.h>\n")
+  execute_process(COMMAND "${CMAKE_C_COMPILER}" ${includes} -E -dM
+                          "${CMAKE_BINARY_DIR}/CMakeFiles/oriel_identify.c"
+                  OUTPUT_VARIABLE macros ERROR_QUIET)
+  set(name "")
+  set(version "")
+  if(macros MATCHES "#define MPICH_VERSION \"([^\"]+)\"")
+    set(name mpich)
+    set(version "${CMAKE_MATCH_1}")
+  elseif(macros MATCHES "#define OMPI_MAJOR_VERSION ([0-9]+)")
+    set(name openmpi)
+    set(version "${CMAKE_MATCH_1}")
+    foreach(part MINOR RELEASE)
+      if(macros MATCHES "#define OMPI_${part}_VERSION ([0-9]+)")
+        string(APPEND version ".${CMAKE_MATCH_1}")
+      endif()
+    endforeach()
+  endif()
+  set(${name_out} "${name}" PARENT_SCOPE)
+  set(${version_out} "${version}" PARENT_SCOPE)
+endfunction()
+
+# Makes one interface target of a list of flags.
+function(oriel_host_target target language flags)
+  oriel_flags_sort("${flags}" includes compile link)
+  add_library(${target} INTERFACE)
+  if(language STREQUAL "Fortran")
+    # A module file is not looked for in system include folders.
+    list(TRANSFORM includes PREPEND "-I")
+    target_compile_options(${target} INTERFACE ${includes} ${compile})
+  else()
+    target_include_directories(${target} SYSTEM INTERFACE ${includes})
+    target_compile_options(${target} INTERFACE ${compile})
+  endif()
+  target_link_libraries(${target} INTERFACE ${link})
+endfunction()
+
+# Takes one candidate's C flags; a host that is known already is left as it is.
+function(oriel_host_add flags suffix)
+  oriel_flags_sort("${flags}" includes compile link)
+  oriel_host_identify("${includes}" host version)
+  if(NOT host OR host IN_LIST ORIEL_HOSTS)
+    return()
+  endif()
+  oriel_host_target(oriel_host_${host} C "${flags}")
+  set(languages C)
+  foreach(pair CXX:mpicxx Fortran:mpifort)
+    string(REPLACE ":" ";" pair "${pair}")
+    list(GET pair 0 language)
+    list(GET pair 1 wrapper)
+    unset(program)
+    find_program(program NAMES ${wrapper}${suffix} NO_CACHE)
+    if(program AND CMAKE_${language}_COMPILER)
+      oriel_wrapper_flags("${program}" language_flags)
+      if(language_flags)
+        oriel_host_target(oriel_host_${host}_${language} ${language} "${language_flags}")
+        list(APPEND languages ${language})
+      endif()
+    endif()
+  endforeach()
+  list(JOIN languages ", " languages)
+  message(STATUS "Host MPI: ${host} ${version} (${languages})")
+  list(APPEND ORIEL_HOSTS ${host})
+  set(ORIEL_HOSTS "${ORIEL_HOSTS}" PARENT_SCOPE)
+  set(ORIEL_HOST_${host}_VERSION "${version}" PARENT_SCOPE)
+endfunction()
+
+foreach(suffix .mpich .openmpi "")
+  find_program(oriel_wrapper NAMES mpicc${suffix} NO_CACHE)
+  if(oriel_wrapper)
+    oriel_wrapper_flags("${oriel_wrapper}" oriel_flags)
+    oriel_host_add("${oriel_flags}" "${suffix}")
+  endif()
+  unset(oriel_wrapper)
+endforeach()
+
+find_program(oriel_pkg_config NAMES pkg-config pkgconf NO_CACHE)
+if(oriel_pkg_config)
+  foreach(package mpich ompi-c)
+    execute_process(COMMAND "${oriel_pkg_config}" --cflags --libs ${package} ERROR_QUIET
+                    OUTPUT_VARIABLE oriel_flags OUTPUT_STRIP_TRAILING_WHITESPACE)
+    separate_arguments(oriel_flags UNIX_COMMAND "${oriel_flags}")
+    oriel_host_add("${oriel_flags}" "")
+  endforeach()
+endif()
+
+if(NOT ORIEL_HOSTS)
+  message(FATAL_ERROR
+    "No MPI found: Oriel is built for MPICH and for Open MPI, and neither mpicc nor pkg-config "
+    "leads to one of them.\nOn Debian: scripts/install-deps, or "
+    "apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev")
+endif()

@@ -1,0 +1,48 @@
+# Unmodified MPI programs: tests, examples and benchmarks as any user would write them.
+#
+#   oriel_mpi_program(NAME name SOURCES a.c ... [LANGUAGE C|CXX|Fortran] [LINKED] [LIBRARIES ...])
+#
+# builds <build>/<this folder>/<host>/<name> once for every host, with the flags that the host's
+# compiler wrapper gives and without any of Oriel's. LINKED places liboriel ahead of the host's
+# library, as `mpicc app.c -loriel` does. A language that this machine cannot compile for a host
+# leaves that host's program out. The target is called by oriel_program_target().
+
+# The name of the target that builds a program of this folder for a host.
+function(oriel_program_target name host out)
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  string(REPLACE "/" "_" folder "${folder}")
+  set(${out} "${folder}_${name}_${host}" PARENT_SCOPE)
+endfunction()
+
+function(oriel_mpi_program)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "LINKED" "NAME;LANGUAGE" "SOURCES;LIBRARIES")
+  if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "oriel_mpi_program: NAME and SOURCES are needed, and nothing but "
+                        "LANGUAGE, LINKED and LIBRARIES is known: ${ARGN}")
+  endif()
+  set(flavour "")
+  if(arg_LANGUAGE AND NOT arg_LANGUAGE STREQUAL "C")
+    set(flavour "_${arg_LANGUAGE}")
+  endif()
+  foreach(host IN LISTS ORIEL_HOSTS)
+    if(NOT TARGET oriel_host_${host}${flavour})
+      continue()
+    endif()
+    oriel_program_target(${arg_NAME} ${host} target)
+    add_executable(${target} ${arg_SOURCES})
+    set_target_properties(${target} PROPERTIES
+      OUTPUT_NAME ${arg_NAME}
+      C_EXTENSIONS ON # gnu17, as the compiler wrapper itself would have it
+      RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${host}"
+      Fortran_MODULE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${host}/${arg_NAME}.modules")
+    if(NOT arg_LANGUAGE STREQUAL "Fortran")
+      target_compile_options(${target} PRIVATE ${ORIEL_WARNINGS})
+    endif()
+    if(arg_LINKED)
+      target_link_options(${target} PRIVATE -Wl,--no-as-needed)
+      target_link_libraries(${target} PRIVATE oriel_${host})
+    endif()
+    target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} oriel_host_${host}${flavour}
+                                            Threads::Threads)
+  endforeach()
+endfunction()

@@ -1,0 +1,143 @@
+# Tests as rows.
+#
+#   oriel_test_row(PROGRAM p RANKS "2;4" [NAME n] [MODES oriel user ...] [ENV K=V ...]
+#                  [FULL_RANKS "1;3;8;16"] [TIMEOUT s] [HOSTS mpich] [ARGS ...])
+#
+# registers, for every host, one launch per number of ranks and mode. PROGRAM is a program that
+# oriel_mpi_program() builds in the same folder, or a path (an interpreter or script). Modes:
+#
+#   oriel      through `oriel run` (the default)
+#   plain      on the bare host
+#   user       through `oriel run` as an unprivileged user
+#   cma-never  through `oriel run`, with ORIEL_CMA=never
+#
+# `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
+# one; the rest and FULL_RANKS belong to `make test-full`.
+#
+#   oriel_unit_test(NAME n SOURCES ... [TIMEOUT s])       cmocka, one process, no MPI
+#   oriel_protocol_test(NAME n SOURCES ... [TIMEOUT s])   the same with processes of its own
+#   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n])   any command
+#
+# Status 77 is a skip; its reason is in the output.
+
+set(ORIEL_MODE_oriel "")
+set(ORIEL_MODE_plain --plain)
+set(ORIEL_MODE_user --user)
+set(ORIEL_MODE_cma-never --env ORIEL_CMA=never)
+
+if(SANITIZE MATCHES "address")
+  # A preloaded library comes ahead of the sanitiser's, which then refuses to start; the hosts leak.
+  set(ORIEL_TEST_ENV --env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)
+endif()
+
+function(oriel_test_register name quick timeout processors)
+  set(labels full)
+  if(quick)
+    list(APPEND labels quick)
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS ${processors} SKIP_RETURN_CODE 77)
+endfunction()
+
+function(oriel_test_row)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;TIMEOUT" "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
+  if(NOT arg_PROGRAM OR NOT arg_RANKS OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS are needed; not understood: "
+                        "${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  foreach(list RANKS FULL_RANKS MODES HOSTS)
+    # A quoted "2;4" arrives as one word with the semicolon escaped.
+    string(REPLACE "\\;" ";" arg_${list} "${arg_${list}}")
+  endforeach()
+  if(NOT arg_NAME)
+    get_filename_component(arg_NAME "${arg_PROGRAM}" NAME)
+  endif()
+  if(NOT arg_MODES)
+    set(arg_MODES oriel)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  if(NOT arg_HOSTS)
+    set(arg_HOSTS ${ORIEL_HOSTS})
+  endif()
+  math(EXPR limit "${arg_TIMEOUT} + 20") # the launcher's own limit strikes first and says so
+  list(TRANSFORM arg_ENV PREPEND "--env;" OUTPUT_VARIABLE env)
+  get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  list(GET arg_RANKS 0 first_ranks)
+  list(GET arg_MODES 0 first_mode)
+
+  foreach(host IN LISTS arg_HOSTS)
+    if(NOT host IN_LIST ORIEL_HOSTS)
+      continue()
+    endif()
+    set(program "${arg_PROGRAM}")
+    if(NOT IS_ABSOLUTE "${arg_PROGRAM}")
+      oriel_program_target(${arg_PROGRAM} ${host} target)
+      if(NOT TARGET ${target})
+        continue() # a language that this machine cannot compile for this host
+      endif()
+      set(program "$<TARGET_FILE:${target}>")
+    endif()
+    foreach(mode IN LISTS arg_MODES)
+      if(NOT DEFINED ORIEL_MODE_${mode})
+        message(FATAL_ERROR "oriel_test_row: no mode is called ${mode}")
+      endif()
+      foreach(ranks IN LISTS arg_RANKS arg_FULL_RANKS)
+        set(quick FALSE)
+        if(ranks IN_LIST arg_RANKS AND (mode STREQUAL first_mode OR ranks EQUAL first_ranks))
+          set(quick TRUE)
+        endif()
+        set(name "${folder}.${arg_NAME}.${host}.${ranks}.${mode}")
+        add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/launch"
+                 --build "${CMAKE_BINARY_DIR}" --host ${host} -n ${ranks} --timeout ${arg_TIMEOUT}
+                 ${ORIEL_MODE_${mode}} ${ORIEL_TEST_ENV} ${env} -- "${program}" ${arg_ARGS})
+        oriel_test_register(${name} ${quick} ${limit} ${ranks})
+      endforeach()
+    endforeach()
+  endforeach()
+endfunction()
+
+function(oriel_script_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS" "COMMAND")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  add_test(NAME ${folder}.${arg_NAME} COMMAND ${arg_COMMAND})
+  oriel_test_register(${folder}.${arg_NAME} TRUE ${arg_TIMEOUT} ${arg_PROCESSORS})
+endfunction()
+
+find_library(ORIEL_CMOCKA cmocka)
+if(NOT ORIEL_CMOCKA)
+  message(STATUS "No cmocka: the unit and protocol tests are left out")
+endif()
+
+function(oriel_cmocka_test processors)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TIMEOUT" "SOURCES")
+  if(NOT ORIEL_CMOCKA)
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  set(target ${folder}_${arg_NAME})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME})
+  target_compile_options(${target} PRIVATE ${ORIEL_WARNINGS})
+  target_link_libraries(${target} PRIVATE oriel_base ${ORIEL_CMOCKA})
+  add_test(NAME ${folder}.${arg_NAME} COMMAND ${target})
+  oriel_test_register(${folder}.${arg_NAME} TRUE ${arg_TIMEOUT} ${processors})
+endfunction()
+
+function(oriel_unit_test)
+  oriel_cmocka_test(1 ${ARGN})
+endfunction()
+
+function(oriel_protocol_test)
+  oriel_cmocka_test(2 ${ARGN})
+endfunction()

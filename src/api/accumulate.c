@@ -1,0 +1,237 @@
+/* MPI_Accumulate, MPI_Get_accumulate, their request-based and large-count forms, MPI_Fetch_and_op and
+ * MPI_Compare_and_swap (MPI-4.1, 13.3.3 to 13.3.6).  Programs call, through entries.c. */
+#include "api/api.h"
+#include "api/check.h"
+#include "api/elsewhere.h"
+#include "window/handle.h"
+
+static enum oriel_status accumulate_checked(struct oriel_window *window, const void *origin_addr, void *result_addr,
+                                            const struct oriel_sides *sides, MPI_Op op, struct oriel_span *span)
+{
+    enum oriel_operator operator;
+    enum oriel_status status = oriel_check_accumulate(window, sides, op != MPI_NO_OP, span);
+    if (status == ORIEL_OK)
+        status = oriel_check_operator(op, span->kind, &operator);
+    if (status == ORIEL_OK)
+        status = oriel_accumulate(window, span, operator, op == MPI_NO_OP ? NULL : origin_addr, result_addr);
+    return status;
+}
+
+static int accumulate(struct oriel_window *window, const char *call, const void *origin_addr,
+                      const struct oriel_sides *sides, MPI_Op op)
+{
+    struct oriel_span span;
+    enum oriel_status status;
+    if (sides->target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    if (op == MPI_NO_OP)
+        status = oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
+    else
+        status = accumulate_checked(window, origin_addr, NULL, sides, op, &span);
+    return oriel_error_raise(window, call, status);
+}
+
+/* The result side of get_accumulate: as many elements of the same kind as the target's. */
+struct result {
+    void *addr;
+    MPI_Count count;
+    MPI_Datatype datatype;
+};
+
+static enum oriel_status check_result(const struct oriel_sides *sides, const struct result *result)
+{
+    const struct oriel_type *here;
+    const struct oriel_type *there;
+    if (result->count < 0)
+        return oriel_fail(ORIEL_E_COUNT, "result count %lld is negative", (long long)result->count);
+    enum oriel_status status = oriel_type_find(result->datatype, &here);
+    if (status == ORIEL_OK)
+        status = oriel_type_find(sides->target_datatype, &there);
+    if (status != ORIEL_OK || sides->target_count < 0)
+        return status; /* the count is reported with the others */
+    if (here->kind != there->kind)
+        return oriel_fail(ORIEL_E_TYPE, "result and target are not of one predefined datatype");
+    if ((uint64_t)result->count * here->elements < (uint64_t)sides->target_count * there->elements)
+        return oriel_fail(ORIEL_E_TRUNCATE, "the result buffer is smaller than the target's data");
+    return ORIEL_OK;
+}
+
+static int get_accumulate(struct oriel_window *window, const char *call, const void *origin_addr,
+                          const struct result *result, const struct oriel_sides *sides, MPI_Op op)
+{
+    struct oriel_span span;
+    if (sides->target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    enum oriel_status status = check_result(sides, result);
+    if (status == ORIEL_OK)
+        status = accumulate_checked(window, origin_addr, result->addr, sides, op, &span);
+    return oriel_error_raise(window, call, status);
+}
+
+int oriel_entry_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win)
+                   ? oriel_host()->Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win)
+                   : oriel_error_not_a_window("MPI_Accumulate");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return accumulate(window, "MPI_Accumulate", origin_addr, &sides, op);
+}
+
+int oriel_entry_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
+        return oriel_error_not_a_window("MPI_Accumulate_c");
+    if (oriel_unlikely(window == NULL && oriel_host()->Accumulate_c != NULL))
+        return oriel_host()->Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_counts_fit_int(origin_count, target_count, 0)
+                   ? oriel_host()->Accumulate(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, op, win)
+                   : oriel_error_large_count("MPI_Accumulate_c");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return accumulate(window, "MPI_Accumulate_c", origin_addr, &sides, op);
+}
+
+int oriel_entry_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win)
+                   ? oriel_host()->Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request)
+                   : oriel_error_not_a_window("MPI_Raccumulate");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return oriel_complete_request(window, "MPI_Raccumulate", accumulate(window, "MPI_Raccumulate", origin_addr, &sides, op), request);
+}
+
+int oriel_entry_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
+        return oriel_error_not_a_window("MPI_Raccumulate_c");
+    if (oriel_unlikely(window == NULL && oriel_host()->Raccumulate_c != NULL))
+        return oriel_host()->Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+    if (oriel_unlikely(window == NULL))
+        return oriel_counts_fit_int(origin_count, target_count, 0)
+                   ? oriel_host()->Raccumulate(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, op, win, request)
+                   : oriel_error_large_count("MPI_Raccumulate_c");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return oriel_complete_request(window, "MPI_Raccumulate_c", accumulate(window, "MPI_Raccumulate_c", origin_addr, &sides, op), request);
+}
+
+int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win)
+                   ? oriel_host()->Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win)
+                   : oriel_error_not_a_window("MPI_Get_accumulate");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct result result = {result_addr, result_count, result_datatype};
+    return get_accumulate(window, "MPI_Get_accumulate", origin_addr, &result, &sides, op);
+}
+
+int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
+        return oriel_error_not_a_window("MPI_Get_accumulate_c");
+    if (oriel_unlikely(window == NULL && oriel_host()->Get_accumulate_c != NULL))
+        return oriel_host()->Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_counts_fit_int(origin_count, target_count, result_count)
+                   ? oriel_host()->Get_accumulate(origin_addr, (int)origin_count, origin_datatype, result_addr, (int)result_count, result_datatype, target_rank, target_disp, (int)target_count, target_datatype, op, win)
+                   : oriel_error_large_count("MPI_Get_accumulate_c");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct result result = {result_addr, result_count, result_datatype};
+    return get_accumulate(window, "MPI_Get_accumulate_c", origin_addr, &result, &sides, op);
+}
+
+int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win)
+                   ? oriel_host()->Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request)
+                   : oriel_error_not_a_window("MPI_Rget_accumulate");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct result result = {result_addr, result_count, result_datatype};
+    return oriel_complete_request(window, "MPI_Rget_accumulate", get_accumulate(window, "MPI_Rget_accumulate", origin_addr, &result, &sides, op), request);
+}
+
+int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
+        return oriel_error_not_a_window("MPI_Rget_accumulate_c");
+    if (oriel_unlikely(window == NULL && oriel_host()->Rget_accumulate_c != NULL))
+        return oriel_host()->Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+    if (oriel_unlikely(window == NULL))
+        return oriel_counts_fit_int(origin_count, target_count, result_count)
+                   ? oriel_host()->Rget_accumulate(origin_addr, (int)origin_count, origin_datatype, result_addr, (int)result_count, result_datatype, target_rank, target_disp, (int)target_count, target_datatype, op, win, request)
+                   : oriel_error_large_count("MPI_Rget_accumulate_c");
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    struct result result = {result_addr, result_count, result_datatype};
+    return oriel_complete_request(window, "MPI_Rget_accumulate_c", get_accumulate(window, "MPI_Rget_accumulate_c", origin_addr, &result, &sides, op), request);
+}
+
+/* One element of one predefined datatype. */
+static inline enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype, int target_rank,
+                                             MPI_Aint target_disp, struct oriel_span *span)
+{
+    const struct oriel_type *type;
+    enum oriel_status status = oriel_type_find(datatype, &type);
+    if (oriel_unlikely(status != ORIEL_OK))
+        return status;
+    if (oriel_unlikely(type->elements != 1))
+        return oriel_fail(ORIEL_E_TYPE, "the datatype must be a predefined one");
+    span->kind = type->kind;
+    span->count = 1;
+    return oriel_check_target(window, target_rank, target_disp, span);
+}
+
+int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+                             MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+{
+    struct oriel_span span;
+    enum oriel_operator operator;
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win)
+                   ? oriel_host()->Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win)
+                   : oriel_error_not_a_window("MPI_Fetch_and_op");
+    if (oriel_unlikely(target_rank == MPI_PROC_NULL))
+        return MPI_SUCCESS;
+    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &span);
+    if (oriel_likely(status == ORIEL_OK))
+        status = oriel_check_operator(op, span.kind, &operator);
+    if (oriel_likely(status == ORIEL_OK))
+        status = oriel_accumulate(window, &span, operator, op == MPI_NO_OP ? NULL : origin_addr, result_addr);
+    return oriel_error_raise(window, "MPI_Fetch_and_op", status);
+}
+
+/* MPI-4.1, 13.3.5: C and Fortran integers, logicals, bytes and multi-language types. */
+static bool may_swap(enum oriel_kind kind)
+{
+    return oriel_kinds[kind].native[ORIEL_OPERATOR_BAND] != NULL || oriel_kinds[kind].native[ORIEL_OPERATOR_LAND] != NULL;
+}
+
+int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
+                                 MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+{
+    struct oriel_span span;
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
+                                                                               datatype, target_rank, target_disp, win)
+                                              : oriel_error_not_a_window("MPI_Compare_and_swap");
+    if (oriel_unlikely(target_rank == MPI_PROC_NULL))
+        return MPI_SUCCESS;
+    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &span);
+    if (oriel_likely(status == ORIEL_OK) && oriel_unlikely(!may_swap(span.kind)))
+        status = oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype");
+    if (oriel_likely(status == ORIEL_OK))
+        status = oriel_compare_and_swap(window, &span, origin_addr, compare_addr, result_addr);
+    return oriel_error_raise(window, "MPI_Compare_and_swap", status);
+}

@@ -1,0 +1,44 @@
+/* The functions that programs call: Oriel's own (oriel_entry_*), one per FUNCTION row of functions.def, and the table through
+ * which the exported names reach them.  A tool of Oriel's (checker, observer) stacks itself by replacing slots before the
+ * first window is made; a quiet run pays one indirect jump. */
+#ifndef ORIEL_API_API_H
+#define ORIEL_API_API_H
+
+#include "host/host.h"
+#include "window/window.h"
+
+/* Everything else stays inside the library. */
+#define ORIEL_EXPORT __attribute__((visibility("default")))
+
+struct oriel_api {
+#define FUNCTION(name, parameters, arguments) int(*name) parameters;
+#define FORWARD FUNCTION
+#define LARGE FUNCTION
+#include "api/functions.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+};
+extern struct oriel_api oriel_api;
+
+#define FUNCTION(name, parameters, arguments) int oriel_entry_##name parameters;
+#define FORWARD(name, parameters, arguments)
+#define LARGE FUNCTION
+#include "api/functions.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+
+/* Raises status on the window's error handler, with "call: message" for the user, and returns the MPI error class.
+ * ORIEL_OK raises nothing and is MPI_SUCCESS. */
+int oriel_error_raise(struct oriel_window *window, const char *call, enum oriel_status status);
+
+/* The same on a communicator's error handler, for creation. */
+int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status);
+
+/* A handle that is no window (MPI_WIN_NULL, freed, in a forked child): MPI_ERR_WIN or MPI_ERR_OTHER on the handler that the
+ * standard names for errors of no object. */
+int oriel_error_not_a_window(const char *call);
+int oriel_error_raise_nowhere(const char *call, enum oriel_status status);
+
+#endif

@@ -1,0 +1,175 @@
+/* MPI_Win_create, _allocate, _allocate_shared, their large-count forms, and MPI_Win_free (MPI-4.1, 13.2).  A window that Oriel
+ * cannot serve is made by the host and known as forwarded.  Programs call, through entries.c. */
+#include "api/api.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "sync/sync.h"
+#include "window/create.h"
+#include "window/handle.h"
+
+#include <limits.h>
+
+/* Whether Oriel shall make windows on this communicator at all; raises what is wrong with it. */
+static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
+{
+    int inter = 0;
+    *to_host = false;
+    if (oriel_options()->bypass) {
+        *to_host = true;
+        return MPI_SUCCESS;
+    }
+    if (oriel_handle_in_child())
+        return oriel_error_not_a_window(call);
+    if (comm == MPI_COMM_NULL)
+        return oriel_error_raise_nowhere(call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
+    int code = oriel_host()->Comm_test_inter(comm, &inter); /* the host raises what it does not like */
+    if (code == MPI_SUCCESS && inter)
+        return oriel_error_raise_comm(comm, call, oriel_fail(ORIEL_E_COMM, "the communicator is an intercommunicator"));
+    return code;
+}
+
+/* Makes the window.  *to_host: the caller shall call the host's function and then note_forwarded. */
+static int create(const struct oriel_creation *creation, void *baseptr, MPI_Win *win, bool *to_host)
+{
+    struct oriel_window *window = NULL;
+    int code = check_comm(creation->call, creation->comm, to_host);
+    if (code != MPI_SUCCESS || *to_host)
+        return code;
+    enum oriel_status status = oriel_window_create(creation, &window, to_host);
+    if (status != ORIEL_OK || *to_host)
+        return oriel_error_raise_comm(creation->comm, creation->call, status);
+    *win = oriel_window_handle(window);
+    if (baseptr != NULL)
+        *(void **)baseptr = window->base;
+    return MPI_SUCCESS;
+}
+
+static int note_forwarded(int code, MPI_Win *win)
+{
+    if (code == MPI_SUCCESS && oriel_handle_add_forwarded(*win) != ORIEL_OK)
+        oriel_warn("%s", oriel_fail_message());
+    return code;
+}
+
+/* The host's narrow function takes the displacement unit of a large-count call when it has no other. */
+static int narrow(MPI_Aint disp_unit)
+{
+    return disp_unit > INT_MAX ? -1 : (int)disp_unit;
+}
+
+int oriel_entry_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    bool to_host;
+    struct oriel_creation creation = {"MPI_Win_create", ORIEL_FLAVOUR_CREATE, base, size, disp_unit, info, comm};
+    int code = create(&creation, NULL, win, &to_host);
+    if (!to_host)
+        return code;
+    code = oriel_host()->Win_create_c != NULL
+               ? oriel_host()->Win_create_c(base, size, disp_unit, info, comm, win)
+               : oriel_host()->Win_create(base, size, narrow(disp_unit), info, comm, win);
+    return note_forwarded(code, win);
+}
+
+int oriel_entry_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    return oriel_entry_Win_create_c(base, size, disp_unit, info, comm, win);
+}
+
+int oriel_entry_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                               MPI_Win *win)
+{
+    bool to_host;
+    struct oriel_creation creation = {"MPI_Win_allocate", ORIEL_FLAVOUR_ALLOCATE, NULL, size, disp_unit, info, comm};
+    int code = create(&creation, baseptr, win, &to_host);
+    if (!to_host)
+        return code;
+    code = oriel_host()->Win_allocate_c != NULL
+               ? oriel_host()->Win_allocate_c(size, disp_unit, info, comm, baseptr, win)
+               : oriel_host()->Win_allocate(size, narrow(disp_unit), info, comm, baseptr, win);
+    return note_forwarded(code, win);
+}
+
+int oriel_entry_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+    return oriel_entry_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+}
+
+int oriel_entry_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                                      MPI_Win *win)
+{
+    bool to_host;
+    struct oriel_creation creation = {"MPI_Win_allocate_shared", ORIEL_FLAVOUR_SHARED, NULL, size, disp_unit, info,
+                                      comm};
+    int code = create(&creation, baseptr, win, &to_host);
+    if (!to_host)
+        return code;
+    code = oriel_host()->Win_allocate_shared_c != NULL
+               ? oriel_host()->Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win)
+               : oriel_host()->Win_allocate_shared(size, narrow(disp_unit), info, comm, baseptr, win);
+    return note_forwarded(code, win);
+}
+
+int oriel_entry_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                                    MPI_Win *win)
+{
+    return oriel_entry_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+}
+
+int oriel_entry_Win_free(MPI_Win *win)
+{
+    struct oriel_window *window = oriel_handle_find(*win);
+    if (window == NULL) {
+        MPI_Win handle = *win;
+        if (!oriel_handle_is_forwarded(handle))
+            return oriel_error_not_a_window("MPI_Win_free");
+        int code = oriel_host()->Win_free(win);
+        if (code == MPI_SUCCESS)
+            oriel_handle_remove(handle, NULL);
+        return code;
+    }
+    enum oriel_status status = oriel_epochs_closed(window);
+    if (status == ORIEL_OK)
+        status = oriel_barrier(window);
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, "MPI_Win_free", status);
+    bool gone;
+    status = oriel_window_free(window, &gone);
+    if (gone)
+        *win = MPI_WIN_NULL;
+    return gone ? oriel_error_raise_nowhere("MPI_Win_free", status)
+                : oriel_error_raise(window, "MPI_Win_free", status);
+}
+
+static int unsupported_dynamic(const char *call, MPI_Comm comm)
+{
+    bool to_host;
+    int code = check_comm(call, comm, &to_host);
+    if (code != MPI_SUCCESS)
+        return code;
+    return oriel_error_raise_comm(comm, call, oriel_fail(ORIEL_E_UNSUPPORTED, "dynamic windows are not built yet"));
+}
+
+int oriel_entry_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    if (oriel_options()->bypass)
+        return oriel_host()->Win_create_dynamic(info, comm, win);
+    return unsupported_dynamic("MPI_Win_create_dynamic", comm);
+}
+
+int oriel_entry_Win_attach(MPI_Win win, void *base, MPI_Aint size)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_attach(win, base, size)
+                                              : oriel_error_not_a_window("MPI_Win_attach");
+    return oriel_error_raise(window, "MPI_Win_attach", oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one"));
+}
+
+int oriel_entry_Win_detach(MPI_Win win, const void *base)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_detach(win, base)
+                                              : oriel_error_not_a_window("MPI_Win_detach");
+    return oriel_error_raise(window, "MPI_Win_detach", oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one"));
+}

@@ -1,0 +1,15 @@
+/* Completed requests and the refusal of large counts.  api/ calls. */
+#include "api/elsewhere.h"
+
+int oriel_complete_request(struct oriel_window *window, const char *call, int code, MPI_Request *request)
+{
+    if (code != MPI_SUCCESS)
+        return code;
+    return oriel_error_raise(window, call, oriel_host_completed_request(request));
+}
+
+int oriel_error_large_count(const char *call)
+{
+    return oriel_error_raise_nowhere(
+        call, oriel_fail(ORIEL_E_UNSUPPORTED, "the window belongs to a host without large counts"));
+}

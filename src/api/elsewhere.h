@@ -1,0 +1,21 @@
+/* What the operations share beyond the checks: requests, and large counts on windows that are the host's.  api/ calls. */
+#ifndef ORIEL_API_ELSEWHERE_H
+#define ORIEL_API_ELSEWHERE_H
+
+#include "api/api.h"
+
+#include <limits.h>
+
+/* After an operation that returned code: a completed request, since nothing here is left pending.  code is passed on when
+ * the operation failed; *request is then not touched. */
+int oriel_complete_request(struct oriel_window *window, const char *call, int code, MPI_Request *request);
+
+/* A window of a host without large counts was given counts that its functions cannot take. */
+int oriel_error_large_count(const char *call);
+
+static inline bool oriel_counts_fit_int(MPI_Count a, MPI_Count b, MPI_Count c)
+{
+    return a >= INT_MIN && a <= INT_MAX && b >= INT_MIN && b <= INT_MAX && c >= INT_MIN && c <= INT_MAX;
+}
+
+#endif

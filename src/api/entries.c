@@ -1,0 +1,35 @@
+/* The exported names: each function as PMPI_X with MPI_X a weak alias, as an MPI library has them, made from functions.def.
+ * They only jump through the table.  Programs, the host's Fortran wrappers and PMPI tools call. */
+#include "api/api.h"
+
+#define FUNCTION(name, parameters, arguments)
+#define FORWARD(name, parameters, arguments)            \
+    static int forward_##name parameters                \
+    {                                                   \
+        return oriel_host()->name arguments;            \
+    }
+#define LARGE FUNCTION
+#include "api/functions.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+
+struct oriel_api oriel_api = {
+#define FUNCTION(name, parameters, arguments) .name = oriel_entry_##name,
+#define FORWARD(name, parameters, arguments) .name = forward_##name,
+#define LARGE FUNCTION
+#include "api/functions.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+};
+
+#define FUNCTION(name, parameters, arguments)                                              \
+    ORIEL_EXPORT int PMPI_##name parameters                                                \
+    {                                                                                      \
+        return oriel_api.name arguments;                                                   \
+    }                                                                                      \
+    ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
+#define FORWARD FUNCTION
+#define LARGE FUNCTION
+#include "api/functions.def"

@@ -1,0 +1,88 @@
+/* What Oriel does around windows: it takes itself out of the environment when MPI starts, runs spawned programs under itself,
+ * and says in the library version that it is there.  Programs call, through entries.c. */
+#include "api/api.h"
+#include "api/launch.h"
+#include "base/options.h"
+#include "oriel/oriel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void enter(void)
+{
+    const struct oriel_options *options = oriel_options(); /* before the environment changes */
+    oriel_launch_clean_environment();
+    if (options->verbose >= 1)
+        oriel_launch_print_options();
+}
+
+int oriel_entry_Init(int *argc, char ***argv)
+{
+    enter();
+    return oriel_host()->Init(argc, argv);
+}
+
+int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    enter();
+    return oriel_host()->Init_thread(argc, argv, required, provided);
+}
+
+int oriel_entry_Get_library_version(char *version, int *resultlen)
+{
+    int code = oriel_host()->Get_library_version(version, resultlen);
+    if (code != MPI_SUCCESS)
+        return code;
+    size_t used = strnlen(version, MPI_MAX_LIBRARY_VERSION_STRING - 1);
+    while (used > 0 && version[used - 1] == '\n')
+        used--;
+    int added = snprintf(version + used, MPI_MAX_LIBRARY_VERSION_STRING - used, ", windows by Oriel %s%s", ORIEL_VERSION,
+                         oriel_options()->bypass ? " (bypassed)" : "");
+    if (added > 0)
+        *resultlen = (int)strnlen(version, MPI_MAX_LIBRARY_VERSION_STRING);
+    return code;
+}
+
+int oriel_entry_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
+                           MPI_Comm *intercomm, int array_of_errcodes[])
+{
+    struct oriel_spawn spawn;
+    int rank;
+    if (oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root || !oriel_launch_wrap(command, argv, &spawn))
+        return oriel_host()->Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+    int code = oriel_host()->Comm_spawn(spawn.command, spawn.argv, maxprocs, info, root, comm, intercomm,
+                                        array_of_errcodes);
+    oriel_launch_unwrap(&spawn);
+    return code;
+}
+
+int oriel_entry_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
+                                    const int array_of_maxprocs[], const MPI_Info array_of_info[], int root,
+                                    MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+    int rank;
+    bool is_root = oriel_host()->Comm_rank(comm, &rank) == MPI_SUCCESS && rank == root && count > 0;
+    struct oriel_spawn *spawns = is_root ? calloc((unsigned)count, sizeof *spawns) : NULL;
+    char **commands = is_root ? calloc((unsigned)count, sizeof *commands) : NULL;
+    char ***arguments = is_root ? calloc((unsigned)count, sizeof *arguments) : NULL;
+    int wrapped = 0;
+    while (spawns != NULL && commands != NULL && arguments != NULL && wrapped < count &&
+           oriel_launch_wrap(array_of_commands[wrapped],
+                             array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL : array_of_argv[wrapped],
+                             &spawns[wrapped])) {
+        commands[wrapped] = spawns[wrapped].command;
+        arguments[wrapped] = spawns[wrapped].argv;
+        wrapped++;
+    }
+    bool all = is_root && wrapped == count;
+    int code = oriel_host()->Comm_spawn_multiple(count, all ? commands : array_of_commands,
+                                                 all ? arguments : array_of_argv, array_of_maxprocs, array_of_info, root,
+                                                 comm, intercomm, array_of_errcodes);
+    while (wrapped > 0)
+        oriel_launch_unwrap(&spawns[--wrapped]);
+    free(spawns);
+    free(commands);
+    free(arguments);
+    return code;
+}

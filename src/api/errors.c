@@ -1,0 +1,89 @@
+/* From Oriel's statuses to MPI's error classes and handlers.  The message goes to standard error when the handler is about
+ * to end the job, else only with ORIEL_VERBOSE; oriel_last_error gives it to the program in any case.  api/ calls. */
+#include "api/api.h"
+#include "base/log.h"
+#include "oriel/oriel.h"
+#include "window/handle.h"
+#include "window/objects.h"
+
+#include <stdio.h>
+
+static _Thread_local char last_error[640];
+
+ORIEL_EXPORT const char *oriel_last_error(void)
+{
+    return last_error;
+}
+
+static int class_of(enum oriel_status status)
+{
+    switch (status) {
+#define STATUS(name, mpi_class) \
+    case ORIEL_E_##name:        \
+        return mpi_class;
+#include "base/status.def"
+#undef STATUS
+    case ORIEL_OK:
+    case ORIEL_STATUS_COUNT:
+        break;
+    }
+    return MPI_SUCCESS;
+}
+
+static void tell(const char *call, const char *where, bool fatal)
+{
+    snprintf(last_error, sizeof last_error, "%s%s: %s", call, where, oriel_fail_message());
+    if (fatal)
+        oriel_warn("%s", last_error);
+    else
+        oriel_note("%s", last_error);
+}
+
+/* Whether this handler ends the job; gives the handler back. */
+static bool is_fatal(MPI_Errhandler handler)
+{
+    bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+    oriel_host()->Errhandler_free(&handler);
+    return fatal;
+}
+
+int oriel_error_raise(struct oriel_window *window, const char *call, enum oriel_status status)
+{
+    if (oriel_likely(status == ORIEL_OK))
+        return MPI_SUCCESS;
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    char where[MPI_MAX_OBJECT_NAME + 16] = "";
+    int name_bytes = 0;
+    MPI_Win win = window->host->handle;
+    MPI_Errhandler handler;
+    bool fatal = oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS && is_fatal(handler);
+    if (oriel_host()->Win_get_name(win, name, &name_bytes) == MPI_SUCCESS && name[0] != '\0')
+        snprintf(where, sizeof where, " on window %s", name);
+    tell(call, where, fatal);
+    oriel_host()->Win_call_errhandler(win, class_of(status));
+    return class_of(status);
+}
+
+int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status)
+{
+    if (status == ORIEL_OK)
+        return MPI_SUCCESS;
+    MPI_Errhandler handler;
+    tell(call, "", oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && is_fatal(handler));
+    oriel_host()->Comm_call_errhandler(comm, class_of(status));
+    return class_of(status);
+}
+
+/* MPI-4.1, 9.3: errors of no object are raised on MPI_COMM_SELF; MPI-3.1 said MPI_COMM_WORLD. */
+int oriel_error_raise_nowhere(const char *call, enum oriel_status status)
+{
+    return oriel_error_raise_comm(MPI_VERSION >= 4 ? MPI_COMM_SELF : MPI_COMM_WORLD, call, status);
+}
+
+int oriel_error_not_a_window(const char *call)
+{
+    enum oriel_status status = oriel_handle_in_child()
+                                   ? oriel_fail(ORIEL_E_OTHER, "window functions cannot be called in a forked child")
+                                   : oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed");
+    return oriel_error_raise_nowhere(call, status);
+}

@@ -1,0 +1,57 @@
+/* Entry points that only Open MPI has: its Fortran attribute getters, which read its own objects, and the handle conversions,
+ * which other hosts have as macros.  The host's own functions are called for everything that is not Oriel's. */
+#include "api/api.h"
+#include "api/query.h"
+#include "window/handle.h"
+
+typedef void getter(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag, MPI_Fint *code);
+
+ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag,
+                                      MPI_Fint *code);
+
+ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag,
+                                      MPI_Fint *code)
+{
+    MPI_Win handle = PMPI_Win_f2c(*win);
+    struct oriel_window *window = oriel_handle_find(handle);
+    if (window != NULL && oriel_query_attribute_integer(window, *keyval, value)) {
+        *flag = 1;
+        *code = MPI_SUCCESS;
+    } else if (window == NULL && !oriel_handle_is_forwarded(handle)) {
+        *code = oriel_error_not_a_window("MPI_Win_get_attr");
+    } else {
+        ((getter *)oriel_host_symbol("ompi_win_get_attr_f"))(win, keyval, value, flag, code);
+    }
+}
+
+/* The names that compilers make of MPI_WIN_GET_ATTR, and those of `use mpi_f08`. */
+#define GETTER(name) \
+    ORIEL_EXPORT __typeof__(getter) name __attribute__((alias("ompi_win_get_attr_f")));
+GETTER(MPI_WIN_GET_ATTR)
+GETTER(PMPI_WIN_GET_ATTR)
+GETTER(mpi_win_get_attr)
+GETTER(pmpi_win_get_attr)
+GETTER(mpi_win_get_attr_)
+GETTER(pmpi_win_get_attr_)
+GETTER(mpi_win_get_attr__)
+GETTER(pmpi_win_get_attr__)
+GETTER(MPI_Win_get_attr_f)
+GETTER(PMPI_Win_get_attr_f)
+GETTER(MPI_Win_get_attr_f08)
+GETTER(PMPI_Win_get_attr_f08)
+
+typedef MPI_Fint to_fortran(MPI_Win win);
+typedef MPI_Win from_fortran(MPI_Fint win);
+
+ORIEL_EXPORT MPI_Fint PMPI_Win_c2f(MPI_Win win)
+{
+    return ((to_fortran *)oriel_host_symbol("PMPI_Win_c2f"))(win);
+}
+
+ORIEL_EXPORT MPI_Win PMPI_Win_f2c(MPI_Fint win)
+{
+    return ((from_fortran *)oriel_host_symbol("PMPI_Win_f2c"))(win);
+}
+
+ORIEL_EXPORT MPI_Fint MPI_Win_c2f(MPI_Win win) __attribute__((weak, alias("PMPI_Win_c2f")));
+ORIEL_EXPORT MPI_Win MPI_Win_f2c(MPI_Fint win) __attribute__((weak, alias("PMPI_Win_f2c")));

@@ -1,0 +1,131 @@
+/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  Operations are complete when they return, so a flush is the full memory
+ * barrier that its callers rely on (a later get must not pass an earlier put), and a local flush is nothing.  Programs call,
+ * through entries.c. */
+#include "api/api.h"
+#include "api/check.h"
+#include "sync/sync.h"
+#include "window/handle.h"
+
+static enum oriel_status check_rank(const struct oriel_window *window, int rank)
+{
+    if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
+}
+
+int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_lock(lock_type, rank, assert, win)
+                                              : oriel_error_not_a_window("MPI_Win_lock");
+    if (rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    enum oriel_status status = check_rank(window, rank);
+    if (status == ORIEL_OK && lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED)
+        status = oriel_fail(ORIEL_E_LOCKTYPE, "lock type %d", lock_type);
+    if (status == ORIEL_OK)
+        status = oriel_check_assert(assert);
+    if (status == ORIEL_OK)
+        status = oriel_lock(window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
+    return oriel_error_raise(window, "MPI_Win_lock", status);
+}
+
+int oriel_entry_Win_unlock(int rank, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_unlock(rank, win)
+                                              : oriel_error_not_a_window("MPI_Win_unlock");
+    if (rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    enum oriel_status status = check_rank(window, rank);
+    if (status == ORIEL_OK)
+        status = oriel_unlock(window, rank);
+    return oriel_error_raise(window, "MPI_Win_unlock", status);
+}
+
+int oriel_entry_Win_lock_all(int assert, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_lock_all(assert, win)
+                                              : oriel_error_not_a_window("MPI_Win_lock_all");
+    enum oriel_status status = oriel_check_assert(assert);
+    if (status == ORIEL_OK)
+        status = oriel_lock_all(window);
+    return oriel_error_raise(window, "MPI_Win_lock_all", status);
+}
+
+int oriel_entry_Win_unlock_all(MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_unlock_all(win)
+                                              : oriel_error_not_a_window("MPI_Win_unlock_all");
+    return oriel_error_raise(window, "MPI_Win_unlock_all", oriel_unlock_all(window));
+}
+
+/* Any of the four flushes; target is -1 for all.  Local completion needs nothing. */
+static inline enum oriel_status flush(const struct oriel_window *window, int32_t target, bool remote)
+{
+    if (oriel_unlikely(!oriel_passive_epoch(window, target)))
+        return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
+    if (remote)
+        oriel_fence_full();
+    return ORIEL_OK;
+}
+
+static inline enum oriel_status flush_rank(const struct oriel_window *window, int rank, bool remote)
+{
+    if (oriel_unlikely(rank == MPI_PROC_NULL))
+        return ORIEL_OK;
+    enum oriel_status status = check_rank(window, rank);
+    return oriel_likely(status == ORIEL_OK) ? flush(window, rank, remote) : status;
+}
+
+int oriel_entry_Win_flush(int rank, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush(rank, win)
+                                              : oriel_error_not_a_window("MPI_Win_flush");
+    return oriel_error_raise(window, "MPI_Win_flush", flush_rank(window, rank, true));
+}
+
+int oriel_entry_Win_flush_local(int rank, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_local(rank, win)
+                                              : oriel_error_not_a_window("MPI_Win_flush_local");
+    return oriel_error_raise(window, "MPI_Win_flush_local", flush_rank(window, rank, false));
+}
+
+int oriel_entry_Win_flush_all(MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_all(win)
+                                              : oriel_error_not_a_window("MPI_Win_flush_all");
+    return oriel_error_raise(window, "MPI_Win_flush_all", flush(window, -1, true));
+}
+
+int oriel_entry_Win_flush_local_all(MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_local_all(win)
+                                              : oriel_error_not_a_window("MPI_Win_flush_local_all");
+    return oriel_error_raise(window, "MPI_Win_flush_local_all", flush(window, -1, false));
+}
+
+/* Accepted outside of epochs too: programs use it so. */
+int oriel_entry_Win_sync(MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_sync(win) : oriel_error_not_a_window("MPI_Win_sync");
+    oriel_fence_full();
+    return MPI_SUCCESS;
+}

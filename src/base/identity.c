@@ -1,0 +1,54 @@
+/* Makes the own identity and looks whether another one still lives.  Life is asked of a pidfd, because a signal number 0
+ * succeeds on zombies; the start time tells a reused PID apart.  Any layer may call. */
+#include "base/identity.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool read_start_time(int32_t pid, uint64_t *out)
+{
+    char path[64];
+    char text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t len_bytes = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (len_bytes <= 0)
+        return false;
+    text[len_bytes] = '\0';
+    /* the second field is the command in parentheses and may itself hold spaces and parentheses */
+    char *field = strrchr(text, ')');
+    for (int i = 2; i < 22 && field != NULL; i++)
+        field = strchr(field + 1, ' ');
+    if (field == NULL)
+        return false;
+    *out = strtoull(field + 1, NULL, 10);
+    return true;
+}
+
+bool oriel_identity_make(struct oriel_identity *out)
+{
+    *out = (struct oriel_identity){.pid = (int32_t)getpid(), .memory_fd = -1};
+    return getrandom(out->id, sizeof out->id, 0) == (ssize_t)sizeof out->id &&
+           read_start_time(out->pid, &out->start_time);
+}
+
+bool oriel_identity_alive(const struct oriel_identity *who)
+{
+    int fd = (int)syscall(SYS_pidfd_open, (pid_t)who->pid, 0);
+    if (fd < 0)
+        return false;
+    struct pollfd exited = {.fd = fd, .events = POLLIN};
+    uint64_t start_time;
+    bool alive = poll(&exited, 1, 0) == 0 && read_start_time(who->pid, &start_time) && start_time == who->start_time;
+    close(fd);
+    return alive;
+}

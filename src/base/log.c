@@ -1,0 +1,39 @@
+/* Writes Oriel's own lines to standard error, one write each.  ORIEL_VERBOSE decides about notes, never about warnings.
+ * Any layer may call. */
+#include "base/log.h"
+
+#include "base/options.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void write_line(const char *format, va_list args)
+{
+    char line[1024];
+    int used = snprintf(line, sizeof line, "oriel[%d]: ", (int)getpid());
+    vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
+    size_t len_bytes = strlen(line);
+    line[len_bytes++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, len_bytes);
+    (void)written; /* nobody is left to tell when standard error is closed */
+}
+
+void oriel_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+}
+
+void oriel_note(const char *format, ...)
+{
+    if (oriel_options()->verbose < 1)
+        return;
+    va_list args;
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+}

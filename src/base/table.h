@@ -1,0 +1,34 @@
+/* A table from 64-bit keys to pointers, read without a lock.  Readers see either the old or the new value of a key that
+ * is being changed; writers exclude each other by the table's own mutex.  Any layer may use it. */
+#ifndef ORIEL_BASE_TABLE_H
+#define ORIEL_BASE_TABLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct oriel_table_slots;
+
+struct oriel_table {
+    pthread_mutex_t mutex;
+    _Atomic(struct oriel_table_slots *) slots;
+};
+
+#define ORIEL_TABLE_INIT {.mutex = PTHREAD_MUTEX_INITIALIZER, .slots = NULL}
+
+/* The value of key, or NULL. */
+void *oriel_table_find(struct oriel_table *table, uint64_t key);
+
+/* Sets the value (never NULL) of key, replacing what was there; false when memory is exhausted. */
+bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value);
+
+/* Removes key if its value is still the one given; true when it was. */
+bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value);
+
+/* Calls visit for every value; nobody may write meanwhile. */
+void oriel_table_visit(struct oriel_table *table, void (*visit)(void *value, void *context), void *context);
+
+/* Frees the slots, not the values; nobody may read or write any more. */
+void oriel_table_close(struct oriel_table *table);
+
+#endif

@@ -1,0 +1,93 @@
+/* Spin, yield, futex: how a process waits for a word in shared memory.  The yield matters as soon as there are more
+ * ranks than cores, the futex when the wait is long; neither costs anything when the word is already there.  Any layer
+ * may call. */
+#include "base/wait.h"
+
+#include "base/delay.h"
+#include "base/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { YIELD_NS = 200000, SLEEP_NS = 100000000 };
+
+uint64_t oriel_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool reached(uint32_t value, enum oriel_wait_for what, uint32_t wanted)
+{
+    switch (what) {
+    case ORIEL_WAIT_EQUAL:
+        return value == wanted;
+    case ORIEL_WAIT_NOT_EQUAL:
+        return value != wanted;
+    case ORIEL_WAIT_AT_LEAST:
+        break;
+    }
+    return (int32_t)(value - wanted) >= 0;
+}
+
+void oriel_wake_sleepers(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                                     uint32_t wanted, const struct oriel_watch *watch)
+{
+    static const struct timespec limit = {.tv_nsec = SLEEP_NS};
+    enum oriel_status status = ORIEL_OK;
+    uint64_t asked_ns = oriel_now_ns();
+    atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst); /* S1 */
+    for (;;) {
+        oriel_delay();
+        uint32_t value = oriel_load_acquire(word);
+        if (reached(value, what, wanted))
+            break;
+        syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
+        if (watch == NULL || oriel_now_ns() - asked_ns < SLEEP_NS)
+            continue;
+        status = watch->check(watch->context);
+        if (status != ORIEL_OK) {
+            /* the word may have come while the watch looked: a peer that ended in good order raises no alarm */
+            if (reached(oriel_load_acquire(word), what, wanted))
+                status = ORIEL_OK;
+            break;
+        }
+        asked_ns = oriel_now_ns();
+    }
+    atomic_fetch_sub_explicit(sleepers, 1, memory_order_seq_cst);
+    return status;
+}
+
+enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                             uint32_t wanted, const struct oriel_watch *watch)
+{
+    if (reached(oriel_load_acquire(word), what, wanted))
+        return ORIEL_OK;
+    uint64_t begin_ns = oriel_now_ns();
+    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
+    for (;;) {
+        for (int i = 0; i < 16; i++) {
+            oriel_cpu_relax();
+            if (reached(oriel_load_acquire(word), what, wanted))
+                return ORIEL_OK;
+        }
+        uint64_t waited_ns = oriel_now_ns() - begin_ns;
+        if (waited_ns < spin_ns)
+            continue;
+        if (waited_ns >= spin_ns + YIELD_NS)
+            break;
+        sched_yield();
+    }
+    return wait_asleep(word, sleepers, what, wanted, watch);
+}

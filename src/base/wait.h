@@ -1,0 +1,64 @@
+/* Waiting for a shared 32-bit word: spin, yield, then sleep in a futex.  A waiter never sleeps longer than 100 ms
+ * without asking its watch whether the processes it waits for are still alive.  Any layer may use it.
+ *
+ * Sleeping and waking, argued once for all words.  The waiter does
+ *     S1: sleepers += 1 (seq_cst)      S2: futex_wait(word, value) - the kernel loads word after S1
+ * and whoever changes the word does
+ *     W1: change word (a seq_cst read-modify-write)   W2: load sleepers (seq_cst); if not 0, futex_wake(word)
+ * Either W2 sees S1's increment and wakes, or W2 came before S1 in the one order of seq_cst operations, then W1 did
+ * too and S2 sees the new value and does not sleep.  A waiter that is killed leaves sleepers too high: every later
+ * change pays a needless wake, nothing else.
+ */
+#ifndef ORIEL_BASE_WAIT_H
+#define ORIEL_BASE_WAIT_H
+
+#include "base/atomic.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+
+enum oriel_wait_for { ORIEL_WAIT_EQUAL, ORIEL_WAIT_NOT_EQUAL, ORIEL_WAIT_AT_LEAST };
+
+/* Asked at least every 100 ms of waiting; anything but ORIEL_OK ends the wait with that status. */
+struct oriel_watch {
+    enum oriel_status (*check)(void *context);
+    void *context;
+};
+
+/* A word with its sleepers, e.g. a counter that only grows (compared modulo 2^32, so that it may wrap). */
+struct oriel_event {
+    _Atomic uint32_t value;
+    _Atomic uint32_t sleepers;
+};
+_Static_assert(sizeof(struct oriel_event) == 8, "events lie in shared memory");
+
+/* Returns when word is equal to, not equal to, or (modulo 2^32) at least wanted; acquire order. */
+enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                             uint32_t wanted, const struct oriel_watch *watch);
+
+/* W2: wakes whoever sleeps on word; to be called after a seq_cst read-modify-write changed it. */
+void oriel_wake_sleepers(_Atomic uint32_t *word);
+
+static inline void oriel_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers)
+{
+    if (oriel_unlikely(atomic_load_explicit(sleepers, memory_order_seq_cst) != 0))
+        oriel_wake_sleepers(word);
+}
+
+/* Adds one with release order and wakes. */
+static inline void oriel_event_signal(struct oriel_event *event)
+{
+    atomic_fetch_add_explicit(&event->value, 1, memory_order_seq_cst);
+    oriel_wake(&event->value, &event->sleepers);
+}
+
+static inline enum oriel_status oriel_event_wait(struct oriel_event *event, uint32_t at_least,
+                                                 const struct oriel_watch *watch)
+{
+    return oriel_wait(&event->value, &event->sleepers, ORIEL_WAIT_AT_LEAST, at_least, watch);
+}
+
+/* Monotonic time. */
+uint64_t oriel_now_ns(void);
+
+#endif

@@ -1,0 +1,81 @@
+/* Carrier windows: the host's handles under Oriel's windows.  All stand on one communicator of this process alone, made at
+ * the first window; under MPI sessions, where there is no MPI_COMM_SELF, it comes from the first window's communicator.
+ * window/ calls, from any thread. */
+#include "host/host.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static MPI_Comm singleton = MPI_COMM_NULL;
+
+static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group self = MPI_GROUP_NULL;
+    int rank;
+    int code = host->Comm_rank(comm, &rank);
+    if (code == MPI_SUCCESS)
+        code = host->Comm_group(comm, &all);
+    if (code == MPI_SUCCESS)
+        code = host->Group_incl(all, 1, &rank, &self);
+    if (code == MPI_SUCCESS)
+        code = host->Comm_create_group(comm, self, 0, out);
+    if (self != MPI_GROUP_NULL)
+        host->Group_free(&self);
+    if (all != MPI_GROUP_NULL)
+        host->Group_free(&all);
+    return code;
+}
+
+static enum oriel_status start_locked(MPI_Comm comm)
+{
+    int world_model = 0;
+    if (singleton != MPI_COMM_NULL)
+        return ORIEL_OK;
+    oriel_host()->Initialized(&world_model);
+    int code = world_model ? oriel_host()->Comm_dup(MPI_COMM_SELF, &singleton) : make_alone_of(comm, &singleton);
+    if (code != MPI_SUCCESS) {
+        singleton = MPI_COMM_NULL;
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a communicator of one process");
+    }
+    oriel_host()->Comm_set_errhandler(singleton, MPI_ERRORS_RETURN);
+    return ORIEL_OK;
+}
+
+/* Hosts with few handles end the job when they run out at a window, but return an error for a communicator. */
+static bool handles_left(uint32_t live_windows)
+{
+    MPI_Comm probe;
+    if (!oriel_host_windows_scarce(live_windows))
+        return true;
+    if (oriel_host()->Comm_dup(singleton, &probe) != MPI_SUCCESS)
+        return false;
+    oriel_host()->Comm_free(&probe);
+    return true;
+}
+
+enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_Win *out)
+{
+    void *nothing = NULL;
+    pthread_mutex_lock(&mutex);
+    enum oriel_status status = start_locked(comm);
+    if (status == ORIEL_OK && (!handles_left(live_windows) ||
+                               oriel_host()->Win_allocate(0, 1, MPI_INFO_NULL, singleton, &nothing, out) != MPI_SUCCESS))
+        status = oriel_fail(ORIEL_E_NO_MEM, "the host has no window handle left (%u windows are alive)", live_windows);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+MPI_Comm oriel_host_singleton(void)
+{
+    return singleton;
+}
+
+void oriel_host_carrier_stop(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (singleton != MPI_COMM_NULL)
+        oriel_host()->Comm_free(&singleton);
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,60 @@
+/* The host MPI as Oriel sees it: one table of its functions, found behind Oriel in the program's libraries, and the few
+ * things that only a host can give (carrier windows, collectives at creation, completed requests).  This folder alone
+ * knows which host it is; api/, window/ and ops/ call. */
+#ifndef ORIEL_HOST_HOST_H
+#define ORIEL_HOST_HOST_H
+
+#include "base/status.h"
+#include "oriel/mpi_rma.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct oriel_host_calls {
+#define FUNCTION(name, parameters, arguments) __typeof__(PMPI_##name) *name;
+#define FORWARD FUNCTION
+#define LARGE FUNCTION
+#define CALL(name) __typeof__(PMPI_##name) *name;
+#include "api/functions.def"
+#include "host/calls.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+#undef CALL
+};
+
+/* The table; filled at the first call.  A slot is NULL where the host lacks the function. */
+const struct oriel_host_calls *oriel_host(void);
+
+/* A function of the host by name, behind Oriel; NULL when it has none. */
+void *oriel_host_symbol(const char *name);
+
+/* The host's name as in `oriel run --host`. */
+const char *oriel_host_name(void);
+
+/* Gathers len_bytes of every rank of comm on every rank, in rank order, yielding while it waits.  what names the call for
+ * the line that is written when a rank does not answer within 10 s.  Collective. */
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out);
+
+/* The bits that every rank of comm has set.  Collective, waits like oriel_host_gather. */
+enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed);
+
+/* Makes a host window whose handle carries an Oriel window: on a communicator of this process alone, so that it costs
+ * microseconds and concerns nobody else.  ORIEL_E_NO_MEM when the host has no handle left.  comm is the user's. */
+enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_Win *out);
+
+/* The communicator that carriers stand on; there is one as long as there is a carrier. */
+MPI_Comm oriel_host_singleton(void);
+
+/* Gives up what carriers stood on; no carrier exists any more. */
+void oriel_host_carrier_stop(void);
+
+/* A request that is complete already, for MPI_Wait and all its kind; there must be a carrier. */
+enum oriel_status oriel_host_completed_request(MPI_Request *out);
+
+/* Whether live_windows more than a thousand need a look at what the host has left (src/host/<host>). */
+bool oriel_host_windows_scarce(uint32_t live_windows);
+
+#endif

@@ -1,0 +1,13 @@
+/* What is so on MPICH alone.  Called by host/ only. */
+#include "host/host.h"
+
+const char *oriel_host_name(void)
+{
+    return "mpich";
+}
+
+/* MPICH has about 2,048 context ids and aborts the job when a window finds none. */
+bool oriel_host_windows_scarce(uint32_t live_windows)
+{
+    return live_windows >= 1000;
+}

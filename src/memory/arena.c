@@ -1,0 +1,91 @@
+/* First fit over a sorted array of free extents.  The list is short in practice, since neighbours merge; a search for the
+ * place is binary, the fit is linear.  file.c alone calls. */
+#include "memory/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool oriel_arena_prepare(struct oriel_arena *arena)
+{
+    if (arena->count + 2 <= arena->capacity)
+        return true;
+    size_t capacity = 2 * arena->capacity + 64;
+    struct oriel_extent *extents = realloc(arena->extents, capacity * sizeof *extents);
+    if (extents == NULL)
+        return false;
+    arena->extents = extents;
+    arena->capacity = capacity;
+    return true;
+}
+
+static void insert(struct oriel_arena *arena, size_t at, uint64_t offset, uint64_t len_bytes)
+{
+    memmove(&arena->extents[at + 1], &arena->extents[at], (arena->count - at) * sizeof *arena->extents);
+    arena->extents[at] = (struct oriel_extent){offset, len_bytes};
+    arena->count++;
+}
+
+static void erase(struct oriel_arena *arena, size_t at)
+{
+    arena->count--;
+    memmove(&arena->extents[at], &arena->extents[at + 1], (arena->count - at) * sizeof *arena->extents);
+}
+
+bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+{
+    if (!oriel_arena_prepare(arena))
+        return false;
+    for (size_t i = 0; i < arena->count; i++) {
+        struct oriel_extent *extent = &arena->extents[i];
+        uint64_t start = (extent->offset + align_bytes - 1) & ~(align_bytes - 1);
+        uint64_t before = start - extent->offset;
+        if (before >= extent->len_bytes || extent->len_bytes - before < len_bytes)
+            continue;
+        uint64_t after = extent->len_bytes - before - len_bytes;
+        extent->len_bytes = before;
+        if (after > 0)
+            insert(arena, i + 1, start + len_bytes, after);
+        if (before == 0)
+            erase(arena, i);
+        *offset = start;
+        return true;
+    }
+    return false;
+}
+
+bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+{
+    if (!oriel_arena_prepare(arena))
+        return false;
+    size_t low = 0;
+    size_t high = arena->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (arena->extents[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct oriel_extent *before = low > 0 ? &arena->extents[low - 1] : NULL;
+    struct oriel_extent *after = low < arena->count ? &arena->extents[low] : NULL;
+    bool joins_before = before != NULL && before->offset + before->len_bytes == offset;
+    bool joins_after = after != NULL && offset + len_bytes == after->offset;
+    if (joins_before && joins_after) {
+        before->len_bytes += len_bytes + after->len_bytes;
+        erase(arena, low);
+    } else if (joins_before) {
+        before->len_bytes += len_bytes;
+    } else if (joins_after) {
+        after->offset = offset;
+        after->len_bytes += len_bytes;
+    } else {
+        insert(arena, low, offset, len_bytes);
+    }
+    return true;
+}
+
+void oriel_arena_close(struct oriel_arena *arena)
+{
+    free(arena->extents);
+    *arena = (struct oriel_arena){0};
+}

@@ -1,0 +1,54 @@
+/* The one memory file of this process: a memfd that holds every window's memory and control words, and that peers on this
+ * machine map whole.  Free memory in it is always zero and an offset in it never moves.  Windows allocate here; peer.h
+ * opens the files of others.
+ *
+ * The first page is the header.  Who writes: the owner only.  The identity is written before anybody is told of the file,
+ * state goes RUNNING -> LEFT once, when the owner finalises in good order. */
+#ifndef ORIEL_MEMORY_FILE_H
+#define ORIEL_MEMORY_FILE_H
+
+#include "base/identity.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ORIEL_FILE_VERSION = 1, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
+#define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
+#define ORIEL_PAGE_BYTES UINT64_C(4096)
+#define ORIEL_RESERVED_BYTES (UINT64_C(1) << 30) /* larger blocks are compared with the available memory, not reserved */
+
+struct oriel_file_header {
+    uint64_t magic;
+    uint32_t version;
+    _Atomic uint32_t state;
+    struct oriel_identity identity;
+    uint64_t reserve_bytes; /* what the owner maps and a peer must map: offsets stay below it */
+    uint64_t owner_address; /* where the owner has mapped offset 0 */
+};
+_Static_assert(sizeof(struct oriel_file_header) == 64, "peers of the same version read it");
+
+/* Makes the file; once, thread-safe.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when the machine refuses. */
+enum oriel_status oriel_file_start(void);
+
+/* Marks the file as left in good order, unmaps and closes it. */
+void oriel_file_stop(void);
+
+const struct oriel_identity *oriel_file_identity(void);
+char *oriel_file_base(void);
+uint64_t oriel_file_reserve(void);
+
+/* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two; at least 64 is used).  ORIEL_E_NO_MEM when
+ * the machine, its cgroup or the reserve cannot give them.  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
+enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+
+/* The same for control words of which few pages may ever be touched: blocks of pages are not reserved. */
+enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset);
+
+/* Gives back what oriel_file_alloc returned; false when offset is not the start of an allocation. */
+bool oriel_file_free(uint64_t offset);
+
+/* Whether [address, address + len_bytes) lies in the mapped file; its offset then. */
+bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset);
+
+#endif

@@ -1,0 +1,144 @@
+/* Opens the memory files of other processes by /proc/<pid>/fd/<n>, where the kernel checks the user.  A file counts as the
+ * peer's only when its header carries the peer's random id: another PID namespace or a reused PID is thereby another
+ * machine.  Creation calls; the table lives until finalisation. */
+#include "memory/peer.h"
+
+#include "base/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static struct oriel_table peers = ORIEL_TABLE_INIT;
+
+static bool is_own(const struct oriel_identity *who)
+{
+    return oriel_identity_equal(who, oriel_file_identity());
+}
+
+static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
+{
+    struct oriel_file_header header;
+    const struct oriel_identity *who = &peer->identity;
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic != ORIEL_FILE_MAGIC ||
+        header.version != ORIEL_FILE_VERSION || !oriel_identity_equal(&header.identity, who) ||
+        header.identity.start_time != who->start_time)
+        return oriel_fail(ORIEL_E_OTHER, "process %d of this machine is not the peer (another machine or PID namespace)",
+                          (int)who->pid);
+    void *base = mmap(NULL, header.reserve_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (base == MAP_FAILED)
+        return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s",
+                          (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));
+    madvise(base, header.reserve_bytes, MADV_DONTDUMP);
+    peer->base = base;
+    peer->reserve_bytes = header.reserve_bytes;
+    return ORIEL_OK;
+}
+
+static enum oriel_status open_file(struct oriel_peer *peer)
+{
+    char path[64];
+    const struct oriel_identity *who = &peer->identity;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)who->pid, (int)who->memory_fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return oriel_fail(ORIEL_E_OTHER, "cannot open the memory file of process %d: %s", (int)who->pid, strerror(errno));
+    enum oriel_status status = map_peer(fd, peer);
+    close(fd);
+    return status;
+}
+
+static enum oriel_status open_locked(const struct oriel_identity *who, struct oriel_peer **out)
+{
+    *out = oriel_table_find(&peers, who->id[0]);
+    if (*out != NULL)
+        return ORIEL_OK;
+    struct oriel_peer *peer = calloc(1, sizeof *peer);
+    if (peer == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a peer");
+    peer->identity = *who;
+    enum oriel_status status = ORIEL_OK;
+    if (is_own(who)) {
+        peer->base = oriel_file_base();
+        peer->reserve_bytes = oriel_file_reserve();
+    } else {
+        status = open_file(peer);
+    }
+    if (status == ORIEL_OK && !oriel_table_set(&peers, who->id[0], peer))
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of peers");
+    if (status != ORIEL_OK) {
+        if (peer->base != NULL && !is_own(who))
+            munmap(peer->base, peer->reserve_bytes);
+        free(peer);
+        return status;
+    }
+    *out = peer;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_peer_open(const struct oriel_identity *who, struct oriel_peer **out)
+{
+    pthread_mutex_lock(&opening);
+    enum oriel_status status = open_locked(who, out);
+    pthread_mutex_unlock(&opening);
+    return status;
+}
+
+struct search {
+    uintptr_t address;
+    uint64_t len_bytes;
+    struct oriel_peer *found;
+};
+
+static void look_at(void *value, void *context)
+{
+    struct oriel_peer *peer = value;
+    struct search *search = context;
+    uintptr_t base = (uintptr_t)peer->base;
+    if (search->address >= base && search->address - base < peer->reserve_bytes &&
+        search->len_bytes <= peer->reserve_bytes - (search->address - base))
+        search->found = peer;
+}
+
+struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint64_t *offset)
+{
+    struct search search = {.address = (uintptr_t)address, .len_bytes = len_bytes};
+    pthread_mutex_lock(&opening);
+    oriel_table_visit(&peers, look_at, &search);
+    pthread_mutex_unlock(&opening);
+    if (search.found != NULL)
+        *offset = search.address - (uintptr_t)search.found->base;
+    return search.found;
+}
+
+bool oriel_peer_alive(const struct oriel_peer *peer)
+{
+    const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
+    return is_own(&peer->identity) ||
+           atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_LEFT ||
+           oriel_identity_alive(&peer->identity);
+}
+
+static void close_peer(void *value, void *context)
+{
+    struct oriel_peer *peer = value;
+    (void)context;
+    if (!is_own(&peer->identity))
+        munmap(peer->base, peer->reserve_bytes);
+    free(peer);
+}
+
+void oriel_peer_stop(void)
+{
+    pthread_mutex_lock(&opening);
+    oriel_table_visit(&peers, close_peer, NULL);
+    oriel_table_close(&peers);
+    pthread_mutex_unlock(&opening);
+}

@@ -1,0 +1,48 @@
+/* From MPI_Datatype to what Oriel needs of it.  A description is found in two loads like a window, is made once per datatype
+ * and goes when the program frees it.  ops/ and api/ call. */
+#ifndef ORIEL_OPS_DATATYPE_H
+#define ORIEL_OPS_DATATYPE_H
+
+#include "base/atomic.h"
+#include "base/status.h"
+#include "ops/kind.h"
+
+#include <mpi.h>
+
+/* A datatype that is a run of elements of one kind, each extent behind the one before, starting at displacement 0. */
+struct oriel_type {
+    enum oriel_kind kind;
+    bool padded;            /* only the fields of each element move */
+    uint64_t elements;      /* in one item of the datatype */
+    uint64_t extent_bytes;  /* of one item: elements times the kind's extent */
+};
+
+struct oriel_type_cache {
+    uint64_t key;
+    uint64_t generation;
+    const struct oriel_type *type;
+};
+extern _Thread_local struct oriel_type_cache oriel_type_cache;
+extern _Atomic uint64_t oriel_type_generation;
+
+/* Fills the table of predefined datatypes; once, before any lookup. */
+void oriel_type_start(void);
+
+/* ORIEL_E_TYPE for MPI_DATATYPE_NULL, ORIEL_E_UNSUPPORTED for a layout with holes. */
+enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out);
+
+static inline enum oriel_status oriel_type_find(MPI_Datatype datatype, const struct oriel_type **out)
+{
+    if (oriel_likely(oriel_type_cache.key == (uint64_t)(uintptr_t)datatype &&
+                     oriel_type_cache.generation ==
+                         atomic_load_explicit(&oriel_type_generation, memory_order_relaxed))) {
+        *out = oriel_type_cache.type;
+        return ORIEL_OK;
+    }
+    return oriel_type_find_slow(datatype, out);
+}
+
+/* ORIEL_OPERATOR_NONE for an operator of the user's. */
+enum oriel_operator oriel_operator_find(MPI_Op op);
+
+#endif

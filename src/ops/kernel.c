@@ -1,0 +1,247 @@
+/* The kernels of accumulate, get_accumulate and fetch_and_op, made from kinds.def.
+ *
+ * Atomicity.  Which kernel works on an element depends only on its kind and its alignment, and both are the same for every
+ * origin that may access it at the same time (MPI-4.1, 13.7.1: concurrent accumulates of one location use one predefined
+ * type).  Kinds of 1, 2, 4 and 8 bytes, aligned, in memory that the CPU reaches: native kernels, always.  Everything else:
+ * plain kernels under the target's accumulate lock, always.  So the two never meet on one element.
+ *
+ * Elements are loaded and stored through memcpy in plain kernels, since a displacement may misalign them.  Only accumulate.c
+ * calls. */
+#include "ops/kind.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+/* a: the target's element, b: the origin's; wide: integers compute modulo 2^64 so that nothing overflows */
+#define EXPRESSION_MAX(type, wide) (type)(a > b ? a : b)
+#define EXPRESSION_MIN(type, wide) (type)(a < b ? a : b)
+#define EXPRESSION_SUM(type, wide) (type)((wide)a + (wide)b)
+#define EXPRESSION_PROD(type, wide) (type)((wide)a * (wide)b)
+#define EXPRESSION_LAND(type, wide) (type)(a && b)
+#define EXPRESSION_LOR(type, wide) (type)(a || b)
+#define EXPRESSION_LXOR(type, wide) (type)(!a != !b)
+#define EXPRESSION_BAND(type, wide) (type)(a & b)
+#define EXPRESSION_BOR(type, wide) (type)(a | b)
+#define EXPRESSION_BXOR(type, wide) (type)(a ^ b)
+#define EXPRESSION_REPLACE(type, wide) b
+
+#define PLAIN(operator, name, type, wide)                                                         \
+    static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                             \
+        for (uint64_t i = 0; i < count; i++) {                                                    \
+            type a;                                                                               \
+            type b;                                                                               \
+            memcpy(&a, target + i * sizeof a, sizeof a);                                          \
+            memcpy(&b, origin + i * sizeof b, sizeof b);                                          \
+            if (result != NULL)                                                                   \
+                memcpy(result + i * sizeof a, &a, sizeof a);                                      \
+            b = EXPRESSION_##operator(type, wide);                                                \
+            memcpy(target + i * sizeof a, &b, sizeof b);                                          \
+        }                                                                                         \
+    }
+
+#define NATIVE(operator, name, type, wide)                                                         \
+    static void native_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                              \
+        _Atomic type *word = (_Atomic type *)(void *)target;                                       \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            type b;                                                                                \
+            memcpy(&b, origin + i * sizeof b, sizeof b);                                           \
+            type a = atomic_load_explicit(&word[i], memory_order_relaxed);                         \
+            while (!atomic_compare_exchange_weak_explicit(&word[i], &a, EXPRESSION_##operator(type, wide), \
+                                                          memory_order_acq_rel, memory_order_relaxed)) \
+                continue;                                                                          \
+            if (result != NULL)                                                                    \
+                memcpy(result + i * sizeof a, &a, sizeof a);                                       \
+        }                                                                                          \
+    }
+
+/* Operators that the CPU has as one instruction. */
+#define NATIVE_FETCH(operator, name, type, fetch)                                                  \
+    static void native_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                              \
+        _Atomic type *word = (_Atomic type *)(void *)target;                                       \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            type b;                                                                                \
+            memcpy(&b, origin + i * sizeof b, sizeof b);                                           \
+            type a = fetch(&word[i], b, memory_order_acq_rel);                                     \
+            if (result != NULL)                                                                    \
+                memcpy(result + i * sizeof a, &a, sizeof a);                                       \
+        }                                                                                          \
+    }
+
+#define NATIVE_NO_OP(name, type)                                                                   \
+    static void native_NO_OP_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                              \
+        _Atomic type *word = (_Atomic type *)(void *)target;                                       \
+        (void)origin;                                                                              \
+        for (uint64_t i = 0; result != NULL && i < count; i++) {                                   \
+            type a = atomic_load_explicit(&word[i], memory_order_acquire);                         \
+            memcpy(result + i * sizeof a, &a, sizeof a);                                           \
+        }                                                                                          \
+    }
+
+#define PLAIN_NO_OP(name, type)                                                                    \
+    static void plain_NO_OP_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                              \
+        (void)origin;                                                                              \
+        if (result != NULL)                                                                        \
+            memmove(result, target, count * sizeof(type));                                         \
+    }
+
+#define PLAIN_MOVES(name, type)      \
+    PLAIN(REPLACE, name, type, type) \
+    PLAIN_NO_OP(name, type)
+
+#define NATIVE_MOVES(name, type)                               \
+    NATIVE_FETCH(REPLACE, name, type, atomic_exchange_explicit) \
+    NATIVE_NO_OP(name, type)
+
+#define LOGICAL_KERNELS(make, name, type) \
+    make(LAND, name, type, type)          \
+    make(LOR, name, type, type)           \
+    make(LXOR, name, type, type)
+
+/* Pairs: both fields move, the padding between and behind them is nobody's. */
+#define PAIR_KERNEL(operator, name, type, index_type, takes_b)                                     \
+    static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                              \
+        struct pair_##name {                                                                       \
+            type value;                                                                            \
+            index_type index;                                                                      \
+        };                                                                                         \
+        const size_t index_at = offsetof(struct pair_##name, index);                               \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            char *at = target + i * sizeof(struct pair_##name);                                    \
+            const char *from = origin != NULL ? origin + i * sizeof(struct pair_##name) : at;      \
+            struct pair_##name a;                                                                  \
+            struct pair_##name b;                                                                  \
+            memcpy(&a.value, at, sizeof a.value);                                                  \
+            memcpy(&a.index, at + index_at, sizeof a.index);                                       \
+            memcpy(&b.value, from, sizeof b.value);                                                \
+            memcpy(&b.index, from + index_at, sizeof b.index);                                     \
+            if (result != NULL) {                                                                  \
+                memcpy(result + i * sizeof a, &a.value, sizeof a.value);                           \
+                memcpy(result + i * sizeof a + index_at, &a.index, sizeof a.index);                \
+            }                                                                                      \
+            if (takes_b) {                                                                         \
+                memcpy(at, &b.value, sizeof b.value);                                              \
+                memcpy(at + index_at, &b.index, sizeof b.index);                                   \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define TIE_TAKES_LOWER (a.value == b.value && b.index < a.index)
+
+#define INTEGER(name, type, unsigned_type)                  \
+    PLAIN(MAX, name, type, type)                            \
+    PLAIN(MIN, name, type, type)                            \
+    PLAIN(SUM, name, type, uint64_t)                        \
+    PLAIN(PROD, name, type, uint64_t)                       \
+    PLAIN(BAND, name, type, type)                           \
+    PLAIN(BOR, name, type, type)                            \
+    PLAIN(BXOR, name, type, type)                           \
+    LOGICAL_KERNELS(PLAIN, name, type)                      \
+    PLAIN_MOVES(name, type)                                 \
+    NATIVE(MAX, name, type, type)                           \
+    NATIVE(MIN, name, type, type)                           \
+    NATIVE_FETCH(SUM, name, type, atomic_fetch_add_explicit) \
+    NATIVE(PROD, name, type, uint64_t)                      \
+    NATIVE_FETCH(BAND, name, type, atomic_fetch_and_explicit) \
+    NATIVE_FETCH(BOR, name, type, atomic_fetch_or_explicit) \
+    NATIVE_FETCH(BXOR, name, type, atomic_fetch_xor_explicit) \
+    LOGICAL_KERNELS(NATIVE, name, type)                     \
+    NATIVE_MOVES(name, type)
+#define REAL(name, type)          \
+    PLAIN(MAX, name, type, type)  \
+    PLAIN(MIN, name, type, type)  \
+    PLAIN(SUM, name, type, type)  \
+    PLAIN(PROD, name, type, type) \
+    PLAIN_MOVES(name, type)
+#define COMPLEX(name, type)       \
+    PLAIN(SUM, name, type, type)  \
+    PLAIN(PROD, name, type, type) \
+    PLAIN_MOVES(name, type)
+#define PAIR(name, type, index_type)                                                                          \
+    PAIR_KERNEL(MINLOC, name, type, index_type, b.value < a.value || TIE_TAKES_LOWER)                         \
+    PAIR_KERNEL(MAXLOC, name, type, index_type, b.value > a.value || TIE_TAKES_LOWER)                         \
+    PAIR_KERNEL(REPLACE, name, type, index_type, true)                                                        \
+    PAIR_KERNEL(NO_OP, name, type, index_type, false)
+#define LOGICAL(name, type)              \
+    LOGICAL_KERNELS(PLAIN, name, type)   \
+    PLAIN_MOVES(name, type)              \
+    LOGICAL_KERNELS(NATIVE, name, type)  \
+    NATIVE_MOVES(name, type)
+#define BITS(name, type)                                    \
+    PLAIN(BAND, name, type, type)                           \
+    PLAIN(BOR, name, type, type)                            \
+    PLAIN(BXOR, name, type, type)                           \
+    PLAIN_MOVES(name, type)                                 \
+    NATIVE_FETCH(BAND, name, type, atomic_fetch_and_explicit) \
+    NATIVE_FETCH(BOR, name, type, atomic_fetch_or_explicit) \
+    NATIVE_FETCH(BXOR, name, type, atomic_fetch_xor_explicit) \
+    NATIVE_MOVES(name, type)
+#define OPAQUE(name, type) PLAIN_MOVES(name, type)
+#include "ops/kinds.def"
+
+/* Reals and opaque kinds that fit a machine word. */
+NATIVE(MAX, FLOAT, float, float)
+NATIVE(MIN, FLOAT, float, float)
+NATIVE(SUM, FLOAT, float, float)
+NATIVE(PROD, FLOAT, float, float)
+NATIVE_MOVES(FLOAT, float)
+NATIVE(MAX, DOUBLE, double, double)
+NATIVE(MIN, DOUBLE, double, double)
+NATIVE(SUM, DOUBLE, double, double)
+NATIVE(PROD, DOUBLE, double, double)
+NATIVE_MOVES(DOUBLE, double)
+NATIVE_MOVES(CHAR, uint8_t)
+NATIVE_MOVES(OPAQUE16, uint16_t)
+NATIVE_MOVES(OPAQUE32, uint32_t)
+NATIVE_MOVES(OPAQUE64, uint64_t)
+
+#define SLOT(way, operator, name) .way[ORIEL_OPERATOR_##operator] = way##_##operator##_##name
+#define MOVE_SLOTS(way, name) SLOT(way, REPLACE, name), SLOT(way, NO_OP, name)
+#define ARITHMETIC_SLOTS(way, name) \
+    SLOT(way, MAX, name), SLOT(way, MIN, name), SLOT(way, SUM, name), SLOT(way, PROD, name)
+#define LOGICAL_SLOTS(way, name) SLOT(way, LAND, name), SLOT(way, LOR, name), SLOT(way, LXOR, name)
+#define BIT_SLOTS(way, name) SLOT(way, BAND, name), SLOT(way, BOR, name), SLOT(way, BXOR, name)
+#define INTEGER_SLOTS(way, name) \
+    ARITHMETIC_SLOTS(way, name), LOGICAL_SLOTS(way, name), BIT_SLOTS(way, name), MOVE_SLOTS(way, name)
+#define WHOLE(type) .extent_bytes = sizeof(type), .value_bytes = sizeof(type)
+#define NATIVE_SLOTS_FLOAT ARITHMETIC_SLOTS(native, FLOAT), MOVE_SLOTS(native, FLOAT),
+#define NATIVE_SLOTS_DOUBLE ARITHMETIC_SLOTS(native, DOUBLE), MOVE_SLOTS(native, DOUBLE),
+#define NATIVE_SLOTS_LONG_DOUBLE
+#define NATIVE_SLOTS_CHAR MOVE_SLOTS(native, CHAR),
+#define NATIVE_SLOTS_OPAQUE16 MOVE_SLOTS(native, OPAQUE16),
+#define NATIVE_SLOTS_OPAQUE32 MOVE_SLOTS(native, OPAQUE32),
+#define NATIVE_SLOTS_OPAQUE64 MOVE_SLOTS(native, OPAQUE64),
+#define NATIVE_SLOTS_OPAQUE128
+#define NATIVE_SLOTS_OPAQUE256
+#define INTEGER(name, type, unsigned_type) \
+    [ORIEL_KIND_##name] = {WHOLE(type), INTEGER_SLOTS(plain, name), INTEGER_SLOTS(native, name)},
+#define REAL(name, type) \
+    [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name ARITHMETIC_SLOTS(plain, name), MOVE_SLOTS(plain, name)},
+#define COMPLEX(name, type) \
+    [ORIEL_KIND_##name] = {WHOLE(type), SLOT(plain, SUM, name), SLOT(plain, PROD, name), MOVE_SLOTS(plain, name)},
+#define PAIR(name, type, index_type)                                                                      \
+    [ORIEL_KIND_##name] = {                                                                               \
+        .extent_bytes = sizeof(struct { type value; index_type index; }),                                 \
+        .value_bytes = sizeof(type),                                                                      \
+        .index_offset = offsetof(struct { type value; index_type index; }, index),                        \
+        .index_bytes = sizeof(index_type),                                                                \
+        .padded = sizeof(struct { type value; index_type index; }) != sizeof(type) + sizeof(index_type),  \
+        SLOT(plain, MINLOC, name), SLOT(plain, MAXLOC, name), MOVE_SLOTS(plain, name)},
+#define LOGICAL(name, type)                                                                            \
+    [ORIEL_KIND_##name] = {WHOLE(type), LOGICAL_SLOTS(plain, name), MOVE_SLOTS(plain, name),           \
+                           LOGICAL_SLOTS(native, name), MOVE_SLOTS(native, name)},
+#define BITS(name, type)                                                                       \
+    [ORIEL_KIND_##name] = {WHOLE(type), BIT_SLOTS(plain, name), MOVE_SLOTS(plain, name),       \
+                           BIT_SLOTS(native, name), MOVE_SLOTS(native, name)},
+#define OPAQUE(name, type) \
+    [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name MOVE_SLOTS(plain, name)},
+
+const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT] = {
+#include "ops/kinds.def"
+};

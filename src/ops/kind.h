@@ -1,0 +1,69 @@
+/* Kinds of predefined elements and the operators on them, without mpi.h.  datatype.c says which MPI datatype has which kind,
+ * kernel.c computes.  ops/ and api/ use it. */
+#ifndef ORIEL_OPS_KIND_H
+#define ORIEL_OPS_KIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef long double oriel_long_double;
+typedef float _Complex oriel_float_complex;
+typedef double _Complex oriel_double_complex;
+typedef long double _Complex oriel_long_double_complex;
+struct oriel_opaque128 {
+    uint64_t words[2];
+};
+struct oriel_opaque256 {
+    uint64_t words[4];
+};
+
+enum oriel_kind {
+#define INTEGER(name, type, unsigned_type) ORIEL_KIND_##name,
+#define REAL(name, type) ORIEL_KIND_##name,
+#define COMPLEX(name, type) ORIEL_KIND_##name,
+#define PAIR(name, type, index_type) ORIEL_KIND_##name,
+#define LOGICAL(name, type) ORIEL_KIND_##name,
+#define BITS(name, type) ORIEL_KIND_##name,
+#define OPAQUE(name, type) ORIEL_KIND_##name,
+#include "ops/kinds.def"
+    ORIEL_KIND_COUNT,
+    ORIEL_KIND_NONE = ORIEL_KIND_COUNT
+};
+
+enum oriel_operator {
+    ORIEL_OPERATOR_MAX,
+    ORIEL_OPERATOR_MIN,
+    ORIEL_OPERATOR_SUM,
+    ORIEL_OPERATOR_PROD,
+    ORIEL_OPERATOR_LAND,
+    ORIEL_OPERATOR_BAND,
+    ORIEL_OPERATOR_LOR,
+    ORIEL_OPERATOR_BOR,
+    ORIEL_OPERATOR_LXOR,
+    ORIEL_OPERATOR_BXOR,
+    ORIEL_OPERATOR_MINLOC,
+    ORIEL_OPERATOR_MAXLOC,
+    ORIEL_OPERATOR_REPLACE,
+    ORIEL_OPERATOR_NO_OP,
+    ORIEL_OPERATOR_COUNT,
+    ORIEL_OPERATOR_NONE = ORIEL_OPERATOR_COUNT
+};
+
+/* Applies one operator to count elements: result (if not NULL) = target; target = target op origin.  Element by element,
+ * elements extent_bytes apart in all three.  Native kernels are atomic per element and need aligned targets; plain ones need
+ * the accumulate lock and no alignment.  origin may be NULL for NO_OP. */
+typedef void oriel_kernel(char *target, const char *origin, char *result, uint64_t count);
+
+struct oriel_kind_properties {
+    uint32_t extent_bytes;      /* from one element to the next */
+    uint32_t value_bytes;       /* a pair's first field; else the whole element */
+    uint32_t index_offset;      /* a pair's second field; else 0 */
+    uint32_t index_bytes;       /* likewise */
+    bool padded;                /* a pair that does not fill its extent: only its fields may be touched */
+    oriel_kernel *plain[ORIEL_OPERATOR_COUNT];  /* NULL where MPI does not allow the operator on the kind */
+    oriel_kernel *native[ORIEL_OPERATOR_COUNT]; /* NULL where the CPU cannot: plain, under the lock */
+};
+
+extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];
+
+#endif

@@ -1,0 +1,46 @@
+/* What may be called now: the rules of MPI-4.1, 13.5 that relate one epoch to another.  The words belong to this process
+ * alone; they are atomic so that threads that break the rules corrupt nothing.  api/ and the rest of sync/ call. */
+#include "sync/sync.h"
+
+#include "sync/epoch.h"
+
+bool oriel_access_allowed_slow(struct oriel_window *window, int32_t target)
+{
+    (void)target; /* locks and start epochs have been looked at by the caller */
+    if (!(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_FENCE))
+        return false;
+    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_USED, memory_order_relaxed);
+    return true;
+}
+
+bool oriel_passive_epoch(const struct oriel_window *window, int32_t target)
+{
+    if (oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL)
+        return true;
+    if (target < 0)
+        return oriel_load_relaxed(&window->locks) > 0;
+    uint8_t access = atomic_load_explicit(&window->access[target], memory_order_relaxed);
+    return access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE;
+}
+
+enum oriel_status oriel_epochs_closed(const struct oriel_window *window)
+{
+    uint32_t epoch = oriel_load_relaxed(&window->epoch);
+    if ((epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_load_relaxed(&window->locks) > 0)
+        return oriel_fail(ORIEL_E_SYNC, "the window is still locked by this process");
+    if (epoch & ORIEL_EPOCH_START)
+        return oriel_fail(ORIEL_E_SYNC, "the access epoch of a start is still open");
+    if (epoch & ORIEL_EPOCH_USED)
+        return oriel_fail(ORIEL_E_SYNC, "operations followed the last fence");
+    if (oriel_load_relaxed(&window->exposed))
+        return oriel_fail(ORIEL_E_SYNC, "the exposure epoch of a post is still open");
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_epoch_leave_fence(struct oriel_window *window)
+{
+    if (oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_USED)
+        return oriel_fail(ORIEL_E_SYNC, "operations followed the last fence: another fence must close its epoch first");
+    atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_FENCE, memory_order_relaxed);
+    return ORIEL_OK;
+}

@@ -1,0 +1,16 @@
+/* MPI_Win_fence on one machine: operations are complete when they return, so a fence is a barrier that publishes stores.
+ * The four assertions may be ignored but for NOSUCCEED, which closes the epoch.  api/ calls. */
+#include "sync/sync.h"
+
+enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed)
+{
+    uint32_t others = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_START;
+    if ((oriel_load_relaxed(&window->epoch) & others) || oriel_load_relaxed(&window->locks) > 0)
+        return oriel_fail(ORIEL_E_SYNC, "fence inside a lock, lock_all or start epoch");
+    if (oriel_load_relaxed(&window->exposed))
+        return oriel_fail(ORIEL_E_SYNC, "fence inside the exposure epoch of a post");
+    enum oriel_status status = oriel_barrier(window);
+    if (status == ORIEL_OK)
+        oriel_store_relaxed(&window->epoch, no_succeed ? 0 : ORIEL_EPOCH_FENCE);
+    return status;
+}

@@ -1,0 +1,90 @@
+/* Group mutual exclusion between readers (lock_all epochs) and writers (exclusive locks of any target), in one 64-bit word.
+ *
+ *   reader   G1: if writers == 0, readers++ in one compare-and-swap; else wait for writers == 0 and try again
+ *            G2 (unlock_all): readers--
+ *   writer   G3: writers++                     G4: wait for readers == 0
+ *            G5 (unlock): writers--
+ *
+ * Exclusion.  A reader comes in only while writers == 0, a writer passes G4 only after readers == 0 with its own writers++
+ * in the same word, so that no reader comes in after it until G5.  All are read-modify-writes of one word and have one
+ * order, so nobody can miss the other.  Writers exclude each other by the target's ticket lock, not here.
+ * G2 release -> G4 acquire and G5 release -> G1 acquire: the stores of the epoch before are seen.
+ * Progress.  Writers overtake readers at G3.  So that a stream of writers cannot shut readers out, a writer that holds no
+ * lock of this window yet lets waiting readers go first: it waits before G3 until one of them has come in since
+ * (admissions), then goes on even if new readers came, so both sides advance.  This is courtesy and ends after 100 ms: the
+ * reader may be waiting for a process that in turn waits for this writer by other means, which MPI allows.
+ * Death: a dead reader or writer stays counted and is found by the watch of whoever waits. */
+#include "sync/gate.h"
+
+#include "base/delay.h"
+
+#define ONE_READER (UINT64_C(1) << 32)
+#define ONE_WRITER UINT64_C(1)
+
+static bool try_enter_reader(struct oriel_gate *gate) /* G1 */
+{
+    uint64_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
+    while ((uint32_t)word == 0) {
+        oriel_delay();
+        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ONE_READER, memory_order_seq_cst,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+enum oriel_status oriel_gate_enter_reader(struct oriel_gate *gate, const struct oriel_watch *watch)
+{
+    if (try_enter_reader(gate))
+        return ORIEL_OK;
+    enum oriel_status status = ORIEL_OK;
+    bool inside = false;
+    atomic_fetch_add_explicit(&gate->readers_waiting, 1, memory_order_seq_cst);
+    while (!inside && status == ORIEL_OK) {
+        status = oriel_wait(&gate->half.writers, &gate->reader_sleepers, ORIEL_WAIT_EQUAL, 0, watch);
+        inside = status == ORIEL_OK && try_enter_reader(gate);
+    }
+    atomic_fetch_sub_explicit(&gate->readers_waiting, 1, memory_order_seq_cst);
+    oriel_event_signal(&gate->admissions);
+    return status;
+}
+
+void oriel_gate_leave_reader(struct oriel_gate *gate)
+{
+    atomic_fetch_sub_explicit(&gate->word, ONE_READER, memory_order_seq_cst); /* G2 */
+    oriel_wake(&gate->half.readers, &gate->writer_sleepers);
+}
+
+static enum oriel_status end_courtesy(void *context)
+{
+    (void)context;
+    return ORIEL_E_OTHER;
+}
+
+static void let_readers_first(struct oriel_gate *gate)
+{
+    static const struct oriel_watch courtesy = {end_courtesy, NULL};
+    uint32_t admissions = oriel_load_acquire(&gate->admissions.value);
+    if (oriel_unlikely(atomic_load_explicit(&gate->readers_waiting, memory_order_seq_cst) > 0))
+        (void)oriel_event_wait(&gate->admissions, admissions + 1, &courtesy);
+}
+
+enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested, const struct oriel_watch *watch)
+{
+    enum oriel_status status = ORIEL_OK;
+    if (!nested)
+        let_readers_first(gate);
+    oriel_delay();
+    uint64_t before = atomic_fetch_add_explicit(&gate->word, ONE_WRITER, memory_order_seq_cst); /* G3 */
+    if (oriel_unlikely(before >= ONE_READER))
+        status = oriel_wait(&gate->half.readers, &gate->writer_sleepers, ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
+    if (status != ORIEL_OK)
+        oriel_gate_leave_writer(gate);
+    return status;
+}
+
+void oriel_gate_leave_writer(struct oriel_gate *gate)
+{
+    atomic_fetch_sub_explicit(&gate->word, ONE_WRITER, memory_order_seq_cst); /* G5 */
+    oriel_wake(&gate->half.writers, &gate->reader_sleepers);
+}

@@ -1,0 +1,47 @@
+/* Synchronisation of windows whose ranks share memory: what the layers above may call.  No call needs the target's help;
+ * each returns ORIEL_E_SYNC for wrong use and ORIEL_E_PEER, naming the rank, when a process it waits for has died. */
+#ifndef ORIEL_SYNC_SYNC_H
+#define ORIEL_SYNC_SYNC_H
+
+#include "window/window.h"
+
+/* Every rank of the window has arrived, and what each stored before is seen by all after. */
+enum oriel_status oriel_barrier(struct oriel_window *window);
+
+/* MPI_Win_fence (MPI-4.1, 13.5.1); no_succeed is MPI_MODE_NOSUCCEED. */
+enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed);
+
+/* MPI_Win_post, start, complete, wait, test (13.5.2).  ranks: count win_ranks; the callee keeps them, allocated by malloc,
+ * when it returns ORIEL_OK, and frees them otherwise too. */
+enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count);
+enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32_t count);
+enum oriel_status oriel_complete(struct oriel_window *window);
+enum oriel_status oriel_wait_exposure(struct oriel_window *window);
+enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done);
+
+/* MPI_Win_lock, unlock, lock_all, unlock_all (13.5.3). */
+enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive);
+enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target);
+enum oriel_status oriel_lock_all(struct oriel_window *window);
+enum oriel_status oriel_unlock_all(struct oriel_window *window);
+
+/* Whether a passive-target epoch to this target, or to any target for -1, is open. */
+bool oriel_passive_epoch(const struct oriel_window *window, int32_t target);
+
+/* Whether MPI_Win_free may be called: ORIEL_E_SYNC in an open epoch. */
+enum oriel_status oriel_epochs_closed(const struct oriel_window *window);
+
+/* The slow half of oriel_access_allowed. */
+bool oriel_access_allowed_slow(struct oriel_window *window, int32_t target);
+
+/* Whether an operation to target is inside an access epoch for it; notes that a fence epoch is used. */
+static inline bool oriel_access_allowed(struct oriel_window *window, int32_t target)
+{
+    if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
+        return true;
+    if (atomic_load_explicit(&window->access[target], memory_order_relaxed) >= ORIEL_ACCESS_SHARED)
+        return true;
+    return oriel_access_allowed_slow(window, target);
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* Looking at the processes that a wait depends on: each watch checks just those that can block it.  The status is
+ * ORIEL_E_PEER with a message that names the dead rank.  The waits of sync/ and ops/ use it. */
+#ifndef ORIEL_SYNC_WATCH_H
+#define ORIEL_SYNC_WATCH_H
+
+#include "base/wait.h"
+#include "window/window.h"
+
+struct oriel_watched {
+    const struct oriel_window *window;
+    int32_t win_rank; /* the rank, or the target whose lock is waited for */
+};
+
+/* Context of all: struct oriel_watched. */
+enum oriel_status oriel_watch_rank(void *context);   /* that one rank */
+enum oriel_status oriel_watch_all(void *context);    /* every rank of the window */
+enum oriel_status oriel_watch_lock(void *context);   /* who holds or waits for the lock of win_rank, or holds lock_all */
+enum oriel_status oriel_watch_locks(void *context);  /* who holds or waits for any exclusive lock */
+
+#endif

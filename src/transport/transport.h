@@ -1,0 +1,30 @@
+/* How bytes move to and from memory that another process owns.  A transport is a constant table with every slot filled.
+ *
+ * Contract of write and read: the calling thread copies all len_bytes before it returns (completion is local and remote at
+ * once, and calls of one thread take effect in their order); any number of threads may call at a time; bytes move in any
+ * order and size, so a concurrent reader of the same bytes sees no order; on failure any part may have been transferred.
+ * ORIEL_E_RANGE: the memory is not mapped (any more).  ORIEL_E_PEER: the process is gone. */
+#ifndef ORIEL_TRANSPORT_TRANSPORT_H
+#define ORIEL_TRANSPORT_TRANSPORT_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+/* A place in a process of this machine. */
+struct oriel_remote {
+    void *direct;     /* where this process has it mapped; shared transport only */
+    uint64_t address; /* where its owner has it; CMA only */
+    int32_t pid;      /* of the owner; CMA only */
+};
+
+struct oriel_transport {
+    const char *name;
+    enum oriel_status (*write)(const struct oriel_remote *to, const void *from, uint64_t len_bytes);
+    enum oriel_status (*read)(const struct oriel_remote *from, void *to, uint64_t len_bytes);
+};
+
+extern const struct oriel_transport oriel_transport_shared; /* load and store */
+extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev and readv */
+
+#endif

@@ -1,0 +1,446 @@
+/* The creation protocol.
+ *
+ *   1. Each rank prepares: checks its arguments, allocates its control words and, where the flavour says so, its memory;
+ *      rank 0 allocates the common words.  A failure is noted in its record, not returned.
+ *   2. All exchange records.  From the same records all draw the same conclusion: an error of any rank is everybody's
+ *      error, a rank that cannot share memory sends everybody to the host.
+ *   3. Each rank opens the files of all others (so that they can be opened "both ways"), probes CMA where a target needs it,
+ *      takes a carrier from the host; rank 0 fills the table of targets.
+ *   4. All agree by one reduction of bits; only then is the window everybody's.
+ *
+ * Invariant: no rank returns a window that another rank does not have.  api/ calls, any number of threads on different
+ * communicators. */
+#include "window/create.h"
+
+#include "base/log.h"
+#include "host/host.h"
+#include "memory/limit.h"
+#include "memory/reach.h"
+#include "sync/watch.h"
+#include "window/handle.h"
+#include "window/objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORD_VERSION = 1 };
+
+/* What each rank tells the others. */
+struct record {
+    struct oriel_identity process;
+    struct oriel_identity memory; /* of the file that holds the window's memory, ORIEL_BY_ARENA only */
+    uint32_t version;
+    uint32_t status;              /* enum oriel_status of the preparation */
+    uint32_t wants_host;
+    uint32_t noncontig;           /* MPI_Win_allocate_shared: every rank its own memory */
+    uint64_t alignment;
+    uint64_t common_offset;       /* rank 0's */
+    struct oriel_target target;
+};
+
+/* Bits of the agreement. */
+enum {
+    AGREE_REACHED = 1, /* all files are open */
+    AGREE_CMA = 2,     /* all targets that need CMA grant it */
+    AGREE_MEMORY = 4,  /* memory and handles suffice */
+    AGREE_ALL = 7,
+};
+
+struct attempt {
+    const struct oriel_creation *creation;
+    struct oriel_window *window;
+    struct record own;
+    struct record *records;
+    bool has_carrier;
+};
+
+static enum oriel_status alloc_block(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
+{
+    enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
+    if (status == ORIEL_OK)
+        *kept = (int64_t)*offset;
+    return status;
+}
+
+static enum oriel_status check_arguments(const struct oriel_creation *creation)
+{
+    if (creation->size_bytes < 0)
+        return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)creation->size_bytes);
+    if (creation->disp_unit <= 0)
+        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not above 0", (long)creation->disp_unit);
+    if (creation->flavour == ORIEL_FLAVOUR_CREATE && creation->base == NULL && creation->size_bytes > 0)
+        return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)creation->size_bytes);
+    return ORIEL_OK;
+}
+
+/* The memory of this rank, where the flavour gives each rank its own. */
+static enum oriel_status prepare_memory(struct attempt *attempt)
+{
+    const struct oriel_creation *creation = attempt->creation;
+    struct oriel_window *window = attempt->window;
+    struct oriel_target *target = &attempt->own.target;
+    uint64_t size_bytes = (uint64_t)creation->size_bytes;
+    target->size_bytes = size_bytes;
+    target->disp_unit = creation->disp_unit;
+    target->mechanism = ORIEL_BY_ARENA;
+    attempt->own.memory = *oriel_file_identity();
+    if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
+        target->address = (uint64_t)(uintptr_t)creation->base;
+        if (size_bytes > 0 && !oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
+            target->mechanism = ORIEL_BY_CMA;
+        return ORIEL_OK;
+    }
+    if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
+        return ORIEL_OK; /* rank 0 allocates for all once it knows the sizes */
+    enum oriel_status status = alloc_block(size_bytes, attempt->own.alignment, &window->memory_offset, &target->offset);
+    target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
+    return status;
+}
+
+static enum oriel_status prepare_control(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    uint64_t offset;
+    enum oriel_status status = oriel_file_alloc_sparse(oriel_control_bytes(window->n), &offset);
+    if (status != ORIEL_OK)
+        return status;
+    window->control_offset = (int64_t)offset;
+    attempt->own.target.control_offset = offset;
+    if (window->rank != 0)
+        return ORIEL_OK;
+    return alloc_block(oriel_common_bytes(window->n), ORIEL_CACHE_LINE, &window->common_offset,
+                       &attempt->own.common_offset);
+}
+
+static enum oriel_status prepare(struct attempt *attempt)
+{
+    const struct oriel_creation *creation = attempt->creation;
+    struct oriel_hints *hints = &attempt->window->host->hints;
+    oriel_hints_init(hints);
+    oriel_hints_read(hints, creation->info);
+    attempt->own.version = RECORD_VERSION;
+    attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
+    attempt->own.alignment = oriel_hints_alignment(hints);
+    if (oriel_window_start() != ORIEL_OK) {
+        oriel_note("%s: this process cannot share memory: %s", creation->call, oriel_fail_message());
+        attempt->own.wants_host = 1;
+        return ORIEL_OK;
+    }
+    attempt->own.process = *oriel_file_identity();
+    enum oriel_status status = check_arguments(creation);
+    if (status == ORIEL_OK)
+        status = prepare_control(attempt);
+    if (status == ORIEL_OK)
+        status = prepare_memory(attempt);
+    return status;
+}
+
+static enum oriel_status exchange(struct attempt *attempt)
+{
+    uint32_t n = (uint32_t)attempt->window->n;
+    attempt->records = calloc(n, sizeof *attempt->records);
+    if (attempt->records == NULL) /* nothing can be told to the others: they will say that they wait */
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %u ranks", n);
+    if (n == 1) {
+        attempt->records[0] = attempt->own;
+        return ORIEL_OK;
+    }
+    return oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own, sizeof attempt->own,
+                             attempt->records);
+}
+
+/* Whether some rank cannot share memory at all, or speaks another version. */
+static bool somebody_wants_host(const struct attempt *attempt)
+{
+    for (int32_t i = 0; i < attempt->window->n; i++)
+        if (attempt->records[i].wants_host || attempt->records[i].version != RECORD_VERSION)
+            return true;
+    return false;
+}
+
+/* The first rank's error is everybody's. */
+static enum oriel_status common_status(const struct attempt *attempt)
+{
+    for (int32_t i = 0; i < attempt->window->n; i++) {
+        enum oriel_status status = attempt->records[i].status;
+        if (status == ORIEL_OK)
+            continue;
+        if (i == attempt->window->rank)
+            return status; /* the message is this thread's last one */
+        return oriel_fail(status, "rank %d could not make its part of the window", (int)i);
+    }
+    return ORIEL_OK;
+}
+
+/* Pages above ORIEL_RESERVED_BYTES come at first touch: all ranks' together must be there to come. */
+static enum oriel_status check_total(const struct attempt *attempt)
+{
+    uint64_t total_bytes = 0;
+    for (int32_t i = 0; i < attempt->window->n; i++)
+        if (attempt->records[i].target.size_bytes > ORIEL_RESERVED_BYTES)
+            total_bytes += attempt->records[i].target.size_bytes;
+    if (attempt->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 || total_bytes <= oriel_limit_available())
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_NO_MEM, "the ranks ask for %lu bytes, %lu are available", (unsigned long)total_bytes,
+                      (unsigned long)oriel_limit_available());
+}
+
+/* One block in rank 0's file, the segments one after the other in rank order (MPI-4.1, 13.2.3). */
+static enum oriel_status allocate_contiguous(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    struct record *records = attempt->records;
+    uint64_t total_bytes = 0;
+    for (int32_t i = 0; i < window->n; i++)
+        if (__builtin_add_overflow(total_bytes, records[i].target.size_bytes, &total_bytes))
+            return oriel_fail(ORIEL_E_NO_MEM, "the sizes of all ranks overflow");
+    uint64_t offset;
+    enum oriel_status status = alloc_block(total_bytes, records[0].alignment, &window->memory_offset, &offset);
+    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
+        records[i].target.offset = offset;
+        records[i].target.address = (uint64_t)(uintptr_t)(oriel_file_base() + offset);
+        offset += records[i].target.size_bytes;
+    }
+    return status;
+}
+
+static bool is_contiguous(const struct attempt *attempt)
+{
+    return attempt->creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->records[0].noncontig;
+}
+
+/* Rank 0 alone: the common words, as read by all after the agreement. */
+static enum oriel_status fill_common(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    enum oriel_status status = check_total(attempt);
+    if (status == ORIEL_OK && is_contiguous(attempt))
+        status = allocate_contiguous(attempt);
+    if (status != ORIEL_OK)
+        return status;
+    struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + window->common_offset);
+    common->version = RECORD_VERSION;
+    common->n = window->n;
+    for (int32_t i = 0; i < window->n; i++)
+        common->targets[i] = attempt->records[i].target;
+    return ORIEL_OK;
+}
+
+/* Where each target's memory lies, when not all lie in their owners' own files. */
+static enum oriel_status open_memory(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    bool contiguous = is_contiguous(attempt);
+    bool own_files = !contiguous;
+    for (int32_t i = 0; i < window->n; i++)
+        own_files = own_files && oriel_identity_equal(&attempt->records[i].memory, &attempt->records[i].process);
+    window->memory_bases = window->group->bases;
+    if (own_files)
+        return ORIEL_OK;
+    window->own_memory_bases = calloc((uint32_t)window->n, sizeof *window->own_memory_bases);
+    if (window->own_memory_bases == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the window's addresses");
+    window->memory_bases = window->own_memory_bases;
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
+        struct oriel_peer *peer = NULL;
+        status = oriel_peer_open(contiguous ? &attempt->records[0].process : &attempt->records[i].memory, &peer);
+        if (status == ORIEL_OK)
+            window->own_memory_bases[i] = peer->base;
+    }
+    return status;
+}
+
+static enum oriel_status reach(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    enum oriel_status status =
+        oriel_group_acquire(&attempt->records[0].process, sizeof attempt->records[0], window->n, &window->group);
+    if (status != ORIEL_OK)
+        return status;
+    window->control_bases = window->group->bases;
+    return open_memory(attempt);
+}
+
+static enum oriel_status probe_cma(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
+        if (i != window->rank && attempt->records[i].target.mechanism == ORIEL_BY_CMA)
+            status = oriel_reach_cma(window->group->peers[i]);
+    return status;
+}
+
+static enum oriel_status take_handles(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    enum oriel_status status = ORIEL_OK;
+    if (window->rank == 0)
+        status = fill_common(attempt);
+    if (status == ORIEL_OK && oriel_host()->Comm_group(attempt->creation->comm, &window->host->group) != MPI_SUCCESS)
+        status = oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a group");
+    if (status == ORIEL_OK)
+        status = oriel_host_carrier(attempt->creation->comm, oriel_handle_live(), &window->host->handle);
+    if (status != ORIEL_OK)
+        return status;
+    attempt->has_carrier = true;
+    return oriel_handle_add(window->host->handle, window);
+}
+
+/* Step 3: the bits that this rank can give. */
+static uint32_t contribute(struct attempt *attempt)
+{
+    const char *call = attempt->creation->call;
+    uint32_t bits = AGREE_MEMORY;
+    if (reach(attempt) != ORIEL_OK)
+        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+    else
+        bits |= AGREE_REACHED;
+    if ((bits & AGREE_REACHED) && probe_cma(attempt) == ORIEL_OK)
+        bits |= AGREE_CMA;
+    else if (bits & AGREE_REACHED)
+        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+    if (bits == AGREE_ALL && take_handles(attempt) != ORIEL_OK)
+        bits &= ~(uint32_t)AGREE_MEMORY;
+    return bits;
+}
+
+static void finish(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    const struct oriel_creation *creation = attempt->creation;
+    static const int flavors[] = {
+        [ORIEL_FLAVOUR_CREATE] = MPI_WIN_FLAVOR_CREATE,
+        [ORIEL_FLAVOUR_ALLOCATE] = MPI_WIN_FLAVOR_ALLOCATE,
+        [ORIEL_FLAVOUR_SHARED] = MPI_WIN_FLAVOR_SHARED,
+    };
+    window->flavour = creation->flavour;
+    window->common = (struct oriel_common *)(window->control_bases[0] + attempt->records[0].common_offset);
+    window->targets = window->common->targets;
+    window->control = oriel_window_control(window, window->rank);
+    window->access = oriel_control_access(window->control, window->n);
+    window->base = creation->flavour == ORIEL_FLAVOUR_CREATE ? creation->base
+                                                             : oriel_window_direct(window, window->rank, 0);
+    window->host->size_bytes = (MPI_Aint)creation->size_bytes;
+    window->host->disp_unit = (int)creation->disp_unit;
+    window->host->create_flavor = flavors[creation->flavour];
+    window->host->model = MPI_WIN_UNIFIED;
+}
+
+static void give_back(int64_t offset)
+{
+    if (offset >= 0)
+        oriel_file_free((uint64_t)offset);
+}
+
+/* Gives back everything but the carrier. */
+static void destroy(struct oriel_window *window)
+{
+    give_back(window->memory_offset);
+    give_back(window->common_offset);
+    give_back(window->control_offset);
+    if (window->group != NULL)
+        oriel_group_release(window->group);
+    if (window->host->group != MPI_GROUP_NULL)
+        oriel_host()->Group_free(&window->host->group);
+    free(window->own_memory_bases);
+    free(window->started);
+    free(window->posted);
+    free(window->host);
+    free(window);
+}
+
+static struct oriel_window *make_empty(MPI_Comm comm)
+{
+    int n;
+    int rank;
+    struct oriel_window *window = aligned_alloc(ORIEL_CACHE_LINE, (sizeof *window + 63) & ~(size_t)63);
+    struct oriel_window_host *host = calloc(1, sizeof *host);
+    if (window == NULL || host == NULL || oriel_host()->Comm_size(comm, &n) != MPI_SUCCESS ||
+        oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS) {
+        free(window);
+        free(host);
+        return NULL;
+    }
+    *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
+    *window = (struct oriel_window){
+        .n = n, .rank = rank, .control_offset = -1, .common_offset = -1, .memory_offset = -1, .host = host};
+    return window;
+}
+
+/* Steps 2 to 4. */
+static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
+{
+    const struct oriel_creation *creation = attempt->creation;
+    enum oriel_status status = exchange(attempt);
+    if (status != ORIEL_OK)
+        return status;
+    *use_host = somebody_wants_host(attempt);
+    if (*use_host)
+        return ORIEL_OK;
+    status = common_status(attempt);
+    if (status != ORIEL_OK)
+        return status;
+    uint32_t own = contribute(attempt);
+    uint32_t agreed = own;
+    if (attempt->window->n > 1)
+        status = oriel_host_agree(creation->comm, creation->call, own, &agreed);
+    if (status != ORIEL_OK || agreed == AGREE_ALL)
+        return status;
+    *use_host = (agreed & (AGREE_REACHED | AGREE_CMA)) != (AGREE_REACHED | AGREE_CMA);
+    if (*use_host || own != agreed)
+        return *use_host ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "another rank has run out of memory or window handles");
+    return ORIEL_E_NO_MEM;
+}
+
+enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)
+{
+    struct attempt attempt = {.creation = creation};
+    *use_host = false;
+    attempt.window = make_empty(creation->comm);
+    if (attempt.window == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
+    attempt.own.status = prepare(&attempt);
+    enum oriel_status status = negotiate(&attempt, use_host);
+    if (status == ORIEL_OK && !*use_host) {
+        finish(&attempt);
+        *out = attempt.window;
+    } else {
+        if (attempt.has_carrier) {
+            MPI_Win handle = attempt.window->host->handle;
+            oriel_host()->Win_free(&attempt.window->host->handle);
+            oriel_handle_remove(handle, attempt.window);
+        }
+        destroy(attempt.window);
+    }
+    free(attempt.records);
+    return status;
+}
+
+MPI_Win oriel_window_handle(const struct oriel_window *window)
+{
+    return window->host->handle;
+}
+
+enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
+{
+    MPI_Win handle = window->host->handle;
+    *gone = false;
+    if (oriel_host()->Win_free(&window->host->handle) != MPI_SUCCESS)
+        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
+    *gone = true;
+    oriel_handle_remove(handle, window);
+    /* rank 0's file may hold everybody's memory and holds the common words: it waits until all have left them */
+    enum oriel_status status = ORIEL_OK;
+    struct oriel_watched watched = {window, -1};
+    struct oriel_watch watch = {oriel_watch_all, &watched};
+    if (window->rank != 0)
+        oriel_event_signal(&window->common->departed);
+    else
+        status = oriel_event_wait(&window->common->departed, (uint32_t)window->n - 1, &watch);
+    if (status != ORIEL_OK)
+        window->memory_offset = window->common_offset = -1; /* a survivor may still be there: kept until the end */
+    destroy(window);
+    return status;
+}

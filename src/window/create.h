@@ -1,0 +1,35 @@
+/* Making and freeing windows.  All flavours share one protocol: each rank prepares its part, the ranks exchange one record
+ * each and agree on one outcome before anyone returns.  api/ calls. */
+#ifndef ORIEL_WINDOW_CREATE_H
+#define ORIEL_WINDOW_CREATE_H
+
+#include "window/window.h"
+
+#include <mpi.h>
+
+/* What the program asked for. */
+struct oriel_creation {
+    const char *call; /* the MPI function, for messages */
+    enum oriel_flavour flavour;
+    void *base; /* MPI_Win_create only */
+    int64_t size_bytes;
+    int64_t disp_unit;
+    MPI_Info info;
+    MPI_Comm comm; /* an intracommunicator */
+};
+
+/* Makes the window, in the handle table under its carrier.  Collective; every rank gets the same status.  *use_host, with
+ * ORIEL_OK: nothing was made, the host must make it (the reason has been noted). */
+enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host);
+
+/* After a barrier: lets the host run the delete callbacks, gives everything back.  Collective.  *gone: the window does not
+ * exist any more, whatever the status. */
+enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone);
+
+/* The host's handle. */
+MPI_Win oriel_window_handle(const struct oriel_window *window);
+
+/* Sets up what every window needs, once per process. */
+enum oriel_status oriel_window_start(void);
+
+#endif

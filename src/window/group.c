@@ -1,0 +1,93 @@
+/* Interns groups of peers by the hash of their ids.  A group lives while a window refers to it.  Creation and free call,
+ * from any thread. */
+#include "window/group.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct oriel_group *groups;
+
+static const struct oriel_identity *identity_at(const struct oriel_identity *first, size_t stride_bytes, int32_t i)
+{
+    return (const struct oriel_identity *)((const char *)first + (size_t)i * stride_bytes);
+}
+
+static bool holds(const struct oriel_group *group, const struct oriel_identity *first, size_t stride_bytes, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (!oriel_identity_equal(&group->peers[i]->identity, identity_at(first, stride_bytes, i)))
+            return false;
+    return true;
+}
+
+static void destroy(struct oriel_group *group)
+{
+    free(group->peers);
+    free(group->bases);
+    free(group);
+}
+
+static enum oriel_status make(const struct oriel_identity *first, size_t stride_bytes, int32_t n, struct oriel_group **out)
+{
+    struct oriel_group *group = calloc(1, sizeof *group);
+    if (group == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a group of %d processes", (int)n);
+    group->n = n;
+    group->peers = calloc((uint32_t)n, sizeof *group->peers);
+    group->bases = calloc((uint32_t)n, sizeof *group->bases);
+    enum oriel_status status = ORIEL_OK;
+    if (group->peers == NULL || group->bases == NULL)
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a group of %d processes", (int)n);
+    for (int32_t i = 0; i < n && status == ORIEL_OK; i++) {
+        status = oriel_peer_open(identity_at(first, stride_bytes, i), &group->peers[i]);
+        if (status == ORIEL_OK)
+            group->bases[i] = group->peers[i]->base;
+    }
+    if (status != ORIEL_OK) {
+        destroy(group);
+        return status;
+    }
+    *out = group;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_group_acquire(const struct oriel_identity *first, size_t stride_bytes, int32_t n,
+                                      struct oriel_group **out)
+{
+    uint64_t hash = (uint64_t)n;
+    for (int32_t i = 0; i < n; i++)
+        hash = (hash ^ identity_at(first, stride_bytes, i)->id[0]) * 0x9e3779b97f4a7c15u;
+    enum oriel_status status = ORIEL_OK;
+    pthread_mutex_lock(&mutex);
+    struct oriel_group *group = groups;
+    while (group != NULL && !(group->hash == hash && group->n == n && holds(group, first, stride_bytes, n)))
+        group = group->next;
+    if (group == NULL) {
+        status = make(first, stride_bytes, n, &group);
+        if (status == ORIEL_OK) {
+            group->hash = hash;
+            group->next = groups;
+            groups = group;
+        }
+    }
+    if (status == ORIEL_OK) {
+        group->references++;
+        *out = group;
+    }
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+void oriel_group_release(struct oriel_group *group)
+{
+    pthread_mutex_lock(&mutex);
+    if (--group->references == 0) {
+        struct oriel_group **link = &groups;
+        while (*link != group)
+            link = &(*link)->next;
+        *link = group->next;
+        destroy(group);
+    }
+    pthread_mutex_unlock(&mutex);
+}

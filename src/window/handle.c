@@ -1,0 +1,91 @@
+/* The table of window handles.  A forwarded window is in the table under one marker that is no window.  A handle may be
+ * given out again by the host before its removal here: removal therefore names the window it removes. */
+#include "window/handle.h"
+
+#include "base/options.h"
+#include "base/table.h"
+
+#include <pthread.h>
+
+_Thread_local struct oriel_handle_cache oriel_handle_cache;
+_Atomic uint64_t oriel_handle_generation = 1; /* a fresh thread's cache holds 0 */
+
+static struct oriel_table table = ORIEL_TABLE_INIT;
+static struct oriel_window forwarded; /* the marker */
+static _Atomic uint32_t live;
+static _Atomic bool in_child;
+
+static void invalidate_caches(void)
+{
+    atomic_fetch_add_explicit(&oriel_handle_generation, 1, memory_order_seq_cst);
+}
+
+struct oriel_window *oriel_handle_find_slow(uint64_t key)
+{
+    if (atomic_load_explicit(&in_child, memory_order_relaxed))
+        return NULL;
+    uint64_t generation = atomic_load_explicit(&oriel_handle_generation, memory_order_acquire);
+    struct oriel_window *window = oriel_table_find(&table, key);
+    if (window == NULL || window == &forwarded)
+        return NULL;
+    oriel_handle_cache = (struct oriel_handle_cache){key, generation, window};
+    return window;
+}
+
+bool oriel_handle_is_forwarded(MPI_Win win)
+{
+    return oriel_options()->bypass || oriel_table_find(&table, (uint64_t)(uintptr_t)win) == &forwarded;
+}
+
+static enum oriel_status add(MPI_Win win, struct oriel_window *window)
+{
+    if (!oriel_table_set(&table, (uint64_t)(uintptr_t)win, window))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of windows");
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_handle_add(MPI_Win win, struct oriel_window *window)
+{
+    enum oriel_status status = add(win, window);
+    if (status == ORIEL_OK)
+        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    return status;
+}
+
+enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
+{
+    return add(win, &forwarded);
+}
+
+void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
+{
+    bool removed = oriel_table_remove(&table, (uint64_t)(uintptr_t)win, window != NULL ? window : &forwarded);
+    if (window != NULL) {
+        /* also when the host has given the handle out again meanwhile */
+        atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+        removed = true;
+    }
+    if (removed)
+        invalidate_caches();
+}
+
+uint32_t oriel_handle_live(void)
+{
+    return atomic_load_explicit(&live, memory_order_relaxed);
+}
+
+bool oriel_handle_in_child(void)
+{
+    return atomic_load_explicit(&in_child, memory_order_relaxed);
+}
+
+static void enter_child(void)
+{
+    atomic_store_explicit(&in_child, true, memory_order_relaxed);
+    invalidate_caches();
+}
+
+void oriel_handle_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, enter_child);
+}

@@ -1,0 +1,49 @@
+/* From the host's MPI_Win to Oriel's window in two loads: a one-entry cache of the thread, checked against a generation that
+ * every free moves on, in front of a table.  A handle that Oriel made stays in the table until it is freed; one that was
+ * left to the host is known as such; any other is not a window.  api/ calls. */
+#ifndef ORIEL_WINDOW_HANDLE_H
+#define ORIEL_WINDOW_HANDLE_H
+
+#include "base/atomic.h"
+#include "window/window.h"
+
+#include <mpi.h>
+
+struct oriel_handle_cache {
+    uint64_t key;
+    uint64_t generation;
+    struct oriel_window *window;
+};
+extern _Thread_local struct oriel_handle_cache oriel_handle_cache;
+extern _Atomic uint64_t oriel_handle_generation;
+
+struct oriel_window *oriel_handle_find_slow(uint64_t key);
+
+/* Oriel's window of this handle; NULL when it is the host's or none at all. */
+static inline struct oriel_window *oriel_handle_find(MPI_Win win)
+{
+    uint64_t key = (uint64_t)(uintptr_t)win;
+    if (oriel_likely(oriel_handle_cache.key == key &&
+                     oriel_handle_cache.generation ==
+                         atomic_load_explicit(&oriel_handle_generation, memory_order_relaxed)))
+        return oriel_handle_cache.window;
+    return oriel_handle_find_slow(key);
+}
+
+/* Whether calls on this handle go to the host: it was made by the host, or Oriel is bypassed. */
+bool oriel_handle_is_forwarded(MPI_Win win);
+
+enum oriel_status oriel_handle_add(MPI_Win win, struct oriel_window *window);
+enum oriel_status oriel_handle_add_forwarded(MPI_Win win);
+
+/* After the host has freed the handle.  window is NULL for a forwarded one. */
+void oriel_handle_remove(MPI_Win win, struct oriel_window *window);
+
+/* How many of Oriel's windows are alive. */
+uint32_t oriel_handle_live(void);
+
+/* In a forked child no handle is valid any more: every lookup fails. */
+bool oriel_handle_in_child(void);
+void oriel_handle_watch_fork(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* The hints of a window (MPI-4.1, 13.2.1): one row each in hints.def, the value in use as text.  Oriel's semantics do not
+ * depend on any but noncontig and minimum_alignment, which only creation reads.  Creation and api/ call. */
+#ifndef ORIEL_WINDOW_INFO_H
+#define ORIEL_WINDOW_INFO_H
+
+#include "base/status.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ORIEL_HINT_BYTES = 64 };
+
+struct oriel_hints {
+#define HINT(field, key, initial) char field[ORIEL_HINT_BYTES];
+#include "window/hints.def"
+#undef HINT
+};
+
+/* The defaults. */
+void oriel_hints_init(struct oriel_hints *hints);
+
+/* Takes over the hints that info holds; MPI_INFO_NULL holds none. */
+void oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
+
+/* A new info object with every hint and its value in use. */
+enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *out);
+
+bool oriel_hint_is_true(const char *value);
+
+/* mpi_minimum_memory_alignment of info in bytes: a power of two of at least 64. */
+uint64_t oriel_hints_alignment(const struct oriel_hints *hints);
+
+#endif

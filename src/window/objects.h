@@ -1,0 +1,22 @@
+/* The host's objects of a window, kept apart from window.h so that sync/ and the data path need no mpi.h.  Made by creation,
+ * given back by free; api/ and window/ use them. */
+#ifndef ORIEL_WINDOW_OBJECTS_H
+#define ORIEL_WINDOW_OBJECTS_H
+
+#include "window/info.h"
+#include "window/window.h"
+
+#include <mpi.h>
+
+struct oriel_window_host {
+    MPI_Win handle; /* the carrier */
+    MPI_Group group;
+    struct oriel_hints hints;
+    /* what the predefined attributes point to (MPI-4.1, 13.2.6) */
+    MPI_Aint size_bytes;
+    int disp_unit;
+    int create_flavor;
+    int model;
+};
+
+#endif

@@ -1,0 +1,119 @@
+/* What a window keeps in shared memory: one struct oriel_common per window, in the memory file of its rank 0, and one
+ * struct oriel_control per window and rank, in that rank's own file.  Every word that two processes write stands alone on
+ * its cache line or beside words of the same writers.  sync/ and ops/ touch them; creation fills, free clears them.
+ *
+ * Death: a process that is killed leaves its words as they are.  Whoever waits for more than 100 ms looks whether the
+ * processes that can block it still live (sync/watch.h) and returns an error that names the dead one; a word in the way of
+ * the dead stays in its way, so that every later waiter gets the same error. */
+#ifndef ORIEL_WINDOW_SHARED_H
+#define ORIEL_WINDOW_SHARED_H
+
+#include "base/atomic.h"
+#include "base/wait.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+
+/* How the bytes of a target's window are reached, the same for all origins. */
+enum oriel_mechanism {
+    ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
+    ORIEL_BY_CMA,   /* process_vm_readv and writev, at address */
+};
+
+/* One target's window.  Written by rank 0 before creation ends, read-only after. */
+struct oriel_target {
+    uint64_t offset;         /* ORIEL_BY_ARENA: of the first byte, in the memory file that holds it */
+    uint64_t address;        /* of the first byte in the target's address space */
+    uint64_t size_bytes;     /* 0 or more */
+    uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
+    int64_t disp_unit;       /* above 0 */
+    uint64_t mechanism;      /* enum oriel_mechanism */
+};
+_Static_assert(sizeof(struct oriel_target) == 48, "shared by all ranks of a machine");
+
+/* The gate between lock_all and exclusive locks (sync/gate.c has the argument).
+ * word: readers (lock_all epochs held) in the upper half, writers (exclusive locks wanted or held) in the lower. */
+struct oriel_gate {
+    union {
+        _Atomic uint64_t word;
+        struct {
+            _Atomic uint32_t writers;
+            _Atomic uint32_t readers;
+        } half;
+    };
+    _Atomic uint32_t writer_sleepers; /* wait for readers to become 0 */
+    _Atomic uint32_t reader_sleepers; /* wait for writers to become 0 */
+    _Atomic uint32_t readers_waiting; /* lock_all calls that wait */
+    struct oriel_event admissions;    /* lock_all calls that waited and came in */
+};
+
+struct oriel_common {
+    alignas(ORIEL_CACHE_LINE) uint32_t version;
+    int32_t n;
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t arrived; /* sync/barrier.c */
+    struct oriel_event generation;
+    struct oriel_event departed; /* ranks that will not touch this struct any more */
+    alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
+    alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */
+};
+
+/* FIFO reader-writer ticket lock (sync/ticket.c has the argument): next hands out tickets, read and write count the
+ * tickets that readers and writers may pass. */
+struct oriel_ticket {
+    _Atomic uint32_t next;
+    _Atomic uint32_t read;
+    _Atomic uint32_t write;
+    _Atomic uint32_t read_sleepers;
+    _Atomic uint32_t write_sleepers;
+};
+
+/* Mutual exclusion of accumulates that the CPU cannot do in one instruction (sync/mutex.c): 0 free, else the holder's
+ * win_rank + 1, with the top bit when somebody sleeps. */
+struct oriel_mutex {
+    _Atomic uint32_t word;
+};
+
+/* What rank i and the control's owner count for each other (sync/pscw.c).  posts is written by i, completes by i; the taken
+ * counters by the owner. */
+struct oriel_pair {
+    struct oriel_event posts;     /* exposure epochs that i opened to the owner */
+    struct oriel_event completes; /* access epochs of i to the owner that i completed */
+    uint32_t posts_taken;         /* of posts, by MPI_Win_start */
+    uint32_t completes_taken;     /* of completes, by MPI_Win_wait and test */
+};
+
+/* The owner's own access to target i: written by the owner, read by those who wait for a lock on i. */
+enum oriel_access {
+    ORIEL_ACCESS_NONE,
+    ORIEL_ACCESS_WAITING, /* for a lock */
+    ORIEL_ACCESS_SHARED,  /* from here on operations are allowed */
+    ORIEL_ACCESS_EXCLUSIVE,
+    ORIEL_ACCESS_STARTED,
+};
+
+struct oriel_control {
+    alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
+    alignas(ORIEL_CACHE_LINE) struct oriel_mutex accumulate;
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
+    alignas(ORIEL_CACHE_LINE) struct oriel_pair pairs[]; /* [n], then _Atomic uint8_t access[n] */
+};
+
+static inline _Atomic uint8_t *oriel_control_access(struct oriel_control *control, int32_t n)
+{
+    return (_Atomic uint8_t *)&control->pairs[n];
+}
+
+static inline uint64_t oriel_control_bytes(int32_t n)
+{
+    return sizeof(struct oriel_control) + (uint64_t)n * (sizeof(struct oriel_pair) + sizeof(uint8_t));
+}
+
+static inline uint64_t oriel_common_bytes(int32_t n)
+{
+    return sizeof(struct oriel_common) + (uint64_t)n * sizeof(struct oriel_target);
+}
+
+_Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint8_t) == 1, "atomics have no hidden lock");
+_Static_assert(offsetof(struct oriel_gate, half.readers) == 4, "readers are the upper half on a little-endian machine");
+
+#endif

@@ -1,0 +1,66 @@
+/* A window of this process.  Everything but the epoch words is written once, before creation returns.  api/ finds it from
+ * the host's handle (window/handle.h), sync/ and ops/ work on it; nothing here needs mpi.h. */
+#ifndef ORIEL_WINDOW_WINDOW_H
+#define ORIEL_WINDOW_WINDOW_H
+
+#include "window/group.h"
+#include "window/shared.h"
+
+enum oriel_flavour {
+    ORIEL_FLAVOUR_CREATE,
+    ORIEL_FLAVOUR_ALLOCATE,
+    ORIEL_FLAVOUR_SHARED,
+};
+
+/* Which access epochs this process has open.  FENCE may stand with none of the others but USED. */
+enum oriel_epoch {
+    ORIEL_EPOCH_FENCE = 1,    /* the last fence did not promise NOSUCCEED */
+    ORIEL_EPOCH_USED = 2,     /* an operation followed that fence */
+    ORIEL_EPOCH_LOCK_ALL = 4,
+    ORIEL_EPOCH_START = 8,
+};
+
+struct oriel_window_host; /* the host's objects of this window: window/objects.h */
+
+struct oriel_window {
+    /* the data path's words */
+    int32_t n;
+    int32_t rank;
+    _Atomic uint32_t epoch;               /* enum oriel_epoch */
+    _Atomic uint32_t locks;               /* targets locked one by one */
+    const struct oriel_target *targets;   /* by win_rank, shared */
+    char *const *memory_bases;            /* by win_rank: of the memory file that holds a target's window */
+    _Atomic uint8_t *access;              /* by win_rank: enum oriel_access, in the own control */
+    /* synchronisation */
+    char *const *control_bases; /* by win_rank: of a rank's own memory file */
+    struct oriel_common *common;
+    struct oriel_control *control;
+    int32_t *started; /* targets of the open start epoch */
+    int32_t started_count;
+    int32_t *posted; /* origins of the open exposure epoch */
+    int32_t posted_count;
+    _Atomic uint32_t exposed; /* an exposure epoch is open */
+    /* the rest */
+    struct oriel_group *group;
+    struct oriel_peer **memory_peers; /* own array where some memory lies in another process's file, else NULL */
+    char **own_memory_bases;          /* likewise */
+    void *base;                       /* of the own window, NULL for size 0 of Win_create */
+    int64_t control_offset;           /* -1 before it is allocated; likewise below */
+    int64_t common_offset;            /* rank 0's */
+    int64_t memory_offset;            /* what free gives back */
+    enum oriel_flavour flavour;
+    struct oriel_window_host *host;
+};
+
+static inline struct oriel_control *oriel_window_control(const struct oriel_window *window, int32_t win_rank)
+{
+    return (struct oriel_control *)(window->control_bases[win_rank] + window->targets[win_rank].control_offset);
+}
+
+/* Where this process loads and stores byte offset of a target's ORIEL_BY_ARENA window. */
+static inline char *oriel_window_direct(const struct oriel_window *window, int32_t win_rank, uint64_t offset_bytes)
+{
+    return window->memory_bases[win_rank] + window->targets[win_rank].offset + offset_bytes;
+}
+
+#endif

@@ -1,0 +1,45 @@
+"""Help and version texts, word for word, and how wrong use of the command is answered."""
+
+import os
+import unittest
+
+from command import Case, HERE, ORIEL, start
+
+
+class Help(Case):
+    def golden(self, name, *arguments):
+        with open(os.path.join(HERE, "golden", name + ".txt"), encoding="utf-8") as file:
+            expected = file.read()
+        result = start(ORIEL, *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, expected)
+
+    def test_help_lists_the_commands(self):
+        self.golden("help", "--help")
+
+    def test_help_of_run(self):
+        self.golden("help-run", "run", "--help")
+
+    def test_help_of_info(self):
+        self.golden("help-info", "info", "--help")
+
+    def test_version_everywhere(self):
+        self.golden("version", "--version")
+        self.golden("version", "run", "--version")
+        self.golden("version", "info", "--version")
+
+    def test_unknown_command_is_refused(self):
+        self.refused(start(ORIEL, "fly"), 'there is no command "fly"')
+        self.refused(start(ORIEL, "ru"), 'there is no command "ru"')
+        self.refused(start(ORIEL, ""), 'there is no command ""')
+
+    def test_wrong_use_has_status_2(self):
+        for arguments in ([], ["run"], ["--fly"], ["run", "--fly", "true"], ["run", "--host"], ["info", "word"],
+                          ["info", "--json=1"]):
+            result = start(ORIEL, *arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
+            self.assertIn("--help", result.stderr, arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,123 @@
+"""`oriel info`: both forms say the same, every option is there, and it works for anybody."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from command import Case, HERE, HOSTS, ORIEL, liboriel, start
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+def info(oriel=ORIEL, **changes):
+    result = start(oriel, "info", "--json", **changes)
+    return json.loads(result.stdout), result
+
+
+class Info(Case):
+    def test_json_is_complete(self):
+        value, result = info()
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(set(value), {"version", "hosts", "mechanisms", "options"})
+        self.assertEqual([host["name"] for host in value["hosts"]], ["mpich", "openmpi"])
+        self.assertEqual([mechanism["name"] for mechanism in value["mechanisms"]],
+                         ["memfd", "cma", "userfaultfd", "xpmem", "ucx"])
+
+    def test_hosts_built_for_are_found_and_served(self):
+        version = {"mpich": "MPICH Version", "openmpi": "Open MPI v"}
+        value, _ = info()
+        for host in value["hosts"]:
+            if host["name"] in HOSTS:
+                self.assertTrue(host["found"] and host["served"], host)
+                self.assertTrue(host["version"].startswith(version[host["name"]]), host)
+                self.assertTrue(os.path.exists(host["library"]), host)
+                self.assertEqual(host["liboriel"], liboriel(host["name"]))
+                self.assertIsNone(host["reason"])
+
+    def test_host_without_liboriel_is_not_served(self):
+        value, _ = info(self.tree())
+        self.assertEqual([host["served"] for host in value["hosts"]], [False, False])
+        text = start(self.path("tree/bin/oriel"), "info").stdout
+        self.assertIn("not served: there is no " + self.path("tree/lib/oriel/mpich/liboriel.so"), text)
+
+    def test_host_that_does_not_load_gives_the_reason(self):
+        for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40"):
+            self.write(name, "no library")
+        value, result = info(LD_LIBRARY_PATH=self.folder)
+        self.assertEqual(result.returncode, 0)
+        for host in value["hosts"]:
+            self.assertFalse(host["found"])
+            self.assertIn("libmpi", host["reason"])
+            self.assertIsNone(host["version"])
+
+    def test_host_that_crashes_is_survived(self):
+        crash = "int MPI_Get_library_version(char *t, int *l) { *(volatile int *)0 = *l; return *t; }"
+        for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40"):
+            self.compile(name, crash, "-shared", "-fPIC")
+        value, result = info(LD_LIBRARY_PATH=self.folder)
+        self.assertEqual(result.returncode, 0)
+        for host in value["hosts"]:
+            self.assertFalse(host["found"])
+            self.assertIn("could not be asked: Segmentation fault", host["reason"])
+
+    def test_every_shown_option_is_there(self):
+        with open(os.path.join(ROOT, "src", "base", "options.def"), encoding="utf-8") as file:
+            rows = re.findall(r'^OPTION\((\w+), \w+, "(\w+)", "([^"]*)", "([^"]*)", ([01])', file.read(), re.M)
+        self.assertGreater(len(rows), 1)
+        shown = [(name, kind, initial, words or None) for kind, name, initial, words, is_shown in rows
+                 if is_shown == "1"]
+        value, _ = info()
+        self.assertEqual([(option["name"], option["kind"], option["default"], option["words"])
+                          for option in value["options"]], shown)
+
+    def test_value_in_effect_is_shown(self):
+        value, _ = info(ORIEL_SPIN="77", ORIEL_RESERVE="65536K")
+        options = {option["name"]: option for option in value["options"]}
+        self.assertEqual((options["ORIEL_SPIN"]["value"], options["ORIEL_SPIN"]["set"]), ("77", True))
+        self.assertEqual(options["ORIEL_RESERVE"]["value"], "64M")
+        self.assertFalse(options["ORIEL_CMA"]["set"])
+
+    def test_unknown_and_malformed_variables_are_warned_about(self):
+        result = start(ORIEL, "info", ORIEL_SPINN="1", ORIEL_SPIN="fast")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("oriel: ORIEL_SPINN is not an option of Oriel", result.stderr)
+        self.assertIn("oriel: ORIEL_SPIN=fast is not a whole number of 0 or more; using the default, 2000\n",
+                      result.stderr)
+        self.assertIn("ORIEL_SPIN=2000", result.stdout)
+
+    def test_text_says_what_json_says(self):
+        value, _ = info()
+        text = start(ORIEL, "info").stdout
+        self.assertTrue(text.startswith(f"Oriel {value['version']}\n"))
+        for host in value["hosts"]:
+            self.assertIn(host["version"] or host["reason"], text)
+        for mechanism in value["mechanisms"]:
+            answer = "yes" if mechanism["available"] else "no"
+            self.assertRegex(text, rf"(?m)^  {mechanism['name']} +{answer} +{re.escape(mechanism['detail'])}$")
+        for option in value["options"]:
+            self.assertIn(f"  {option['name']}={option['value']}  (default {option['default']}", text)
+            self.assertIn(option["meaning"], text)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_ordinary_user_sees_it_too(self):
+        oriel = self.tree(*HOSTS)
+        os.chmod(self.folder, 0o755)
+        result = start("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", oriel, "info", "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        value = json.loads(result.stdout)
+        mechanisms = {mechanism["name"]: mechanism for mechanism in value["mechanisms"]}
+        self.assertTrue(mechanisms["memfd"]["available"])
+        self.assertEqual([host["served"] for host in value["hosts"] if host["name"] in HOSTS], [True] * len(HOSTS))
+
+    def test_full_device_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([ORIEL, "info"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                                    check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("oriel: the output could not be written", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

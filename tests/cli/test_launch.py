@@ -1,0 +1,70 @@
+"""The tests' own launcher: it passes on what a job says and how it ends, and leaves nothing of it running."""
+
+import os
+import subprocess
+import time
+import unittest
+
+from command import BUILD, Case, HERE, HOSTS, environment
+
+LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
+
+
+def launch(host, *arguments):
+    return subprocess.run([LAUNCH, "--build", BUILD, "--host", host, *arguments], env=environment(),
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+class Launch(Case):
+    def test_status_and_output_are_the_jobs(self):
+        for host in HOSTS:
+            result = launch(host, "-n", "2", "--", "sh", "-c", "echo here; exit 0")
+            self.assertEqual((result.returncode, result.stdout), (0, "here\nhere\n"), result.stderr)
+            self.assertNotEqual(launch(host, "-n", "2", "--", "sh", "-c", "exit 3").returncode, 0)
+            self.assertEqual(launch(host, "-n", "1", "--plain", "sh", "-c", "exit 77").returncode, 77)
+
+    def test_plain_has_no_preload_and_env_is_passed_on(self):
+        for host in HOSTS:
+            result = launch(host, "-n", "1", "--plain", "--env", "ORIEL_TEST_WORD=a=b", "sh", "-c",
+                            'echo "${LD_PRELOAD-none} $ORIEL_TEST_WORD"')
+            self.assertEqual(result.stdout, "none a=b\n", result.stderr)
+
+    def test_time_limit_ends_the_whole_job(self):
+        for host in HOSTS:
+            stamp = f"oriel-launch-{os.getpid()}-{host}"
+            started = time.monotonic()
+            result = launch(host, "-n", "2", "--plain", "--timeout", "2", "sh", "-c", "sleep 50; true", stamp)
+            self.assertEqual(result.returncode, 124, result.stderr)
+            self.assertIn("ended after 2 s", result.stdout)
+            self.assertLess(time.monotonic() - started, 30)
+            self.assertEqual(self.running(stamp), [])
+
+    def running(self, stamp):
+        """Processes with the stamp on their command line, given a moment to go."""
+        for _ in range(50):
+            found = subprocess.run(["pgrep", "-f", stamp], capture_output=True, text=True, check=False).stdout.split()
+            if not found:
+                break
+            time.sleep(0.1)
+        return found
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can start a job as another user")
+    def test_user_is_unprivileged_and_its_home_goes_with_it(self):
+        for host in HOSTS:
+            result = launch(host, "-n", "1", "--user", "--plain", "sh", "-c", 'id -u; echo "$HOME"; touch "$HOME/file"')
+            self.assertEqual(result.returncode, 0, result.stderr)
+            user, home = result.stdout.split()
+            self.assertEqual(user, "65534")
+            self.assertFalse(os.path.exists(home))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can start a job as another user")
+    def test_program_that_the_user_cannot_read_is_skipped_with_the_reason(self):
+        script = self.write("script", "#!/bin/sh\nexit 0\n")  # in a folder for its owner only
+        result = launch(HOSTS[0], "-n", "1", "--user", "--plain", script)
+        self.assertEqual(result.returncode, 77, result.stderr)
+        self.assertIn(f"skipped: another user cannot read {script}: no permission for others on {self.folder}",
+                      result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

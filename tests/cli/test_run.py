@@ -1,0 +1,346 @@
+"""`oriel run`: which host it finds, what it preloads in which order, and what it refuses."""
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import unittest
+
+from command import BUILD, CC, Case, HERE, HOSTS, ORIEL, SANITIZE, environment, liboriel, program, start
+
+LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
+SONAMES = {"mpich": "libmpich.so.12", "openmpi": "libmpi.so.40"}
+LAUNCHER_VARIABLES = {"mpich": ["PMI_RANK", "PMI_FD", "MPI_LOCALNRANKS", "HYDI_CONTROL_FD"],
+                      "openmpi": ["OMPI_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"]}
+VERSION_SYMBOLS = {"mpich": "MPII_Version_string", "openmpi": "ompi_version_string"}
+SHOW = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { const char *value = getenv("LD_PRELOAD"); puts(value == NULL ? "(unset)" : value); return 7; }
+"""
+
+
+def other(host):
+    return "openmpi" if host == "mpich" else "mpich"
+
+
+def values(text):
+    """The NAME=value lines of a program's output."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+class RunCase(Case):
+    def library(self, soname, source=""):
+        """A shared library under that name, in the test's folder."""
+        return self.compile(soname, source, "-shared", "-fPIC", f"-Wl,-soname,{soname}")
+
+    def stand_in(self):
+        """An installation whose libraries stand in for Oriel's beside fake hosts, which lack most of a real one."""
+        oriel = self.tree()
+        for host in HOSTS:
+            os.makedirs(self.path(f"tree/lib/oriel/{host}"))
+            self.compile(f"tree/lib/oriel/{host}/liboriel.so", "void MPI_Put(void) {} void PMPI_Put(void) {}",
+                         "-shared", "-fPIC", "-Wl,-soname,liboriel.so")
+        return oriel
+
+    def stood_in(self, host):
+        return liboriel(host, os.path.realpath(self.path("tree"))) + "\n"
+
+    def using(self, *libraries):
+        """A program without MPI that needs these libraries, and finds them where they are."""
+        return self.compile("fake", SHOW, "-Wl,--no-as-needed", f"-Wl,-rpath,{self.folder}", *libraries)
+
+
+class Host(RunCase):
+    def test_found_from_the_libraries(self):
+        for host in HOSTS:
+            result = start(ORIEL, "run", program(host, "environment"))
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(values(result.stdout)["LD_PRELOAD"], liboriel(host))
+            self.assertEqual(values(result.stdout)["ORIEL_PRELOADED"], liboriel(host))
+
+    def test_libraries_outweigh_the_launcher(self):
+        for host in HOSTS:
+            result = start(ORIEL, "run", program(host, "environment"), **{LAUNCHER_VARIABLES[other(host)][0]: "1"})
+            self.assertEqual(values(result.stdout)["LD_PRELOAD"], liboriel(host))
+
+    def test_found_through_another_library(self):
+        oriel = self.stand_in()
+        for host in HOSTS:
+            fake = self.library(SONAMES[host])
+            between = self.compile("libbetween.so", "", "-shared", "-fPIC", "-Wl,--no-as-needed",
+                                   f"-Wl,-rpath,{self.folder}", fake)
+            result = start(oriel, "run", self.using(between))
+            self.assertEqual((result.returncode, result.stdout), (7, self.stood_in(host)), result.stderr)
+
+    def test_derivative_of_mpich_is_known_by_its_soname(self):
+        if "mpich" not in HOSTS:
+            self.skipTest("needs MPICH")
+        result = start(self.stand_in(), "run", self.using(self.library("libmpi.so.12")))
+        self.assertEqual(result.stdout, self.stood_in("mpich"), result.stderr)
+
+    def test_found_from_each_variable_of_the_launcher(self):
+        for host in HOSTS:
+            for variable in LAUNCHER_VARIABLES[host]:
+                result = start(ORIEL, "run", "printenv", "LD_PRELOAD", **{variable: "1"})
+                self.assertEqual(result.stdout, liboriel(host) + "\n", variable + result.stderr)
+
+    def test_found_from_the_real_launcher(self):
+        for host in HOSTS:
+            job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "printenv", "LD_PRELOAD"],
+                                 env=environment(), capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(job.stdout, (liboriel(host) + "\n") * 2, job.stderr)
+
+    def test_option_chooses_for_a_program_without_mpi(self):
+        for host in HOSTS:
+            result = start(ORIEL, "run", "--host", host, "printenv", "LD_PRELOAD")
+            self.assertEqual(result.stdout, liboriel(host) + "\n")
+
+    def test_option_outweighs_the_launcher(self):
+        for host in HOSTS:
+            result = start(ORIEL, "run", f"--host={host}", "printenv", "LD_PRELOAD",
+                           **{LAUNCHER_VARIABLES[other(host)][0]: "1"})
+            self.assertEqual(result.stdout, liboriel(host) + "\n")
+
+    def test_only_host_built_is_taken(self):
+        for host in HOSTS:
+            oriel = self.tree(host)
+            result = start(oriel, "run", "printenv", "LD_PRELOAD")
+            self.assertEqual(result.stdout, liboriel(host, os.path.realpath(self.path("tree"))) + "\n", result.stderr)
+            shutil.rmtree(self.path("tree"))
+
+    def test_script_of_an_interpreter_is_followed(self):
+        oriel = self.stand_in()
+        for host in HOSTS:
+            self.using(self.library(SONAMES[host]))
+            script = self.write("script", f"#!{self.path('fake')}\n")
+            result = start(oriel, "run", script)
+            self.assertEqual(result.stdout, self.stood_in(host), result.stderr)
+
+
+class Start(RunCase):
+    def test_arguments_and_status_are_the_programs(self):
+        host = HOSTS[0]
+        script = self.write("script", '#!/bin/sh\nfor word; do echo "<$word>"; done\nexit 9\n')
+        result = start(ORIEL, "run", "--host", host, "--", script, "--host", "x y", "--", "", "-V")
+        self.assertEqual((result.returncode, result.stdout), (9, "<--host>\n<x y>\n<-->\n<>\n<-V>\n"))
+
+    def test_program_keeps_the_name_it_was_called_by(self):
+        folder, name = os.path.split(program(HOSTS[0], "environment"))
+        result = start(ORIEL, "run", name, PATH=f"{self.folder}:{folder}:{os.environ['PATH']}")
+        self.assertEqual(values(result.stdout)["argv[0]"], name)
+
+    def test_folder_and_unexecutable_file_in_path_are_passed_over(self):
+        os.makedirs(self.path("first/tool"))
+        os.makedirs(self.path("second"))
+        self.write("second/tool", "", 0o644)
+        os.makedirs(self.path("third"))
+        self.write("third/tool", "#!/bin/sh\necho third\n")
+        search = ":".join(self.path(name) for name in ("missing", "first", "second", "third"))
+        result = start(ORIEL, "run", "--host", HOSTS[0], "tool", PATH=search + ":/usr/bin:/bin")
+        self.assertEqual(result.stdout, "third\n", result.stderr)
+
+    def test_script_without_a_first_line_is_the_shells(self):
+        result = start(ORIEL, "run", "--host", HOSTS[0], self.write("script", "echo shell\n"))
+        self.assertEqual(result.stdout, "shell\n")
+
+    def test_bypass_changes_nothing(self):
+        for host in HOSTS:
+            result = start(ORIEL, "run", program(host, "environment"), ORIEL_BYPASS="1", LD_PRELOAD="")
+            self.assertEqual(values(result.stdout)["LD_PRELOAD"], "")
+            self.assertEqual(values(result.stdout)["ORIEL_PRELOADED"], "(unset)")
+        static = self.compile("static", SHOW, "-static")
+        self.assertEqual(start(ORIEL, "run", static, ORIEL_BYPASS="1").returncode, 7)
+
+
+class Preload(RunCase):
+    def setUp(self):
+        super().setUp()
+        self.host = HOSTS[0]
+        self.oriel = liboriel(self.host)
+
+    def preload(self, *command, **changes):
+        result = start(*command, **changes)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return values(result.stdout)["LD_PRELOAD"], values(result.stdout)["ORIEL_PRELOADED"]
+
+    def test_what_was_there_stays_ahead(self):
+        first, second = self.library("first.so"), self.library("second.so")
+        for separator in (":", " "):
+            self.assertEqual(self.preload(ORIEL, "run", program(self.host, "environment"),
+                                          LD_PRELOAD=first + separator + second),
+                             (f"{first}:{second}:{self.oriel}", self.oriel))
+
+    def test_nothing_is_added_twice(self):
+        target = program(self.host, "environment")
+        once = (self.oriel, self.oriel)
+        self.assertEqual(self.preload(ORIEL, "run", ORIEL, "run", target), once)
+        self.assertEqual(self.preload(ORIEL, "run", "--host", self.host, "sh", "-c", f"exec {ORIEL} run {target}"), once)
+        first = self.library("first.so")
+        self.assertEqual(self.preload(ORIEL, "run", "--host", self.host, "sh", "-c", f"exec {ORIEL} run {target}",
+                                      LD_PRELOAD=first), (f"{first}:{self.oriel}", self.oriel))
+
+    def test_entry_of_the_user_is_not_taken_for_ours(self):
+        self.assertEqual(self.preload(ORIEL, "run", program(self.host, "environment"), LD_PRELOAD=self.oriel),
+                         (self.oriel, ""))
+
+    def test_inner_run_replaces_the_outer_ones_host(self):
+        if len(HOSTS) < 2:
+            self.skipTest("needs both hosts")
+        inner = program(HOSTS[1], "environment")
+        self.assertEqual(self.preload(ORIEL, "run", "--host", HOSTS[0], "sh", "-c", f"exec {ORIEL} run {inner}"),
+                         (liboriel(HOSTS[1]), liboriel(HOSTS[1])))
+
+    def test_linked_tool_stands_ahead_of_oriel(self):
+        for host in HOSTS:
+            tool = os.path.join(BUILD, "tests", "cli", host, "libmpitool.so")
+            result = start(ORIEL, "run", program(host, "one_put_tooled"))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            lines = result.stdout.splitlines()
+            self.assertIn("tool: MPI_Put of 1", lines)
+            self.assertIn("memory=42", lines)
+            self.assertIn("Oriel", result.stdout)
+            # Seen after MPI_Init, which takes the entries out again; seen by the loader they were in this order.
+            listed = start(ORIEL, "run", self.tooled_environment(host, tool))
+            self.assertEqual(listed.stdout, f"{tool}:{liboriel(host)}\n", listed.stderr)
+
+    def tooled_environment(self, host, tool):
+        return self.compile("tooled", SHOW, "-Wl,--no-as-needed", f"-Wl,-rpath,{os.path.dirname(tool)}", tool)
+
+    def test_library_without_window_functions_is_no_tool(self):
+        library = self.library("libmpiwrap.so", "int MPI_Not_a_function; void mpi_put(void) {} void PMPI_Put(void) {}")
+        host = self.library(SONAMES[self.host])
+        result = start(self.stand_in(), "run", self.using(library, host))
+        self.assertEqual(result.stdout, self.stood_in(self.host), result.stderr)
+
+    def test_tools_keep_their_order_and_their_place(self):
+        tools = [self.library(name, "void MPI_Put(void) {}") for name in ("libmpiP.so", "libtrace.so.1")]
+        oriel, fake = self.stand_in(), self.using(*tools, self.library(SONAMES[self.host]))
+        ours = self.stood_in(self.host)
+        self.assertEqual(start(oriel, "run", fake).stdout, f"{tools[0]}:{tools[1]}:{ours}")
+        # A tool that the user preloads already stays where the user has it.
+        self.assertEqual(start(oriel, "run", fake, LD_PRELOAD=tools[1]).stdout, f"{tools[1]}:{tools[0]}:{ours}")
+
+    def test_init_takes_the_entries_out_again(self):
+        first = self.library("first.so")
+        for host in HOSTS:
+            result = start(ORIEL, "run", program(host, "one_put"), LD_PRELOAD=first)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("Oriel", result.stdout)
+            self.assertEqual((values(result.stdout)["LD_PRELOAD"], values(result.stdout)["ORIEL_PRELOADED"]),
+                             (first, "(unset)"))
+
+    def test_linked_program_needs_no_run(self):
+        for host in HOSTS:
+            result = start(program(host, "one_put_linked"))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("memory=42", result.stdout)
+            self.assertIn("Oriel", result.stdout)
+            self.assertIn("Oriel", start(ORIEL, "run", program(host, "one_put_linked")).stdout)
+
+    def test_path_that_cannot_be_preloaded_is_refused(self):
+        os.makedirs(self.path("a place/bin"))
+        os.makedirs(self.path(f"a place/lib/oriel/{self.host}"))
+        shutil.copy(ORIEL, self.path("a place/bin/oriel"))
+        shutil.copy(self.oriel, self.path(f"a place/lib/oriel/{self.host}/liboriel.so"))
+        self.refused(start(self.path("a place/bin/oriel"), "run", "true"), "its path holds a blank or a colon")
+
+
+class Refusal(RunCase):
+    def test_unknown_host_name(self):
+        self.refused(start(ORIEL, "run", "--host", "mpi", "true"), 'no host MPI called "mpi"', "mpich and openmpi")
+
+    def test_option_against_the_libraries(self):
+        for host in HOSTS:
+            self.refused(start(ORIEL, "run", "--host", other(host), program(host, "environment")),
+                         f"--host {other(host)} contradicts", program(host, "environment"))
+
+    def test_no_host_to_be_found(self):
+        if len(HOSTS) < 2:
+            self.skipTest("needs both hosts")
+        self.refused(start(ORIEL, "run", "true"), "cannot tell which MPI", "--host mpich or --host openmpi")
+        self.refused(start(self.tree(), "run", "true"), "cannot tell which MPI")
+
+    def test_two_launchers_at_once(self):
+        self.refused(start(ORIEL, "run", "true", PMI_RANK="0", OMPI_COMM_WORLD_SIZE="1"), "two launchers")
+
+    def test_two_hosts_in_one_program(self):
+        libraries = [self.library(soname) for soname in SONAMES.values()]
+        self.refused(start(ORIEL, "run", self.using(*libraries)), "two host MPIs at once", *SONAMES.values())
+
+    def test_host_that_oriel_is_not_built_for(self):
+        oriel = self.tree()
+        for host in HOSTS:
+            self.refused(start(oriel, "run", program(host, "environment")), "Oriel is not built for",
+                         liboriel(host, os.path.realpath(self.path("tree"))))
+
+    def test_untested_major_version(self):
+        oriel = self.stand_in()
+        for host in HOSTS:
+            source = f'const char {VERSION_SYMBOLS[host]}[] = "%s";'
+            self.library(SONAMES[host], source % "5.0.3")
+            library = self.path(SONAMES[host])
+            self.refused(start(oriel, "run", self.using(library)), "5.0.3", "tested: ", "ORIEL_BYPASS=1")
+            self.library(SONAMES[host], source % "4.9.9")
+            self.assertEqual(start(oriel, "run", self.path("fake")).returncode, 7)
+
+    def test_unknown_soname_of_a_host(self):
+        for soname in ("libmpi.so.20", "libmpi.so.0", "libmpich.so.10", "libmpi.so"):
+            self.refused(start(ORIEL, "run", self.using(self.library(soname))), soname, "does not know")
+
+    def test_program_that_is_not_there(self):
+        self.refused(start(ORIEL, "run", "no-such-program"), "no-such-program: program not found")
+        self.refused(start(ORIEL, "run", self.path("none")), self.path("none") + ": program not found")
+        self.refused(start(ORIEL, "run", ""), "the program's name is empty")
+
+    def test_program_that_cannot_be_executed(self):
+        self.refused(start(ORIEL, "run", self.write("text", "echo no\n", 0o644)), "Permission denied")
+        self.refused(start(ORIEL, "run", self.folder), "Permission denied")
+
+    def test_static_program(self):
+        self.refused(start(ORIEL, "run", self.compile("static", SHOW, "-static")), "static program", "ORIEL_BYPASS=1")
+        self.refused(start(ORIEL, "run", self.compile("pie", SHOW, "-static-pie")), "static program")
+
+    def test_program_with_privileges(self):
+        path = self.compile("privileged", SHOW)
+        os.chmod(path, 0o4755)
+        self.refused(start(ORIEL, "run", path), "setuid program")
+        os.chmod(path, 0o2755)
+        self.refused(start(ORIEL, "run", path), "setgid program")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a file capabilities")
+    def test_program_with_capabilities(self):
+        path = self.compile("capable", SHOW)
+        os.setxattr(path, "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
+        self.refused(start(ORIEL, "run", path), "file capabilities")
+
+    def test_program_of_another_architecture(self):
+        path = self.compile("foreign", SHOW)
+        with open(path, "r+b") as file:
+            file.seek(18)
+            machine = struct.unpack("<H", file.read(2))[0]
+            file.seek(18)
+            file.write(struct.pack("<H", 183 if machine != 183 else 62))  # aarch64, or x86-64 there
+        self.refused(start(ORIEL, "run", path), "another architecture")
+
+    def test_damaged_programs_do_no_harm(self):
+        with open(self.compile("whole", SHOW), "rb") as file:
+            whole = file.read()
+        for size in (4, 16, 52, 64, 100, 600, len(whole) // 2):
+            path = self.path("cut")
+            with open(path, "wb") as file:
+                file.write(whole[:size])
+            os.chmod(path, 0o755)
+            result = start(ORIEL, "run", "--host", HOSTS[0], path)
+            try:
+                alone = start(path).returncode  # some are whole enough to start, and crash
+            except OSError:
+                alone = 126
+            self.assertNotEqual(result.returncode, 0)
+            if result.returncode < 0:
+                self.assertEqual(result.returncode, alone, f"cut to {size} bytes: {result.stderr}")
+
+
+if __name__ == "__main__":
+    unittest.main()

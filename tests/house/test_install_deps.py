@@ -1,0 +1,76 @@
+"""scripts/install-deps against stand-ins for the package tools: quiet when all is there, clear when it cannot help."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "scripts",
+                      "install-deps")
+
+
+class InstallDeps(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="oriel-deps.")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def tool(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(path, 0o755)
+
+    def apt(self, user, missing=""):
+        """A machine with apt, where one package may be missing; what is run as root or not is written to a file."""
+        self.tool("dpkg-query", f'for word; do :; done; [ "$word" = "{missing}" ] || echo installed')
+        self.tool("apt-get", f'echo "$*" >> {self.folder}/calls')
+        self.tool("id", f"echo {user}")
+        self.tool("env", '[ "$1" = DEBIAN_FRONTEND=noninteractive ] && shift; "$@"')
+
+    def run_script(self):
+        return subprocess.run(["/bin/bash", SCRIPT], env={"PATH": self.folder}, capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    def calls(self):
+        try:
+            with open(os.path.join(self.folder, "calls"), encoding="utf-8") as file:
+                return file.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def test_nothing_happens_when_all_is_there(self):
+        self.apt(user=1000)
+        result = self.run_script()
+        self.assertEqual((result.returncode, result.stdout, result.stderr, self.calls()), (0, "", "", []))
+
+    def test_root_installs_what_is_missing_only(self):
+        self.apt(user=0, missing="libmpich-dev")
+        result = self.run_script()
+        self.assertEqual((result.returncode, result.stdout), (0, "oriel: installing libmpich-dev\n"), result.stderr)
+        self.assertEqual(self.calls(),
+                         ["update -qq", "install -y -qq --no-install-recommends libmpich-dev"])
+
+    def test_others_use_sudo(self):
+        self.apt(user=1000, missing="libmpich-dev")
+        self.tool("sudo", f'echo sudo >> {self.folder}/calls; "$@"')
+        self.assertEqual(self.run_script().returncode, 0)
+        self.assertEqual(self.calls(), ["sudo", "update -qq", "sudo",
+                                        "install -y -qq --no-install-recommends libmpich-dev"])
+
+    def test_without_sudo_it_says_what_root_should_do(self):
+        self.apt(user=1000, missing="libmpich-dev")
+        result = self.run_script()
+        self.assertEqual((result.returncode, self.calls()), (1, []))
+        self.assertIn("as root: apt-get install libmpich-dev", result.stderr)
+
+    def test_other_distribution_is_told_what_is_needed(self):
+        result = self.run_script()
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("this distribution has no apt", result.stderr)
+        for package in ("libmpich-dev", "libopenmpi-dev", "libjansson-dev", "ninja-build"):
+            self.assertIn(f"  {package}\n", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

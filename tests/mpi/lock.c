@@ -1,0 +1,268 @@
+/* Passive target epochs: who excludes whom, what is visible after an unlock, locks on several targets and on oneself.
+ * A counter that is read and written in two steps under an exclusive lock loses nothing; shared holders meet inside.
+ * A plain MPI program, run by the test rows. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void exclusive_locks_make_critical_sections(enum window_kind kind)
+{
+    struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
+    struct random random = random_start((uint64_t)world_rank);
+    int rounds = scaled_rounds(400);
+    for (int i = 0; i < rounds; i++) {
+        int target = i % world_size;
+        int64_t counter = 0;
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window.win);
+        MPI_Get(&counter, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, window.win);
+        MPI_Win_flush(target, window.win);
+        counter++;
+        random_pause(&random, 50);
+        MPI_Put(&counter, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, window.win);
+        MPI_Win_unlock(target, window.win);
+    }
+    barrier(MPI_COMM_WORLD);
+    int64_t turns = rounds / world_size + (world_rank < rounds % world_size), counter;
+    MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window.win);
+    counter = ((int64_t *)window.base)[1];
+    MPI_Win_unlock(world_rank, window.win);
+    CHECK_EQUAL(counter, turns * world_size);
+    window_free(&window);
+}
+
+/* Two words are equal except while an exclusive holder works. */
+static void words_change(MPI_Win win, int target, struct random *random)
+{
+    int64_t words[2];
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
+    MPI_Get(words, 2, MPI_INT64_T, target, 0, 2, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    CHECK_EQUAL(words[0], words[1]);
+    words[0]++;
+    MPI_Put(&words[0], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    random_pause(random, 60);
+    MPI_Put(&words[0], 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, win);
+    MPI_Win_unlock(target, win);
+}
+
+static void words_look(MPI_Win win, int target, struct random *random)
+{
+    int64_t first, second;
+    MPI_Get(&first, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    random_pause(random, 60);
+    MPI_Get(&second, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    CHECK_EQUAL(first, second);
+}
+
+/* Exclusive lockers, shared lockers and holders of lock_all from all ranks, on all targets. */
+static void exclusive_shared_and_lock_all_mix(enum window_kind kind)
+{
+    struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
+    struct random random = random_start((uint64_t)world_rank);
+    int64_t *changes = calloc((size_t)world_size, sizeof *changes), *all = calloc((size_t)world_size, sizeof *all);
+    for (int i = 0; i < scaled_rounds(500); i++) {
+        int target = random_below(&random, 3) ? 0 : (int)random_below(&random, (uint64_t)world_size);
+        switch (random_below(&random, 3)) {
+        case 0:
+            words_change(window.win, target, &random);
+            changes[target]++;
+            break;
+        case 1:
+            MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win);
+            words_look(window.win, target, &random);
+            MPI_Win_unlock(target, window.win);
+            break;
+        default:
+            MPI_Win_lock_all(0, window.win);
+            words_look(window.win, target, &random);
+            words_look(window.win, (int)random_below(&random, (uint64_t)world_size), &random);
+            MPI_Win_unlock_all(window.win);
+            break;
+        }
+        random_pause(&random, 60);
+    }
+    MPI_Allreduce(changes, all, world_size, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window.win);
+    CHECK_EQUAL(((int64_t *)window.base)[0], all[world_rank]);
+    CHECK_EQUAL(((int64_t *)window.base)[1], all[world_rank]);
+    MPI_Win_unlock(world_rank, window.win);
+    free(changes);
+    free(all);
+    window_free(&window);
+}
+
+/* Nobody leaves before everybody is inside. */
+static void shared_holders_meet_inside(enum window_kind kind)
+{
+    struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
+    for (int round = 0; round < 10; round++) {
+        if ((round + world_rank) % 3 == 0)
+            MPI_Win_lock_all(0, window.win);
+        else
+            MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win);
+        barrier(MPI_COMM_WORLD);
+        if ((round + world_rank) % 3 == 0)
+            MPI_Win_unlock_all(window.win);
+        else
+            MPI_Win_unlock(0, window.win);
+    }
+    window_free(&window);
+}
+
+static void several_targets_are_locked_at_once(enum window_kind kind)
+{
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    struct random random = random_start((uint64_t)world_rank);
+    int rounds = scaled_rounds(100);
+    int64_t one = 1;
+    for (int round = 0; round < rounds; round++) {
+        /* Exclusive locks in one order everywhere: no cycle of waiting ranks. */
+        int kind_of_lock = random_below(&random, 2) ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
+        for (int target = 0; target < world_size; target++)
+            MPI_Win_lock(kind_of_lock, target, 0, window.win);
+        for (int target = 0; target < world_size; target++)
+            MPI_Accumulate(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_SUM, window.win);
+        random_pause(&random, 50);
+        for (int i = 0; i < world_size; i++)
+            MPI_Win_unlock((i + round) % world_size, window.win);
+    }
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window.win);
+    CHECK_EQUAL(*(int64_t *)window.base, (int64_t)rounds * world_size);
+    MPI_Win_unlock(world_rank, window.win);
+    window_free(&window);
+}
+
+static void a_lock_on_oneself_protects_local_loads_and_stores(enum window_kind kind)
+{
+    struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
+    struct random random = random_start((uint64_t)world_rank);
+    volatile int64_t *words = (volatile int64_t *)window.base;
+    int right = (world_rank + 1) % world_size, rounds = scaled_rounds(200);
+    for (int i = 0; i < rounds; i++) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, world_rank, 0, window.win);
+        CHECK_EQUAL(words[0], words[1]);
+        words[0] = words[0] + 1;
+        random_pause(&random, 30);
+        words[1] = words[1] + 1;
+        MPI_Win_unlock(world_rank, window.win);
+        words_change(window.win, right, &random);
+    }
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, world_rank, 0, window.win);
+    CHECK_EQUAL(words[0], 2 * rounds);
+    MPI_Win_unlock(world_rank, window.win);
+    window_free(&window);
+}
+
+static void locks_with_nocheck_work(enum window_kind kind)
+{
+    struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
+    int64_t value = 50 + world_rank;
+    int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
+    for (int round = 0; round < 10; round++) {
+        MPI_Win_lock(round % 2 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, right, MPI_MODE_NOCHECK, window.win);
+        MPI_Put(&value, 1, MPI_INT64_T, right, 1, 1, MPI_INT64_T, window.win);
+        MPI_Win_unlock(right, window.win);
+        barrier(MPI_COMM_WORLD);
+        MPI_Win_lock_all(MPI_MODE_NOCHECK, window.win);
+        CHECK_EQUAL(((int64_t *)window.base)[1], 50 + left);
+        MPI_Win_unlock_all(window.win);
+        barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window.win);
+    MPI_Win_unlock(0, window.win);
+    window_free(&window);
+}
+
+static void proc_null_may_be_locked_and_flushed(enum window_kind kind)
+{
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, MPI_PROC_NULL, 0, window.win));
+    CHECK_OK(MPI_Put(&world_rank, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, window.win));
+    CHECK_OK(MPI_Win_flush(MPI_PROC_NULL, window.win));
+    CHECK_OK(MPI_Win_flush_local(MPI_PROC_NULL, window.win));
+    CHECK_OK(MPI_Win_unlock(MPI_PROC_NULL, window.win));
+    window_free(&window);
+}
+
+/* Readers come and go all the time until the writer has been in. */
+static void an_exclusive_locker_gets_in_among_sharers(enum window_kind kind)
+{
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    int64_t done = 1, seen = 0;
+    if (world_rank == 0) {
+        sleep_us(5000);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window.win);
+        MPI_Put(&done, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, window.win);
+        MPI_Win_unlock(0, window.win);
+    } else {
+        while (!seen) {
+            if (world_rank % 2)
+                MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win);
+            else
+                MPI_Win_lock_all(0, window.win);
+            MPI_Get(&seen, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, window.win);
+            if (world_rank % 2)
+                MPI_Win_unlock(0, window.win);
+            else
+                MPI_Win_unlock_all(window.win);
+        }
+    }
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static void locks_of_different_windows_are_independent(enum window_kind kind)
+{
+    struct window one = window_make(kind, 8, 8, MPI_COMM_WORLD), two = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    MPI_Win held = world_rank % 2 ? one.win : two.win;
+    if (world_rank < 2)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, held);
+    barrier(MPI_COMM_WORLD);
+    if (world_rank < 2)
+        MPI_Win_unlock(0, held);
+    window_free(&one);
+    window_free(&two);
+}
+
+/* The lock on rank 0 is held for long; meanwhile others work with other targets. */
+static void a_held_lock_stops_only_its_target(enum window_kind kind)
+{
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    int64_t value = 9, seen = 0;
+    if (world_rank == 0)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window.win);
+    barrier(MPI_COMM_WORLD);
+    if (world_rank == 1) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window.win);
+        MPI_Put(&value, 1, MPI_INT64_T, 1, 0, 1, MPI_INT64_T, window.win);
+        MPI_Win_flush(1, window.win);
+        MPI_Get(&seen, 1, MPI_INT64_T, 1, 0, 1, MPI_INT64_T, window.win);
+        MPI_Win_unlock(1, window.win);
+        CHECK_EQUAL(seen, 9);
+    }
+    barrier(MPI_COMM_WORLD);
+    if (world_rank == 0)
+        MPI_Win_unlock(0, window.win);
+    window_free(&window);
+}
+
+static const struct test_case cases[] = {
+    CASE(exclusive_locks_make_critical_sections, KINDS_ALL, 1),
+    CASE(exclusive_shared_and_lock_all_mix, KINDS_ALL, 1),
+    CASE(shared_holders_meet_inside, KINDS_BOTH, 1),
+    CASE(several_targets_are_locked_at_once, KINDS_BOTH, 1),
+    CASE(a_lock_on_oneself_protects_local_loads_and_stores, KINDS_ALL, 1),
+    CASE(locks_with_nocheck_work, KINDS_BOTH, 1),
+    CASE(proc_null_may_be_locked_and_flushed, KINDS_BOTH, 1),
+    CASE(an_exclusive_locker_gets_in_among_sharers, KINDS_BOTH, 2),
+    CASE(locks_of_different_windows_are_independent, KINDS_BOTH, 2),
+    CASE(a_held_lock_stops_only_its_target, KINDS_BOTH, 2),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

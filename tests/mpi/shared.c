@@ -1,0 +1,207 @@
+/* Shared windows: where the segments of MPI_Win_allocate_shared lie, what MPI_Win_shared_query says, loads and stores between ranks.
+ * Every rank's direct store is seen by every other rank after a synchronisation, and by gets.
+ * A plain MPI program, run by the test rows. */
+#include "harness.h"
+
+#include <string.h>
+
+/* Rank 0 and every third rank have no memory; the others have odd sizes. */
+static MPI_Aint segment_bytes(int rank) { return rank % 3 == 0 ? 0 : 13 * rank + 1; }
+
+static void *query(MPI_Win win, int rank, MPI_Aint wanted_bytes, int wanted_unit)
+{
+    MPI_Aint size_bytes = -1;
+    int unit = -1;
+    void *base = NULL;
+    CHECK_OK(MPI_Win_shared_query(win, rank, &size_bytes, &unit, &base));
+    CHECK_EQUAL(size_bytes, wanted_bytes);
+    CHECK_EQUAL(unit, wanted_unit);
+    return base;
+}
+
+static void segments_follow_each_other_byte_by_byte(enum window_kind kind)
+{
+    struct window window = window_make(kind, segment_bytes(world_rank), 1, MPI_COMM_WORLD);
+    char *next = NULL;
+    for (int rank = 0; rank < world_size; rank++) {
+        char *segment = query(window.win, rank, segment_bytes(rank), 1);
+        if (segment_bytes(rank) == 0)
+            continue;
+        CHECK(!next || segment == next, "the segment of rank %d is %td bytes off", rank, segment - next);
+        next = segment + segment_bytes(rank);
+    }
+    if (segment_bytes(world_rank) > 0)
+        CHECK(query(window.win, world_rank, segment_bytes(world_rank), 1) == window.base, "the own segment differs");
+    window_free(&window);
+}
+
+static void proc_null_asks_for_the_first_segment_with_memory(enum window_kind kind)
+{
+    struct window window = window_make(kind, segment_bytes(world_rank), 1, MPI_COMM_WORLD);
+    char *first = query(window.win, MPI_PROC_NULL, segment_bytes(1), 1);
+    CHECK(first == query(window.win, 1, segment_bytes(1), 1), "not the segment of rank 1");
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static void units_of_others_are_told(enum window_kind kind)
+{
+    struct window window = window_make(kind, 48, 1 + world_rank, MPI_COMM_WORLD);
+    for (int rank = 0; rank < world_size; rank++)
+        query(window.win, rank, 48, 1 + rank);
+    window_free(&window);
+}
+
+/* Everyone stores into its slot of every segment directly, then everyone reads by load and by get. */
+static void stores_check(MPI_Win win, const char *own)
+{
+    MPI_Win_lock_all(0, win);
+    for (int rank = 0; rank < world_size; rank++) {
+        char *segment = query(win, rank, world_size, 1);
+        segment[world_rank] = (char)(10 * rank + world_rank);
+    }
+    MPI_Win_sync(win);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_sync(win);
+    for (int rank = 0; rank < world_size; rank++) {
+        char seen = -1;
+        CHECK_EQUAL(own[rank], (char)(10 * world_rank + rank));
+        MPI_Get(&seen, 1, MPI_CHAR, rank, world_rank, 1, MPI_CHAR, win);
+        MPI_Win_flush(rank, win);
+        CHECK_EQUAL(seen, (char)(10 * rank + world_rank));
+    }
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+}
+
+static void direct_stores_are_seen_by_others(enum window_kind kind)
+{
+    struct window window = window_make(kind, world_size, 1, MPI_COMM_WORLD);
+    stores_check(window.win, window.base);
+    window_free(&window);
+}
+
+static void segments_may_lie_apart(enum window_kind kind)
+{
+    MPI_Info info;
+    MPI_Win win;
+    char *base;
+    (void)kind;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "alloc_shared_noncontig", "true");
+    MPI_Win_allocate_shared(world_size, 1, info, MPI_COMM_WORLD, &base, &win);
+    window_watch(win);
+    stores_check(win, base);
+    MPI_Win_free(&win);
+    MPI_Info_free(&info);
+}
+
+static void shared_windows_on_a_sub_communicator(enum window_kind kind)
+{
+    MPI_Comm upper;
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank > 0, -world_rank, &upper);
+    int rank, size;
+    MPI_Comm_rank(upper, &rank);
+    MPI_Comm_size(upper, &size);
+    struct window window = window_make(kind, sizeof(int), sizeof(int), upper);
+    *(int *)window.base = 100 + rank;
+    MPI_Win_fence(0, window.win);
+    for (int other = 0; other < size; other++)
+        CHECK_EQUAL(*(int *)query(window.win, other, sizeof(int), sizeof(int)), 100 + other);
+    MPI_Win_fence(0, window.win);
+    window_free(&window);
+    MPI_Comm_free(&upper);
+}
+
+/* The same physical memory as a later window: each rank gives its right neighbour's segment, as it sees it itself. */
+static void shared_memory_serves_in_a_later_window(enum window_kind kind)
+{
+    struct window shared = window_make(kind, 64, 1, MPI_COMM_WORLD);
+    int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
+    char *theirs = query(shared.win, right, 64, 1);
+    MPI_Win later;
+    MPI_Win_create(theirs, 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &later);
+    window_watch(later);
+    MPI_Win_fence(0, later);
+    for (int target = 0; target < world_size; target++) {
+        char mark = (char)(world_rank + 1);
+        MPI_Put(&mark, 1, MPI_CHAR, target, world_rank, 1, MPI_CHAR, later);
+    }
+    MPI_Win_fence(0, later);
+    for (int origin = 0; origin < world_size; origin++) {
+        CHECK_EQUAL(shared.base[origin], origin + 1);
+        CHECK_EQUAL(theirs[origin], origin + 1);
+    }
+    MPI_Win_free(&later);
+    int64_t one = 1;
+    MPI_Win_create(theirs, 64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &later);
+    window_watch(later);
+    barrier(MPI_COMM_WORLD);
+    memset(shared.base, 0, 64);
+    MPI_Win_fence(0, later);
+    MPI_Accumulate(&one, 1, MPI_INT64_T, left, 3, 1, MPI_INT64_T, MPI_SUM, later);
+    MPI_Win_fence(0, later);
+    CHECK_EQUAL(((int64_t *)shared.base)[3], 1);
+    MPI_Win_free(&later);
+    window_free(&shared);
+}
+
+/* The contiguous block belongs to rank 0, which is not a member of the later window. */
+static void shared_memory_serves_where_rank_0_is_absent(enum window_kind kind)
+{
+    struct window shared = window_make(kind, 40, 1, MPI_COMM_WORLD);
+    MPI_Comm others;
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank == 0 ? MPI_UNDEFINED : 0, 0, &others);
+    if (others != MPI_COMM_NULL) {
+        int rank, size, value = 500 + world_rank;
+        MPI_Win later;
+        MPI_Comm_rank(others, &rank);
+        MPI_Comm_size(others, &size);
+        MPI_Win_create(shared.base, 40, 4, MPI_INFO_NULL, others, &later);
+        window_watch(later);
+        MPI_Win_fence(0, later);
+        MPI_Put(&value, 1, MPI_INT, (rank + 1) % size, 2, 1, MPI_INT, later);
+        MPI_Win_fence(0, later);
+        CHECK_EQUAL(((int *)shared.base)[2], 501 + (rank + size - 1) % size);
+        MPI_Win_free(&later);
+        MPI_Comm_free(&others);
+    }
+    barrier(MPI_COMM_WORLD);
+    window_free(&shared);
+}
+
+/* Where the memory can be shared the pointer must be the memory; elsewhere size 0 and NULL. */
+static void query_answers_on_every_flavour(enum window_kind kind)
+{
+    struct window window = window_make(kind, 64, 2, MPI_COMM_WORLD);
+    for (int rank = 0; rank < world_size; rank++) {
+        MPI_Aint size_bytes = -1;
+        int unit = -1;
+        char *base = (char *)&unit;
+        CHECK_OK(MPI_Win_shared_query(window.win, rank, &size_bytes, &unit, &base));
+        CHECK(size_bytes == 64 || (size_bytes == 0 && base == NULL), "size %ld, base %p", (long)size_bytes, (void *)base);
+        if (size_bytes == 64) {
+            base[world_rank] = (char)(rank + world_rank + 1);
+            CHECK_EQUAL(unit, 2);
+        }
+        barrier(MPI_COMM_WORLD);
+        for (int other = 0; size_bytes == 64 && rank == world_rank && other < world_size; other++)
+            CHECK_EQUAL(window.base[other], rank + other + 1);
+    }
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static const struct test_case cases[] = {
+    CASE(segments_follow_each_other_byte_by_byte, KIND_SHARED, 1),
+    CASE(proc_null_asks_for_the_first_segment_with_memory, KIND_SHARED, 2),
+    CASE(units_of_others_are_told, KIND_SHARED, 1),
+    CASE(direct_stores_are_seen_by_others, KIND_SHARED, 1),
+    CASE(segments_may_lie_apart, KIND_ANY, 1),
+    CASE(shared_windows_on_a_sub_communicator, KIND_SHARED, 1),
+    CASE(shared_memory_serves_in_a_later_window, KIND_SHARED, 1),
+    CASE(shared_memory_serves_where_rank_0_is_absent, KIND_SHARED, 2),
+    CASE(query_answers_on_every_flavour, KINDS_ALL, 1),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

@@ -1,0 +1,55 @@
+/* The predefined datatypes with a model of their values: what one accumulate of one element must leave in the target.
+ * The model computes in the widest type of each group on values that are exact there, and knows which operators a group allows.
+ * Called by the test programs in this folder. */
+#ifndef ORIEL_TESTS_TYPES_H
+#define ORIEL_TESTS_TYPES_H
+
+#include "harness.h"
+
+enum type_group {
+    GROUP_SIGNED,   /* C and Fortran integers and the multi-language types */
+    GROUP_UNSIGNED,
+    GROUP_FLOATING,
+    GROUP_COMPLEX,
+    GROUP_LOGICAL,
+    GROUP_BYTE,
+    GROUP_CHARACTER, /* takes MPI_REPLACE and MPI_NO_OP only */
+    GROUP_PAIR
+};
+
+struct test_type {
+    const char *name;
+    MPI_Datatype type;
+    enum type_group group;
+    size_t extent_bytes;
+    enum type_group value_group; /* of a pair's value */
+    size_t value_bytes;          /* of a pair's value; else the extent */
+    size_t index_offset_bytes;   /* of a pair's index */
+    size_t index_bytes;
+    bool fortran_integer;        /* no logical operators */
+    bool multi_language;         /* no logical operators */
+};
+
+struct test_op {
+    const char *name;
+    MPI_Op op;
+};
+
+extern const struct test_type test_types[];
+extern const size_t test_type_count;
+extern const struct test_op test_ops[];
+extern const size_t test_op_count;
+
+enum { TYPE_MAX_BYTES = 32 };
+
+/* True where the standard allows the operator in an accumulate of the type. */
+bool type_allows(const struct test_type *type, MPI_Op op);
+bool type_allows_swap(const struct test_type *type);
+/* One random element that no allowed operator brings out of the type's exact range; padding is filled with the byte given. */
+void type_fill(const struct test_type *type, void *element, struct random *random, unsigned char padding);
+/* target = target op operand; a pair's padding is left alone. */
+void type_apply(const struct test_type *type, MPI_Op op, void *target, const void *operand);
+/* Equal as values; for pairs the padding must be equal too. */
+bool type_equal(const struct test_type *type, const void *left, const void *right);
+
+#endif

@@ -1,0 +1,248 @@
+/* The options table: defaults, every kind of value, and what is said about bad ones. */
+#include "base/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* Reads the options with one variable set, and returns what was complained; the caller frees it. */
+static char *read_with(const char *name, const char *value, struct oriel_options *out)
+{
+    char *complaints = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&complaints, &len);
+    assert_non_null(file);
+    assert_int_equal(setenv(name, value, 1), 0);
+    oriel_options_read(file, out);
+    fclose(file);
+    unsetenv(name);
+    return complaints;
+}
+
+static void accept(const char *name, const char *value, struct oriel_options *out)
+{
+    char *complaints = read_with(name, value, out);
+    assert_string_equal(complaints, "");
+    free(complaints);
+}
+
+static void refuse(const char *name, const char *value, const char *expected, struct oriel_options *out)
+{
+    char *complaints = read_with(name, value, out);
+    assert_string_equal(complaints, expected);
+    free(complaints);
+}
+
+static void defaults_apply_without_variables(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    oriel_options_read(stderr, &options);
+    assert_false(options.bypass);
+    assert_int_equal(options.verbose, 0);
+    assert_int_equal(options.cma, ORIEL_CMA_AUTO);
+    assert_int_equal(options.reserve_bytes, 0);
+    assert_int_equal(options.spin_ns, 2000);
+    assert_null(options.preloaded);
+}
+
+static void empty_variable_counts_as_unset(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    accept("ORIEL_SPIN", "", &options);
+    assert_int_equal(options.spin_ns, 2000);
+}
+
+static void bool_takes_words_and_digits(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    accept("ORIEL_BYPASS", "yes", &options);
+    assert_true(options.bypass);
+    accept("ORIEL_BYPASS", "1", &options);
+    assert_true(options.bypass);
+    accept("ORIEL_BYPASS", "off", &options);
+    assert_false(options.bypass);
+    refuse("ORIEL_BYPASS", "2", "oriel: ORIEL_BYPASS=2 is not 0 or 1; using the default, 0\n", &options);
+    assert_false(options.bypass);
+}
+
+static void int_refuses_signs_rests_and_overflow(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    accept("ORIEL_SPIN", "0", &options);
+    assert_int_equal(options.spin_ns, 0);
+    accept("ORIEL_SPIN", "2147483647", &options);
+    assert_int_equal(options.spin_ns, 2147483647);
+    static const char *const bad[] = {"-1", "+1", " 1", "1 ", "1x", "0x10", "2147483648", "99999999999999999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char expected[128];
+        snprintf(expected, sizeof expected,
+                 "oriel: ORIEL_SPIN=%s is not a whole number of 0 or more; using the default, 2000\n", bad[i]);
+        refuse("ORIEL_SPIN", bad[i], expected, &options);
+        assert_int_equal(options.spin_ns, 2000);
+    }
+}
+
+static void size_takes_suffixes_and_refuses_overflow(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    accept("ORIEL_RESERVE", "4096", &options);
+    assert_int_equal(options.reserve_bytes, 4096);
+    accept("ORIEL_RESERVE", "3k", &options);
+    assert_int_equal(options.reserve_bytes, 3072);
+    accept("ORIEL_RESERVE", "64M", &options);
+    assert_int_equal(options.reserve_bytes, 64 << 20);
+    accept("ORIEL_RESERVE", "2G", &options);
+    assert_int_equal(options.reserve_bytes, INT64_C(2) << 30);
+    static const char *const bad[] = {"-1", "1T", "1KB", "K", "17179869184G", "18446744073709551616"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char expected[128];
+        snprintf(expected, sizeof expected,
+                 "oriel: ORIEL_RESERVE=%s is not a number of bytes with an optional K, M or G; using the default, 0\n",
+                 bad[i]);
+        refuse("ORIEL_RESERVE", bad[i], expected, &options);
+        assert_int_equal(options.reserve_bytes, 0);
+    }
+}
+
+static void choice_takes_its_words_only(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    accept("ORIEL_CMA", "never", &options);
+    assert_int_equal(options.cma, ORIEL_CMA_NEVER);
+    accept("ORIEL_CMA", "auto", &options);
+    assert_int_equal(options.cma, ORIEL_CMA_AUTO);
+    static const char *const bad[] = {"aut", "autos", "auto|never", "NEVER"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char expected[128];
+        snprintf(expected, sizeof expected, "oriel: ORIEL_CMA=%s is not one of auto|never; using the default, auto\n",
+                 bad[i]);
+        refuse("ORIEL_CMA", bad[i], expected, &options);
+        assert_int_equal(options.cma, ORIEL_CMA_AUTO);
+    }
+}
+
+static void string_is_a_copy(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    accept("ORIEL_PRELOADED", "/a:/b", &options); /* unset again by now */
+    assert_string_equal(options.preloaded, "/a:/b");
+    free((char *)options.preloaded);
+}
+
+static void no_complaints_without_a_file(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    setenv("ORIEL_SPIN", "x", 1);
+    oriel_options_read(NULL, &options);
+    unsetenv("ORIEL_SPIN");
+    assert_int_equal(options.spin_ns, 2000);
+}
+
+static void every_shown_row_is_described(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+#define OPTION(kind, field, name, initial, words, shown, meaning) (shown) ? name : NULL,
+#include "base/options.def"
+#undef OPTION
+    };
+    struct oriel_options options;
+    oriel_options_read(stderr, &options);
+    struct oriel_option_description option;
+    size_t index = 0;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        if (expected[i] == NULL)
+            continue;
+        assert_true(oriel_option_describe(index++, &options, &option));
+        assert_string_equal(option.name, expected[i]);
+        assert_string_equal(option.value, option.initial); /* nothing is set: the default's text reads back */
+        assert_false(option.is_set);
+        assert_true(strlen(option.meaning) > 0);
+    }
+    assert_false(oriel_option_describe(index, &options, &option));
+}
+
+/* The description of a shown option with its variable set to value. */
+static struct oriel_option_description describe_with(const char *name, const char *value)
+{
+    struct oriel_options options;
+    struct oriel_option_description option;
+    setenv(name, value, 1);
+    oriel_options_read(NULL, &options);
+    size_t index = 0;
+    bool there = false;
+    do
+        there = oriel_option_describe(index++, &options, &option);
+    while (there && strcmp(option.name, name) != 0);
+    unsetenv(name);
+    assert_true(there);
+    return option;
+}
+
+static void described_values_are_those_in_effect(void **state)
+{
+    (void)state;
+    struct oriel_option_description option = describe_with("ORIEL_RESERVE", "65536K");
+    assert_string_equal(option.value, "64M");
+    assert_true(option.is_set);
+    option = describe_with("ORIEL_RESERVE", "1025");
+    assert_string_equal(option.value, "1025");
+    option = describe_with("ORIEL_CMA", "never");
+    assert_string_equal(option.value, "never");
+    option = describe_with("ORIEL_SPIN", "x");
+    assert_string_equal(option.value, "2000");
+    assert_false(option.is_set);
+}
+
+static void unknown_variables_are_named(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&text, &len);
+    assert_non_null(file);
+    assert_int_equal(oriel_options_warn_unknown(file), 0);
+    setenv("ORIEL_SPINN", "1", 1);
+    setenv("ORIEL_SPIN", "1", 1);
+    int unknown = oriel_options_warn_unknown(file);
+    unsetenv("ORIEL_SPINN");
+    unsetenv("ORIEL_SPIN");
+    fclose(file);
+    assert_int_equal(unknown, 1);
+    assert_non_null(strstr(text, "oriel: ORIEL_SPINN is not an option of Oriel"));
+    free(text);
+}
+
+int main(void)
+{
+    static const char *const names[] = {
+#define OPTION(kind, field, name, initial, words, shown, meaning) name,
+#include "base/options.def"
+#undef OPTION
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unsetenv(names[i]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_apply_without_variables),
+        cmocka_unit_test(empty_variable_counts_as_unset),
+        cmocka_unit_test(bool_takes_words_and_digits),
+        cmocka_unit_test(int_refuses_signs_rests_and_overflow),
+        cmocka_unit_test(size_takes_suffixes_and_refuses_overflow),
+        cmocka_unit_test(choice_takes_its_words_only),
+        cmocka_unit_test(string_is_a_copy),
+        cmocka_unit_test(no_complaints_without_a_file),
+        cmocka_unit_test(every_shown_row_is_described),
+        cmocka_unit_test(described_values_are_those_in_effect),
+        cmocka_unit_test(unknown_variables_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
