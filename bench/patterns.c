@@ -262,6 +262,7 @@ static void fence(struct rma_run *run, uint64_t count)
 /* Untimed: every rank puts to its right neighbour. Two slots in turn: the neighbour may already be one epoch on. */
 static void check_fence(struct rma_run *run)
 {
+    MPI_Win_fence(MPI_MODE_NOPRECEDE, run->win);
     for (uint64_t k = 1; k <= 100; k++) {
         MPI_Aint at = (MPI_Aint)(k % 2 * sizeof k);
         MPI_Put(&k, 1, MPI_UINT64_T, (run->rank + 1) % run->ranks, at, 1, MPI_UINT64_T, run->win);
@@ -297,6 +298,16 @@ static void create_free(struct rma_run *run, uint64_t count)
     }
 }
 
+/* Untimed: one more such window, and used. */
+static void check_create(struct rma_run *run)
+{
+    struct rma_run other = *run;
+    rma_window_open(&other, 4096);
+    check_fence(&other);
+    rma_window_close(&other);
+    run->wrong |= other.wrong;
+}
+
 const struct rma_pattern rma_patterns[] = {
     {"raw-store", RMA_RAW, 8, NULL, raw_store, check_local_slots},
     {"raw-store-fence", RMA_RAW, 8, NULL, raw_store_fence, check_local_slots},
@@ -316,7 +327,7 @@ const struct rma_pattern rma_patterns[] = {
     {"lock-put-unlock", RMA_LOCKING, 8, NULL, lock_put_unlock, check_target_slots},
     {"fence", RMA_ACTIVE, 8, NULL, fence, check_fence},
     {"post-start", RMA_ACTIVE, 8, NULL, post_start, check_target_slots},
-    {"create-free", RMA_ACTIVE, 8, NULL, create_free, NULL},
+    {"create-free", RMA_ACTIVE, 8, NULL, create_free, check_create},
     {"busy-target", RMA_BUSY, 8, NULL, lock_put_unlock, check_target_slots},
     {"busy-target-again", RMA_BUSY_AGAIN, 8, NULL, lock_put_unlock, check_target_slots},
 };

@@ -118,21 +118,24 @@ static void schedule_advance(struct schedule *plan, double elapsed_s)
         plan->count = 0;
 }
 
+/* Together, an untimed operation stands before and after each batch, so that while rank 0's clock runs nobody is
+ * still, or already, in the host's collective: it may spin there and keep the others from the processor. */
 static double measure_batches(struct rma_run *run, const struct rma_pattern *pattern, bool together)
 {
     struct schedule plan = {.count = 1};
 
     for (;;) {
-        if (together) {
+        if (together)
             MPI_Bcast(&plan.count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-            MPI_Barrier(MPI_COMM_WORLD);
-        }
         if (plan.count == 0)
             return plan.best_s;
+        pattern->repeat(run, together);
         double start_s = MPI_Wtime();
         pattern->repeat(run, plan.count);
+        double elapsed_s = MPI_Wtime() - start_s;
+        pattern->repeat(run, together);
         if (run->rank == 0)
-            schedule_advance(&plan, MPI_Wtime() - start_s);
+            schedule_advance(&plan, elapsed_s);
     }
 }
 

@@ -87,8 +87,12 @@ static void library_ask(const char *soname, struct record *out)
     if (reported)
         return;
     memset(out, 0, sizeof *out);
-    snprintf(out->text, sizeof out->text, "%s could not be asked: %s", soname,
-             WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "no child process");
+    if (child < 0)
+        snprintf(out->text, sizeof out->text, "%s could not be asked: no child process", soname);
+    else if (WIFSIGNALED(status))
+        snprintf(out->text, sizeof out->text, "%s could not be asked: %s", soname, strsignal(WTERMSIG(status)));
+    else
+        snprintf(out->text, sizeof out->text, "%s could not be asked: it ended the process that loaded it", soname);
 }
 
 void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out)

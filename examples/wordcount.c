@@ -165,6 +165,8 @@ static double count_all(const struct table *table, const struct word *words, siz
     MPI_Allreduce(MPI_IN_PLACE, &full, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     double elapsed_s = MPI_Wtime() - start_s;
     MPI_Win_sync(table->win); /* all have flushed and met: the local slots are final */
+    /* The first to leave the barrier saw the whole time; some ranks leave it when others have nearly finished. */
+    MPI_Allreduce(MPI_IN_PLACE, &elapsed_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return full ? -1.0 : elapsed_s;
 }
 

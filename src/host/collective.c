@@ -7,7 +7,7 @@
 
 #include <sched.h>
 
-enum { PATIENCE_S = 10, SPINS = 200 };
+enum { PATIENCE_S = 10, SPINS = 8 };
 
 static enum oriel_status finish(MPI_Request *request, const char *what)
 {

@@ -3,6 +3,7 @@
  * A plain MPI program, run by the test rows. */
 #include "harness.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Rank 0 and every third rank have no memory; the others have odd sizes. */
@@ -170,24 +171,34 @@ static void shared_memory_serves_where_rank_0_is_absent(enum window_kind kind)
     window_free(&shared);
 }
 
-/* Where the memory can be shared the pointer must be the memory; elsewhere size 0 and NULL. */
+/* Where this rank can reach the memory the pointer must be the memory; elsewhere size 0 and NULL. The own memory is in reach. */
+static bool store_if_in_reach(MPI_Win win, int rank)
+{
+    MPI_Aint size_bytes = -1;
+    int unit = -1;
+    char *base = (char *)&unit;
+    CHECK_OK(MPI_Win_shared_query(win, rank, &size_bytes, &unit, &base));
+    CHECK(size_bytes == 64 || (size_bytes == 0 && base == NULL && rank != world_rank), "size %ld, base %p",
+          (long)size_bytes, (void *)base);
+    if (size_bytes != 64)
+        return false;
+    CHECK_EQUAL(unit, 2);
+    base[world_rank] = (char)(rank + world_rank + 1);
+    return true;
+}
+
 static void query_answers_on_every_flavour(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 2, MPI_COMM_WORLD);
+    int *stored = calloc((size_t)world_size, sizeof *stored);
     for (int rank = 0; rank < world_size; rank++) {
-        MPI_Aint size_bytes = -1;
-        int unit = -1;
-        char *base = (char *)&unit;
-        CHECK_OK(MPI_Win_shared_query(window.win, rank, &size_bytes, &unit, &base));
-        CHECK(size_bytes == 64 || (size_bytes == 0 && base == NULL), "size %ld, base %p", (long)size_bytes, (void *)base);
-        if (size_bytes == 64) {
-            base[world_rank] = (char)(rank + world_rank + 1);
-            CHECK_EQUAL(unit, 2);
-        }
-        barrier(MPI_COMM_WORLD);
-        for (int other = 0; size_bytes == 64 && rank == world_rank && other < world_size; other++)
-            CHECK_EQUAL(window.base[other], rank + other + 1);
+        int mine = store_if_in_reach(window.win, rank);
+        MPI_Allgather(&mine, 1, MPI_INT, stored, 1, MPI_INT, MPI_COMM_WORLD);
+        MPI_Win_sync(window.win);
+        for (int other = 0; rank == world_rank && other < world_size; other++)
+            CHECK_EQUAL(window.base[other], stored[other] ? rank + other + 1 : 0);
     }
+    free(stored);
     barrier(MPI_COMM_WORLD);
     window_free(&window);
 }

@@ -10,12 +10,12 @@ enum { CHILDREN = 2 };
 
 static const char *program;
 
-static bool version_names_oriel(void)
+static bool version_names(const char *name)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     MPI_Get_library_version(version, &length);
-    return strstr(version, "Oriel") != NULL;
+    return strstr(version, name) != NULL;
 }
 
 /* Everyone puts into the right neighbour and adds to rank 0. Returns whether all was as it must be here. */
@@ -49,7 +49,7 @@ static int family_verdict(MPI_Comm between, int is_child)
 {
     MPI_Comm merged;
     MPI_Intercomm_merge(between, is_child, &merged);
-    int verdict = (windows_work(merged) ? 0 : 1) | (version_names_oriel() ? 0 : 2), all = 0;
+    int verdict = (windows_work(merged) ? 0 : 1) | (version_names("Oriel") ? 0 : 2), all = 0;
     MPI_Allreduce(&verdict, &all, 1, MPI_INT, MPI_BOR, merged);
     MPI_Comm_free(&merged);
     MPI_Comm_disconnect(&between);
@@ -62,12 +62,20 @@ static void children_share_windows_with_their_parents(enum window_kind kind)
     char *arguments[] = { child_argument, NULL };
     MPI_Comm between;
     (void)kind;
-    if (!CHECK_OK(MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between,
-                                 MPI_ERRCODES_IGNORE)))
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int code = MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between,
+                              MPI_ERRCODES_IGNORE);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    if (code != MPI_SUCCESS && version_names("MPICH")) {
+        /* Debian builds it against a process manager interface that cannot. */
+        harness_skip("this MPICH cannot spawn processes");
+        return;
+    }
+    if (!CHECK_OK(code))
         return;
     int verdict = family_verdict(between, 0);
     CHECK((verdict & 1) == 0, "a window over parents and children is wrong");
-    if (version_names_oriel())
+    if (version_names("Oriel"))
         CHECK((verdict & 2) == 0, "a child runs without Oriel");
 }
 

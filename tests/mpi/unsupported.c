@@ -22,25 +22,6 @@ static void derived_types_with_gaps_are_not_supported_yet(enum window_kind kind)
     guarded_free(&window);
 }
 
-static void request_operations_are_not_supported_yet(enum window_kind kind)
-{
-    struct window window = guarded_make(kind);
-    MPI_Request request;
-    int target = guarded_target();
-    MPI_Win_lock_all(0, window.win);
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Rput(words, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win,
-                                                        &request));
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Rget(words, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win,
-                                                        &request));
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Raccumulate(words, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_SUM,
-                                                               window.win, &request));
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Rget_accumulate(words, 1, MPI_INT64_T, words + 1, 1, MPI_INT64_T,
-                                                                   target, 0, 1, MPI_INT64_T, MPI_SUM, window.win,
-                                                                   &request));
-    MPI_Win_unlock_all(window.win);
-    guarded_free(&window);
-}
-
 static void dynamic_windows_are_not_supported_yet(enum window_kind kind)
 {
     MPI_Comm comm;
@@ -66,7 +47,6 @@ static void attaching_is_refused_on_other_flavours(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(derived_types_with_gaps_are_not_supported_yet, KINDS_BOTH, 1),
-    CASE(request_operations_are_not_supported_yet, KINDS_BOTH, 1),
     CASE(dynamic_windows_are_not_supported_yet, KIND_ANY, 1),
     CASE(attaching_is_refused_on_other_flavours, KINDS_BOTH, 1),
 };

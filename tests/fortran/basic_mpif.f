@@ -1,0 +1,58 @@
+C     Windows from Fortran 77 through mpif.h: create, put, get, fetch_and_op, fence, lock and the predefined attributes.
+C     Every rank puts into its right neighbour; rank 0 counts all ranks; a wrong value ends the job with status 1.
+C     Run by the test rows.
+      PROGRAM BASIC
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER WIN, IERR, RANK, NRANKS, RIGHT, LEFT, VALUE, SEEN
+      INTEGER ONE, OLD, WORDS(8), UNIT, WRONG, TOTAL
+      LOGICAL FOUND
+      INTEGER(KIND=MPI_ADDRESS_KIND) NBYTES, DISP, ATTR
+      CALL MPI_INIT(IERR)
+      CALL MPI_COMM_RANK(MPI_COMM_WORLD, RANK, IERR)
+      CALL MPI_COMM_SIZE(MPI_COMM_WORLD, NRANKS, IERR)
+      RIGHT = MOD(RANK + 1, NRANKS)
+      LEFT = MOD(RANK + NRANKS - 1, NRANKS)
+      WRONG = 0
+      WORDS = 0
+      ONE = 1
+      UNIT = 4
+      NBYTES = 32
+      CALL MPI_WIN_CREATE(WORDS, NBYTES, UNIT, MPI_INFO_NULL,
+     &                    MPI_COMM_WORLD, WIN, IERR)
+      IF (IERR .NE. MPI_SUCCESS) WRONG = WRONG + 1
+      CALL MPI_WIN_GET_ATTR(WIN, MPI_WIN_SIZE, ATTR, FOUND, IERR)
+      IF (.NOT. FOUND .OR. ATTR .NE. 32) WRONG = WRONG + 10
+      CALL MPI_WIN_GET_ATTR(WIN, MPI_WIN_DISP_UNIT, ATTR, FOUND, IERR)
+      IF (.NOT. FOUND .OR. ATTR .NE. 4) WRONG = WRONG + 100
+      CALL MPI_WIN_GET_ATTR(WIN, MPI_WIN_BASE, ATTR, FOUND, IERR)
+      IF (.NOT. FOUND .OR. ATTR .NE. LOC(WORDS)) WRONG = WRONG + 1000
+      CALL MPI_WIN_FENCE(0, WIN, IERR)
+      VALUE = 100 + RANK
+      DISP = 2
+      CALL MPI_PUT(VALUE, 1, MPI_INTEGER, RIGHT, DISP, 1, MPI_INTEGER,
+     &             WIN, IERR)
+      CALL MPI_WIN_FENCE(0, WIN, IERR)
+      IF (WORDS(3) .NE. 100 + LEFT) WRONG = WRONG + 10000
+      CALL MPI_WIN_LOCK(MPI_LOCK_SHARED, 0, 0, WIN, IERR)
+      DISP = 5
+      CALL MPI_FETCH_AND_OP(ONE, OLD, MPI_INTEGER, 0, DISP, MPI_SUM,
+     &                      WIN, IERR)
+      CALL MPI_WIN_FLUSH(0, WIN, IERR)
+      IF (OLD .LT. 0 .OR. OLD .GE. NRANKS) WRONG = WRONG + 100000
+      CALL MPI_WIN_UNLOCK(0, WIN, IERR)
+      CALL MPI_BARRIER(MPI_COMM_WORLD, IERR)
+      CALL MPI_WIN_LOCK(MPI_LOCK_EXCLUSIVE, 0, 0, WIN, IERR)
+      CALL MPI_GET(SEEN, 1, MPI_INTEGER, 0, DISP, 1, MPI_INTEGER,
+     &             WIN, IERR)
+      CALL MPI_WIN_UNLOCK(0, WIN, IERR)
+      IF (SEEN .NE. NRANKS) WRONG = WRONG + 1000000
+      CALL MPI_WIN_FREE(WIN, IERR)
+      IF (WIN .NE. MPI_WIN_NULL) WRONG = WRONG + 10000000
+      IF (WRONG .NE. 0) PRINT *, 'rank', RANK, 'wrong:', WRONG
+      CALL MPI_ALLREDUCE(WRONG, TOTAL, 1, MPI_INTEGER, MPI_SUM,
+     &                   MPI_COMM_WORLD, IERR)
+      CALL MPI_FINALIZE(IERR)
+      IF (TOTAL .NE. 0) STOP 1
+      IF (RANK .EQ. 0) PRINT *, 'ok windows_from_mpif'
+      END
