@@ -263,7 +263,7 @@ static void fence(struct rma_run *run, uint64_t count)
 static void check_fence(struct rma_run *run)
 {
     MPI_Win_fence(MPI_MODE_NOPRECEDE, run->win);
-    for (uint64_t k = 1; k <= 100; k++) {
+    for (uint64_t k = 1; k <= 20; k++) {
         MPI_Aint at = (MPI_Aint)(k % 2 * sizeof k);
         MPI_Put(&k, 1, MPI_UINT64_T, (run->rank + 1) % run->ranks, at, 1, MPI_UINT64_T, run->win);
         MPI_Win_fence(0, run->win);

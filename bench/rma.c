@@ -12,7 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-static const double batch_s = 0.01, budget_s = 1.0, compute_s = 1.0;
+/* With more ranks than processors a batch outlasts the scheduler's slices, in which order comes back after a wait. */
+static const double batch_s = 0.01, batch_many_s = 0.1, budget_s = 1.5, compute_s = 1.0;
 static const char *const memory_names[RMA_MEMORIES] = {"local", "allocate", "create"};
 enum { BATCHES = 10, BATCHES_LEAST = 2 };
 
@@ -97,6 +98,7 @@ static void run_close(struct rma_run *run, const struct rma_pattern *pattern)
 /* What rank 0 decides between two batches: double the count until a batch is long enough, then keep the best. */
 struct schedule {
     uint64_t count; /* of the next batch; 0: no more */
+    double batch_s; /* how long a batch takes at least */
     double best_s;  /* of one operation */
     double spent_s;
     int batches; /* that counted */
@@ -107,7 +109,7 @@ static void schedule_advance(struct schedule *plan, double elapsed_s)
     double each_s = elapsed_s / (double)plan->count;
 
     plan->spent_s += elapsed_s;
-    if (plan->batches == 0 && elapsed_s < batch_s && plan->spent_s < budget_s) {
+    if (plan->batches == 0 && elapsed_s < plan->batch_s && plan->spent_s < budget_s) {
         plan->count *= 2;
         return;
     }
@@ -122,7 +124,7 @@ static void schedule_advance(struct schedule *plan, double elapsed_s)
  * still, or already, in the host's collective: it may spin there and keep the others from the processor. */
 static double measure_batches(struct rma_run *run, const struct rma_pattern *pattern, bool together)
 {
-    struct schedule plan = {.count = 1};
+    struct schedule plan = {.count = 1, .batch_s = run->ranks > 2 ? batch_many_s : batch_s};
 
     for (;;) {
         if (together)

@@ -54,6 +54,9 @@ void oriel_host_carrier_stop(void);
 /* A request that is complete already, for MPI_Wait and all its kind; there must be a carrier. */
 enum oriel_status oriel_host_completed_request(MPI_Request *out);
 
+/* Whether the host takes this datatype for communication; there must be a carrier. */
+bool oriel_host_type_is_committed(MPI_Datatype datatype);
+
 /* Whether live_windows more than a thousand need a look at what the host has left (src/host/<host>). */
 bool oriel_host_windows_scarce(uint32_t live_windows);
 

@@ -191,7 +191,9 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
     struct oriel_type *type = malloc(sizeof *type);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
-    enum oriel_status status = describe(datatype, type);
+    enum oriel_status status = oriel_host_type_is_committed(datatype)
+                                   ? describe(datatype, type)
+                                   : oriel_fail(ORIEL_E_TYPE, "the datatype is not valid or not committed");
     if (status == ORIEL_OK && oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
     if (status == ORIEL_OK && !oriel_table_set(&table, (uint64_t)(uintptr_t)datatype, type))
