@@ -36,9 +36,11 @@ int oriel_error_raise(struct oriel_window *window, const char *call, enum oriel_
 /* The same on a communicator's error handler, for creation. */
 int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status);
 
-/* A handle that is no window (MPI_WIN_NULL, freed, in a forked child): MPI_ERR_WIN or MPI_ERR_OTHER on the handler that the
- * standard names for errors of no object. */
-int oriel_error_not_a_window(const char *call);
+/* The same on the handler that the standard names for errors of no object. */
 int oriel_error_raise_nowhere(const char *call, enum oriel_status status);
+
+/* A handle that is no window (MPI_WIN_NULL, freed): MPI_ERR_WIN, raised nowhere.  In a forked child: MPI_ERR_OTHER, with the
+ * message, and no handler called. */
+int oriel_error_not_a_window(const char *call);
 
 #endif

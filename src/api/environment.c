@@ -9,23 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void enter(void)
-{
-    const struct oriel_options *options = oriel_options(); /* before the environment changes */
-    oriel_launch_clean_environment();
-    if (options->verbose >= 1)
-        oriel_launch_print_options();
-}
-
 int oriel_entry_Init(int *argc, char ***argv)
 {
-    enter();
+    oriel_launch_enter();
     return oriel_host()->Init(argc, argv);
 }
 
 int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    enter();
+    oriel_launch_enter();
     return oriel_host()->Init_thread(argc, argv, required, provided);
 }
 

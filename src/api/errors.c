@@ -82,8 +82,10 @@ int oriel_error_raise_nowhere(const char *call, enum oriel_status status)
 
 int oriel_error_not_a_window(const char *call)
 {
-    enum oriel_status status = oriel_handle_in_child()
-                                   ? oriel_fail(ORIEL_E_OTHER, "window functions cannot be called in a forked child")
-                                   : oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed");
-    return oriel_error_raise_nowhere(call, status);
+    if (!oriel_handle_in_child())
+        return oriel_error_raise_nowhere(call, oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed"));
+    /* a child must not touch the host, whose connections are its parent's: no handler is called */
+    oriel_fail(ORIEL_E_OTHER, "window functions cannot be called in a forked child");
+    tell(call, "", true);
+    return MPI_ERR_OTHER;
 }

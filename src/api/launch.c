@@ -23,7 +23,7 @@ static bool is_listed(const char *entry, const char *list)
     return false;
 }
 
-void oriel_launch_clean_environment(void)
+static void clean_environment(void)
 {
     const char *added = oriel_options()->preloaded;
     const char *preload = getenv("LD_PRELOAD");
@@ -51,7 +51,7 @@ void oriel_launch_clean_environment(void)
     free(kept);
 }
 
-void oriel_launch_print_options(void)
+static void print_options(void)
 {
     static atomic_flag printed = ATOMIC_FLAG_INIT;
     struct oriel_option_description option;
@@ -59,6 +59,13 @@ void oriel_launch_print_options(void)
         return;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
         oriel_note("%s=%s", option.name, option.value);
+}
+
+void oriel_launch_enter(void)
+{
+    oriel_options(); /* read before the environment changes */
+    clean_environment();
+    print_options();
 }
 
 /* The path of the `oriel` command, to be freed; NULL when it is not there. */

@@ -4,12 +4,11 @@
 
 #include <stdbool.h>
 
-/* Removes from LD_PRELOAD what `oriel run` put there (ORIEL_PRELOADED) and then that variable too: children of the program
- * start without Oriel.  Harmless when `oriel run` was not used. */
-void oriel_launch_clean_environment(void);
+/* What every way of starting MPI does first.  Removes from LD_PRELOAD what `oriel run` put there (ORIEL_PRELOADED), and then
+ * that variable too: children of the program start without Oriel.  Harmless when `oriel run` was not used.  With
+ * ORIEL_VERBOSE the options in effect are printed, once per process. */
+void oriel_launch_enter(void);
 
-/* The options in effect, one line each; once per process. */
-void oriel_launch_print_options(void);
 
 /* A command line of MPI_Comm_spawn under `oriel run`. */
 struct oriel_spawn {

@@ -130,9 +130,10 @@ static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
 {
     (void)key;
     (void)extra;
-    oriel_table_remove(&table, (uint64_t)(uintptr_t)datatype, value);
-    atomic_fetch_add_explicit(&oriel_type_generation, 1, memory_order_seq_cst);
-    free(value);
+    if (oriel_table_remove(&table, (uint64_t)(uintptr_t)datatype, value)) {
+        atomic_fetch_add_explicit(&oriel_type_generation, 1, memory_order_seq_cst);
+        free(value);
+    }
     return MPI_SUCCESS;
 }
 
@@ -141,6 +142,22 @@ void oriel_type_start(void)
 #define TYPE(handle, type_class) add_predefined(handle, type_class);
 #include "ops/types.def"
     oriel_host()->Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL);
+}
+
+static void free_type(void *type, void *context)
+{
+    (void)context;
+    free(type);
+}
+
+/* Derived datatypes that the program has not freed lose their descriptions too; when their callback comes after all, the
+ * table does not know them any more. */
+void oriel_type_stop(void)
+{
+    oriel_table_visit(&table, free_type, NULL);
+    oriel_table_close(&table);
+    atomic_fetch_add_explicit(&oriel_type_generation, 1, memory_order_seq_cst);
+    oriel_host()->Type_free_keyval(&keyval);
 }
 
 static enum oriel_status describe(MPI_Datatype datatype, struct oriel_type *out);

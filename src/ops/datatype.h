@@ -25,8 +25,11 @@ struct oriel_type_cache {
 extern _Thread_local struct oriel_type_cache oriel_type_cache;
 extern _Atomic uint64_t oriel_type_generation;
 
-/* Fills the table of predefined datatypes; once, before any lookup. */
+/* Fills the table of predefined datatypes, before any lookup. */
 void oriel_type_start(void);
+
+/* Forgets every datatype; the host is about to end. */
+void oriel_type_stop(void);
 
 /* ORIEL_E_TYPE for MPI_DATATYPE_NULL, ORIEL_E_UNSUPPORTED for a layout with holes. */
 enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out);

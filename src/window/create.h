@@ -29,7 +29,10 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone);
 /* The host's handle. */
 MPI_Win oriel_window_handle(const struct oriel_window *window);
 
-/* Sets up what every window needs, once per process. */
+/* Sets up what every window needs, if it is not there. */
 enum oriel_status oriel_window_start(void);
+
+/* Gives that up, when no window is left that needs it.  MPI_Finalize does it by itself; the end of the last session calls. */
+void oriel_window_stop(void);
 
 #endif

@@ -1,5 +1,6 @@
-/* What the first window sets up and MPI_Finalize takes down: the memory file, the fork handler, the finaliser on
- * MPI_COMM_SELF.  Set-up happens once; a second initialisation of MPI does not exist.  Creation and MPI_Alloc_mem call. */
+/* What the first window sets up and MPI_Finalize, or the end of the last MPI session, takes down: the memory file, the fork
+ * handler, the finaliser on MPI_COMM_SELF.  The world model of MPI starts once only, sessions may start again.  Creation,
+ * MPI_Alloc_mem and the end of a session call. */
 #include "base/log.h"
 #include "base/options.h"
 #include "host/host.h"
@@ -12,8 +13,28 @@
 #include <pthread.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
 static bool started;
-static bool stopped;
+static bool finalised;
+
+static void stop_locked(void)
+{
+    if (!started)
+        return;
+    started = false;
+    oriel_type_stop();
+    oriel_host_carrier_stop();
+    oriel_peer_stop();
+    oriel_file_stop();
+}
+
+void oriel_window_stop(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (oriel_handle_live() == 0)
+        stop_locked();
+    pthread_mutex_unlock(&mutex);
+}
 
 /* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, while MPI still works. */
 static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -22,10 +43,10 @@ static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
-    stopped = true;
-    oriel_host_carrier_stop();
-    oriel_peer_stop();
-    oriel_file_stop();
+    pthread_mutex_lock(&mutex);
+    stop_locked();
+    finalised = true;
+    pthread_mutex_unlock(&mutex);
     return MPI_SUCCESS;
 }
 
@@ -44,12 +65,12 @@ enum oriel_status oriel_window_start(void)
 {
     pthread_mutex_lock(&mutex);
     enum oriel_status status = ORIEL_OK;
-    if (stopped)
+    if (finalised)
         status = oriel_fail(ORIEL_E_OTHER, "MPI has been finalised");
     else if (!started)
         status = oriel_file_start();
     if (status == ORIEL_OK && !started) {
-        oriel_handle_watch_fork();
+        pthread_once(&watching, oriel_handle_watch_fork);
         oriel_type_start();
         attach_finaliser();
         started = true;

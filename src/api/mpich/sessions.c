@@ -1,0 +1,34 @@
+/* MPI sessions, which among the hosts MPICH has: windows on communicators of a session need what the world model needs, and
+ * it must be given up before the last session ends.  Programs call. */
+#include "api/api.h"
+#include "api/launch.h"
+#include "window/create.h"
+
+#include <stdatomic.h>
+
+typedef int initialiser(MPI_Info info, MPI_Errhandler handler, MPI_Session *session);
+typedef int finaliser(MPI_Session *session);
+
+static _Atomic int sessions;
+
+ORIEL_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+{
+    oriel_launch_enter();
+    int code = ((initialiser *)oriel_host_symbol("PMPI_Session_init"))(info, handler, session);
+    if (code == MPI_SUCCESS)
+        atomic_fetch_add(&sessions, 1);
+    return code;
+}
+
+ORIEL_EXPORT int PMPI_Session_finalize(MPI_Session *session)
+{
+    int world_model = 0;
+    oriel_host()->Initialized(&world_model);
+    if (atomic_fetch_sub(&sessions, 1) == 1 && !world_model)
+        oriel_window_stop();
+    return ((finaliser *)oriel_host_symbol("PMPI_Session_finalize"))(session);
+}
+
+ORIEL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+    __attribute__((weak, alias("PMPI_Session_init")));
+ORIEL_EXPORT int MPI_Session_finalize(MPI_Session *session) __attribute__((weak, alias("PMPI_Session_finalize")));
