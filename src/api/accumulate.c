@@ -3,6 +3,8 @@
 #include "api/api.h"
 #include "api/check.h"
 #include "api/elsewhere.h"
+#include "api/fast.h"
+#include "ops/swap.h"
 #include "window/handle.h"
 
 static enum oriel_status accumulate_checked(struct oriel_window *window, const void *origin_addr, void *result_addr,
@@ -177,61 +179,100 @@ int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_coun
 }
 
 /* One element of one predefined datatype. */
-static inline enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype, int target_rank,
-                                             MPI_Aint target_disp, struct oriel_span *span)
+static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype, int target_rank,
+                                      MPI_Aint target_disp, struct oriel_span *span)
 {
     const struct oriel_type *type;
     enum oriel_status status = oriel_type_find(datatype, &type);
-    if (oriel_unlikely(status != ORIEL_OK))
+    if (status != ORIEL_OK)
         return status;
-    if (oriel_unlikely(type->elements != 1))
+    if (type->elements != 1)
         return oriel_fail(ORIEL_E_TYPE, "the datatype must be a predefined one");
     span->kind = type->kind;
     span->count = 1;
     return oriel_check_target(window, target_rank, target_disp, span);
 }
 
-int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-                             MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+/* Where one element can be updated by a CPU instruction, and its kind; NULL for the general way. */
+static inline __attribute__((always_inline)) char *fast_element(MPI_Win win, MPI_Datatype datatype, int target_rank,
+                                                                MPI_Aint target_disp, const struct oriel_type **type)
+{
+    uint64_t len_bytes = 1;
+    struct oriel_window *window = oriel_handle_recent(win);
+    *type = oriel_type_recent(datatype);
+    if (oriel_unlikely(window == NULL || *type == NULL || (*type)->elements != 1))
+        return NULL;
+    char *there = oriel_fast_address(window, *type, 1, target_rank, target_disp, &len_bytes);
+    return oriel_likely(((uintptr_t)there & (len_bytes - 1)) == 0) ? there : NULL;
+}
+
+static __attribute__((noinline)) int fetch_and_op_general(const void *origin_addr, void *result_addr,
+                                                          MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
+                                                          MPI_Op op, MPI_Win win)
 {
     struct oriel_span span;
     enum oriel_operator operator;
     struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
+    if (window == NULL)
         return oriel_handle_is_forwarded(win)
                    ? oriel_host()->Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win)
                    : oriel_error_not_a_window("MPI_Fetch_and_op");
-    if (oriel_unlikely(target_rank == MPI_PROC_NULL))
+    if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &span);
-    if (oriel_likely(status == ORIEL_OK))
+    if (status == ORIEL_OK)
         status = oriel_check_operator(op, span.kind, &operator);
-    if (oriel_likely(status == ORIEL_OK))
+    if (status == ORIEL_OK)
         status = oriel_accumulate(window, &span, operator, op == MPI_NO_OP ? NULL : origin_addr, result_addr);
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
 }
 
+int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+                             MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+{
+    const struct oriel_type *type;
+    char *there = fast_element(win, datatype, target_rank, target_disp, &type);
+    enum oriel_operator operator = oriel_operator_find(op);
+    if (oriel_unlikely(there == NULL || operator == ORIEL_OPERATOR_NONE) ||
+        oriel_unlikely(oriel_kinds[type->kind].native[operator] == NULL))
+        return fetch_and_op_general(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+    oriel_kinds[type->kind].native[operator](there, origin_addr, result_addr, 1);
+    return MPI_SUCCESS;
+}
+
 /* MPI-4.1, 13.3.5: C and Fortran integers, logicals, bytes and multi-language types. */
-static bool may_swap(enum oriel_kind kind)
+static inline bool may_swap(enum oriel_kind kind)
 {
     return oriel_kinds[kind].native[ORIEL_OPERATOR_BAND] != NULL || oriel_kinds[kind].native[ORIEL_OPERATOR_LAND] != NULL;
+}
+
+static __attribute__((noinline)) int compare_and_swap_general(const void *origin_addr, const void *compare_addr,
+                                                              void *result_addr, MPI_Datatype datatype, int target_rank,
+                                                              MPI_Aint target_disp, MPI_Win win)
+{
+    struct oriel_span span;
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_handle_is_forwarded(win) ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
+                                                                               datatype, target_rank, target_disp, win)
+                                              : oriel_error_not_a_window("MPI_Compare_and_swap");
+    if (target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &span);
+    if (status == ORIEL_OK && !may_swap(span.kind))
+        status = oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype");
+    if (status == ORIEL_OK)
+        status = oriel_compare_and_swap(window, &span, origin_addr, compare_addr, result_addr);
+    return oriel_error_raise(window, "MPI_Compare_and_swap", status);
 }
 
 int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
                                  MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
-    struct oriel_span span;
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
-                                                                               datatype, target_rank, target_disp, win)
-                                              : oriel_error_not_a_window("MPI_Compare_and_swap");
-    if (oriel_unlikely(target_rank == MPI_PROC_NULL))
-        return MPI_SUCCESS;
-    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &span);
-    if (oriel_likely(status == ORIEL_OK) && oriel_unlikely(!may_swap(span.kind)))
-        status = oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype");
-    if (oriel_likely(status == ORIEL_OK))
-        status = oriel_compare_and_swap(window, &span, origin_addr, compare_addr, result_addr);
-    return oriel_error_raise(window, "MPI_Compare_and_swap", status);
+    const struct oriel_type *type;
+    char *there = fast_element(win, datatype, target_rank, target_disp, &type);
+    if (oriel_unlikely(there == NULL || !may_swap(type->kind)))
+        return compare_and_swap_general(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+    oriel_swap_native(there, origin_addr, compare_addr, result_addr, type->extent_bytes);
+    return MPI_SUCCESS;
 }

@@ -29,9 +29,15 @@ extern struct oriel_api oriel_api;
 #undef FORWARD
 #undef LARGE
 
+int oriel_error_raise_failed(struct oriel_window *window, const char *call, enum oriel_status status)
+    __attribute__((cold, noinline));
+
 /* Raises status on the window's error handler, with "call: message" for the user, and returns the MPI error class.
  * ORIEL_OK raises nothing and is MPI_SUCCESS. */
-int oriel_error_raise(struct oriel_window *window, const char *call, enum oriel_status status);
+static inline int oriel_error_raise(struct oriel_window *window, const char *call, enum oriel_status status)
+{
+    return __builtin_expect(status == ORIEL_OK, 1) ? MPI_SUCCESS : oriel_error_raise_failed(window, call, status);
+}
 
 /* The same on a communicator's error handler, for creation. */
 int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status);

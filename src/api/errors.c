@@ -47,10 +47,8 @@ static bool is_fatal(MPI_Errhandler handler)
     return fatal;
 }
 
-int oriel_error_raise(struct oriel_window *window, const char *call, enum oriel_status status)
+int oriel_error_raise_failed(struct oriel_window *window, const char *call, enum oriel_status status)
 {
-    if (oriel_likely(status == ORIEL_OK))
-        return MPI_SUCCESS;
     char name[MPI_MAX_OBJECT_NAME] = "";
     char where[MPI_MAX_OBJECT_NAME + 16] = "";
     int name_bytes = 0;

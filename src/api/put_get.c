@@ -3,31 +3,46 @@
 #include "api/api.h"
 #include "api/check.h"
 #include "api/elsewhere.h"
+#include "api/fast.h"
+#include "transport/shared/copy.h"
 #include "window/handle.h"
 
-static inline int put(struct oriel_window *window, const char *call, const void *origin, const struct oriel_sides *sides)
+static int put(struct oriel_window *window, const char *call, const void *origin, const struct oriel_sides *sides)
 {
     struct oriel_span span;
-    if (oriel_unlikely(sides->target_rank == MPI_PROC_NULL))
+    if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = oriel_check_transfer(window, sides, true, &span);
-    if (oriel_likely(status == ORIEL_OK))
+    if (status == ORIEL_OK)
         status = oriel_put(window, &span, origin);
     return oriel_error_raise(window, call, status);
 }
 
-static inline int get(struct oriel_window *window, const char *call, void *origin, const struct oriel_sides *sides)
+static int get(struct oriel_window *window, const char *call, void *origin, const struct oriel_sides *sides)
 {
     struct oriel_span span;
-    if (oriel_unlikely(sides->target_rank == MPI_PROC_NULL))
+    if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = oriel_check_transfer(window, sides, false, &span);
-    if (oriel_likely(status == ORIEL_OK))
+    if (status == ORIEL_OK)
         status = oriel_get(window, &span, origin);
     return oriel_error_raise(window, call, status);
 }
 
-int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+/* The fast path's place and length at the target, or NULL; calls nothing, so that the way through needs no frame. */
+static inline __attribute__((always_inline)) char *fast(MPI_Win win, int origin_count, MPI_Datatype origin_datatype,
+                                                        int target_rank, MPI_Aint target_disp, int target_count,
+                                                        MPI_Datatype target_datatype, uint64_t *len_bytes)
+{
+    struct oriel_window *window = oriel_handle_recent(win);
+    const struct oriel_type *type = oriel_type_recent(target_datatype);
+    if (oriel_unlikely(window == NULL || type == NULL || origin_datatype != target_datatype ||
+                       origin_count != target_count))
+        return NULL;
+    return oriel_fast_address(window, type, target_count, target_rank, target_disp, len_bytes);
+}
+
+static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
@@ -36,6 +51,18 @@ int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype orig
                    : oriel_error_not_a_window("MPI_Put");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
     return put(window, "MPI_Put", origin_addr, &sides);
+}
+
+int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+    uint64_t len_bytes;
+    char *there = fast(win, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+                       &len_bytes);
+    if (oriel_unlikely(there == NULL))
+        return put_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+                           target_datatype, win);
+    oriel_copy(there, origin_addr, len_bytes);
+    return MPI_SUCCESS;
 }
 
 int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
@@ -79,7 +106,7 @@ int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Data
     return oriel_complete_request(window, "MPI_Rput_c", put(window, "MPI_Rput_c", origin_addr, &sides), request);
 }
 
-int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+static __attribute__((noinline)) int get_general(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
@@ -88,6 +115,18 @@ int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_dat
                    : oriel_error_not_a_window("MPI_Get");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
     return get(window, "MPI_Get", origin_addr, &sides);
+}
+
+int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+    uint64_t len_bytes;
+    char *there = fast(win, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+                       &len_bytes);
+    if (oriel_unlikely(there == NULL))
+        return get_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+                           target_datatype, win);
+    oriel_copy(origin_addr, there, len_bytes);
+    return MPI_SUCCESS;
 }
 
 int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)

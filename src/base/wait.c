@@ -23,19 +23,6 @@ uint64_t oriel_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool reached(uint32_t value, enum oriel_wait_for what, uint32_t wanted)
-{
-    switch (what) {
-    case ORIEL_WAIT_EQUAL:
-        return value == wanted;
-    case ORIEL_WAIT_NOT_EQUAL:
-        return value != wanted;
-    case ORIEL_WAIT_AT_LEAST:
-        break;
-    }
-    return (int32_t)(value - wanted) >= 0;
-}
-
 void oriel_wake_sleepers(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -51,7 +38,7 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
     for (;;) {
         oriel_delay();
         uint32_t value = oriel_load_acquire(word);
-        if (reached(value, what, wanted))
+        if (oriel_wait_reached(value, what, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
         if (watch == NULL || oriel_now_ns() - asked_ns < SLEEP_NS)
@@ -59,7 +46,7 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
         status = watch->check(watch->context);
         if (status != ORIEL_OK) {
             /* the word may have come while the watch looked: a peer that ended in good order raises no alarm */
-            if (reached(oriel_load_acquire(word), what, wanted))
+            if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
                 status = ORIEL_OK;
             break;
         }
@@ -69,17 +56,15 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
     return status;
 }
 
-enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                             uint32_t wanted, const struct oriel_watch *watch)
+enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                                  uint32_t wanted, const struct oriel_watch *watch)
 {
-    if (reached(oriel_load_acquire(word), what, wanted))
-        return ORIEL_OK;
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     for (;;) {
         for (int i = 0; i < 16; i++) {
             oriel_cpu_relax();
-            if (reached(oriel_load_acquire(word), what, wanted))
+            if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
                 return ORIEL_OK;
         }
         uint64_t waited_ns = oriel_now_ns() - begin_ns;

@@ -32,9 +32,24 @@ struct oriel_event {
 };
 _Static_assert(sizeof(struct oriel_event) == 8, "events lie in shared memory");
 
+static inline bool oriel_wait_reached(uint32_t value, enum oriel_wait_for what, uint32_t wanted)
+{
+    return what == ORIEL_WAIT_EQUAL       ? value == wanted
+           : what == ORIEL_WAIT_NOT_EQUAL ? value != wanted
+                                          : (int32_t)(value - wanted) >= 0;
+}
+
+enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                                  uint32_t wanted, const struct oriel_watch *watch);
+
 /* Returns when word is equal to, not equal to, or (modulo 2^32) at least wanted; acquire order. */
-enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                             uint32_t wanted, const struct oriel_watch *watch);
+static inline enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                                           uint32_t wanted, const struct oriel_watch *watch)
+{
+    return oriel_likely(oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+               ? ORIEL_OK
+               : oriel_wait_slow(word, sleepers, what, wanted, watch);
+}
 
 /* W2: wakes whoever sleeps on word; to be called after a seq_cst read-modify-write changed it. */
 void oriel_wake_sleepers(_Atomic uint32_t *word);

@@ -3,9 +3,9 @@
  * calls. */
 #include "ops/ops.h"
 #include "ops/remote.h"
+#include "ops/swap.h"
 #include "sync/mutex.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 enum { STAGE_BYTES = 16384 };
@@ -74,32 +74,6 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     return ORIEL_OK;
 }
 
-#define SWAP(type)                                                                                          \
-    {                                                                                                       \
-        type expected;                                                                                      \
-        type desired;                                                                                       \
-        memcpy(&expected, compare, sizeof expected);                                                        \
-        memcpy(&desired, origin, sizeof desired);                                                           \
-        atomic_compare_exchange_strong_explicit((_Atomic type *)there, &expected, desired, memory_order_acq_rel, \
-                                                memory_order_acquire);                                      \
-        memcpy(result, &expected, sizeof expected);                                                         \
-        return;                                                                                             \
-    }
-
-static void swap_native(void *there, const void *origin, const void *compare, void *result, uint32_t len_bytes)
-{
-    switch (len_bytes) {
-    case 8:
-        SWAP(uint64_t)
-    case 4:
-        SWAP(uint32_t)
-    case 2:
-        SWAP(uint16_t)
-    default:
-        SWAP(uint8_t)
-    }
-}
-
 static enum oriel_status swap_locked(struct oriel_window *window, const struct oriel_transport *by,
                                      const struct oriel_remote *there, const struct oriel_span *span, const void *origin,
                                      const void *compare, void *result)
@@ -129,6 +103,6 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const stru
     const struct oriel_transport *by = oriel_remote_find(window, span->target, span->offset_bytes, &there);
     if (oriel_unlikely(!is_native(window, span, &there)))
         return swap_locked(window, by, &there, span, origin, compare, result);
-    swap_native(there.direct, origin, compare, result, oriel_kinds[span->kind].extent_bytes);
+    oriel_swap_native(there.direct, origin, compare, result, oriel_kinds[span->kind].extent_bytes);
     return ORIEL_OK;
 }

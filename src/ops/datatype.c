@@ -121,7 +121,9 @@ static void add_predefined(MPI_Datatype datatype, enum type_class type_class)
     struct oriel_type *type = kind == ORIEL_KIND_NONE ? NULL : malloc(sizeof *type);
     if (type == NULL)
         return; /* its first use will say that the datatype is not known */
-    *type = (struct oriel_type){kind, oriel_kinds[kind].padded, 1, oriel_kinds[kind].extent_bytes};
+    uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;
+    bool padded = oriel_kinds[kind].padded;
+    *type = (struct oriel_type){kind, padded, 1, extent_bytes, padded ? UINT64_MAX : extent_bytes};
     oriel_table_set(&table, (uint64_t)(uintptr_t)datatype, type);
 }
 
@@ -183,6 +185,7 @@ static enum oriel_status describe_contents(MPI_Datatype datatype, int combiner, 
         oriel_host()->Type_free(&old); /* a new handle, unless predefined (MPI-4.1, 5.1.13) */
     out->elements *= (uint64_t)count;
     out->extent_bytes *= (uint64_t)count;
+    out->plain_bytes = out->padded ? UINT64_MAX : out->extent_bytes;
     return status;
 }
 

@@ -13,16 +13,6 @@ bool oriel_access_allowed_slow(struct oriel_window *window, int32_t target)
     return true;
 }
 
-bool oriel_passive_epoch(const struct oriel_window *window, int32_t target)
-{
-    if (oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL)
-        return true;
-    if (target < 0)
-        return oriel_load_relaxed(&window->locks) > 0;
-    uint8_t access = atomic_load_explicit(&window->access[target], memory_order_relaxed);
-    return access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE;
-}
-
 enum oriel_status oriel_epochs_closed(const struct oriel_window *window)
 {
     uint32_t epoch = oriel_load_relaxed(&window->epoch);

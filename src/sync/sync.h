@@ -26,7 +26,15 @@ enum oriel_status oriel_lock_all(struct oriel_window *window);
 enum oriel_status oriel_unlock_all(struct oriel_window *window);
 
 /* Whether a passive-target epoch to this target, or to any target for -1, is open. */
-bool oriel_passive_epoch(const struct oriel_window *window, int32_t target);
+static inline bool oriel_passive_epoch(const struct oriel_window *window, int32_t target)
+{
+    if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
+        return true;
+    if (target < 0)
+        return oriel_load_relaxed(&window->locks) > 0;
+    uint8_t access = atomic_load_explicit(&window->access[target], memory_order_relaxed);
+    return access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE;
+}
 
 /* Whether MPI_Win_free may be called: ORIEL_E_SYNC in an open epoch. */
 enum oriel_status oriel_epochs_closed(const struct oriel_window *window);

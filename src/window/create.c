@@ -221,8 +221,11 @@ static enum oriel_status fill_common(struct attempt *attempt)
     struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + window->common_offset);
     common->version = RECORD_VERSION;
     common->n = window->n;
-    for (int32_t i = 0; i < window->n; i++)
-        common->targets[i] = attempt->records[i].target;
+    for (int32_t i = 0; i < window->n; i++) {
+        struct oriel_target *target = &common->targets[i];
+        *target = attempt->records[i].target;
+        target->direct_bytes = target->mechanism == ORIEL_BY_ARENA ? target->size_bytes : 0;
+    }
     return ORIEL_OK;
 }
 

@@ -19,15 +19,20 @@ extern _Atomic uint64_t oriel_handle_generation;
 
 struct oriel_window *oriel_handle_find_slow(uint64_t key);
 
+/* Oriel's window of this handle if this thread used it last, else NULL. */
+static inline struct oriel_window *oriel_handle_recent(MPI_Win win)
+{
+    bool recent =
+        oriel_handle_cache.key == (uint64_t)(uintptr_t)win &&
+        oriel_handle_cache.generation == atomic_load_explicit(&oriel_handle_generation, memory_order_relaxed);
+    return oriel_likely(recent) ? oriel_handle_cache.window : NULL;
+}
+
 /* Oriel's window of this handle; NULL when it is the host's or none at all. */
 static inline struct oriel_window *oriel_handle_find(MPI_Win win)
 {
-    uint64_t key = (uint64_t)(uintptr_t)win;
-    if (oriel_likely(oriel_handle_cache.key == key &&
-                     oriel_handle_cache.generation ==
-                         atomic_load_explicit(&oriel_handle_generation, memory_order_relaxed)))
-        return oriel_handle_cache.window;
-    return oriel_handle_find_slow(key);
+    struct oriel_window *window = oriel_handle_recent(win);
+    return oriel_likely(window != NULL) ? window : oriel_handle_find_slow((uint64_t)(uintptr_t)win);
 }
 
 /* Whether calls on this handle go to the host: it was made by the host, or Oriel is bypassed. */

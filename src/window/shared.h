@@ -23,13 +23,15 @@ enum oriel_mechanism {
 /* One target's window.  Written by rank 0 before creation ends, read-only after. */
 struct oriel_target {
     uint64_t offset;         /* ORIEL_BY_ARENA: of the first byte, in the memory file that holds it */
-    uint64_t address;        /* of the first byte in the target's address space */
-    uint64_t size_bytes;     /* 0 or more */
-    uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
+    uint64_t direct_bytes;   /* size_bytes where every origin loads and stores (ORIEL_BY_ARENA), else 0 */
     int64_t disp_unit;       /* above 0 */
+    uint64_t size_bytes;     /* 0 or more */
+    uint64_t address;        /* of the first byte in the target's address space */
+    uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
     uint64_t mechanism;      /* enum oriel_mechanism */
+    uint64_t unused;         /* zero: a target fills a cache line */
 };
-_Static_assert(sizeof(struct oriel_target) == 48, "shared by all ranks of a machine");
+_Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a machine");
 
 /* The gate between lock_all and exclusive locks (sync/gate.c has the argument).
  * word: readers (lock_all epochs held) in the upper half, writers (exclusive locks wanted or held) in the lower. */

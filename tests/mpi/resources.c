@@ -91,7 +91,7 @@ static void window_use_once(enum window_kind kind, int round)
 
 static void windows_made_and_freed_leave_nothing(enum window_kind kind)
 {
-    int rounds = scaled_rounds(600);
+    int rounds = world_size <= 2 ? 2000 : scaled_rounds(600);
     for (int round = 0; round < 50; round++)
         window_use_once(kind, round);
     struct footprint before = footprint_read();
