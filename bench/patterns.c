@@ -111,21 +111,39 @@ static void put_one(struct rma_run *run)
     MPI_Put(run->buffer + at, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T, run->win);
 }
 
+/* The slots' data stand before the clock of each operation starts: what a batch leaves behind after count operations. */
+static void slots_fill(struct rma_run *run, uint64_t count)
+{
+    uint64_t end = run->done + count;
+    for (uint64_t k = count > RMA_SLOTS ? end - RMA_SLOTS : run->done; k < end; k++)
+        word_set(run->buffer, slot_offset(k), k + 1);
+}
+
 static void put_flush(struct rma_run *run, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        put_one(run);
-        MPI_Win_flush(target, run->win);
+    char *buffer = run->buffer;
+    MPI_Win win = run->win;
+    slots_fill(run, count);
+    for (uint64_t k = run->done; k < run->done + count; k++) {
+        size_t at = slot_offset(k);
+        MPI_Put(buffer + at, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T, win);
+        MPI_Win_flush(target, win);
     }
+    run->done += count;
 }
 
 static void lock_put_unlock(struct rma_run *run, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, run->win);
-        put_one(run);
-        MPI_Win_unlock(target, run->win);
+    char *buffer = run->buffer;
+    MPI_Win win = run->win;
+    slots_fill(run, count);
+    for (uint64_t k = run->done; k < run->done + count; k++) {
+        size_t at = slot_offset(k);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
+        MPI_Put(buffer + at, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T, win);
+        MPI_Win_unlock(target, win);
     }
+    run->done += count;
 }
 
 /* The last RMA_SLOTS operations are still to be seen. */

@@ -198,9 +198,8 @@ static inline __attribute__((always_inline)) char *fast_element(MPI_Win win, MPI
                                                                 MPI_Aint target_disp, const struct oriel_type **type)
 {
     uint64_t len_bytes = 1;
-    struct oriel_window *window = oriel_handle_recent(win);
-    *type = oriel_type_recent(datatype);
-    if (oriel_unlikely(window == NULL || *type == NULL || (*type)->elements != 1))
+    struct oriel_window *window;
+    if (oriel_unlikely(!oriel_fast_find(win, datatype, &window, type)) || oriel_unlikely((*type)->elements != 1))
         return NULL;
     char *there = oriel_fast_address(window, *type, 1, target_rank, target_disp, &len_bytes);
     return oriel_likely(((uintptr_t)there & (len_bytes - 1)) == 0) ? there : NULL;

@@ -34,10 +34,10 @@ static inline __attribute__((always_inline)) char *fast(MPI_Win win, int origin_
                                                         int target_rank, MPI_Aint target_disp, int target_count,
                                                         MPI_Datatype target_datatype, uint64_t *len_bytes)
 {
-    struct oriel_window *window = oriel_handle_recent(win);
-    const struct oriel_type *type = oriel_type_recent(target_datatype);
-    if (oriel_unlikely(window == NULL || type == NULL || origin_datatype != target_datatype ||
-                       origin_count != target_count))
+    struct oriel_window *window;
+    const struct oriel_type *type;
+    if (oriel_unlikely(!oriel_fast_find(win, target_datatype, &window, &type)) ||
+        oriel_unlikely(origin_datatype != target_datatype) || oriel_unlikely(origin_count != target_count))
         return NULL;
     return oriel_fast_address(window, type, target_count, target_rank, target_disp, len_bytes);
 }

@@ -8,9 +8,6 @@
 
 #include <stdlib.h>
 
-_Thread_local struct oriel_type_cache oriel_type_cache;
-_Atomic uint64_t oriel_type_generation = 1; /* a fresh thread's cache holds 0 */
-
 static struct oriel_table table = ORIEL_TABLE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
 
@@ -123,8 +120,8 @@ static void add_predefined(MPI_Datatype datatype, enum type_class type_class)
         return; /* its first use will say that the datatype is not known */
     uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;
     bool padded = oriel_kinds[kind].padded;
-    *type = (struct oriel_type){kind, padded, 1, extent_bytes, padded ? UINT64_MAX : extent_bytes};
-    oriel_table_set(&table, (uint64_t)(uintptr_t)datatype, type);
+    *type = (struct oriel_type){kind, padded, 1, extent_bytes, padded ? INT64_MAX : (int64_t)extent_bytes};
+    oriel_table_set(&table, oriel_type_key(datatype), type);
 }
 
 /* The program freed a derived datatype: its handle may come back as another. */
@@ -132,8 +129,8 @@ static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
 {
     (void)key;
     (void)extra;
-    if (oriel_table_remove(&table, (uint64_t)(uintptr_t)datatype, value)) {
-        atomic_fetch_add_explicit(&oriel_type_generation, 1, memory_order_seq_cst);
+    if (oriel_table_remove(&table, oriel_type_key(datatype), value)) {
+        oriel_recent_invalidate();
         free(value);
     }
     return MPI_SUCCESS;
@@ -158,7 +155,7 @@ void oriel_type_stop(void)
 {
     oriel_table_visit(&table, free_type, NULL);
     oriel_table_close(&table);
-    atomic_fetch_add_explicit(&oriel_type_generation, 1, memory_order_seq_cst);
+    oriel_recent_invalidate();
     oriel_host()->Type_free_keyval(&keyval);
 }
 
@@ -185,7 +182,7 @@ static enum oriel_status describe_contents(MPI_Datatype datatype, int combiner, 
         oriel_host()->Type_free(&old); /* a new handle, unless predefined (MPI-4.1, 5.1.13) */
     out->elements *= (uint64_t)count;
     out->extent_bytes *= (uint64_t)count;
-    out->plain_bytes = out->padded ? UINT64_MAX : out->extent_bytes;
+    out->plain_bytes = out->padded ? INT64_MAX : (int64_t)out->extent_bytes;
     return status;
 }
 
@@ -195,7 +192,7 @@ static enum oriel_status describe(MPI_Datatype datatype, struct oriel_type *out)
     if (oriel_host()->Type_get_envelope(datatype, &ni, &na, &nd, &combiner) != MPI_SUCCESS)
         return oriel_fail(ORIEL_E_TYPE, "the datatype is not valid");
     if (combiner == MPI_COMBINER_NAMED) {
-        const struct oriel_type *known = oriel_table_find(&table, (uint64_t)(uintptr_t)datatype);
+        const struct oriel_type *known = oriel_table_find(&table, oriel_type_key(datatype));
         if (known == NULL)
             return unsupported();
         *out = *known;
@@ -216,7 +213,7 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
                                    : oriel_fail(ORIEL_E_TYPE, "the datatype is not valid or not committed");
     if (status == ORIEL_OK && oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
-    if (status == ORIEL_OK && !oriel_table_set(&table, (uint64_t)(uintptr_t)datatype, type))
+    if (status == ORIEL_OK && !oriel_table_set(&table, oriel_type_key(datatype), type))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     if (status != ORIEL_OK) {
         free(type);
@@ -231,8 +228,8 @@ enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel
     static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER; /* once per datatype */
     if (datatype == MPI_DATATYPE_NULL)
         return oriel_fail(ORIEL_E_TYPE, "the datatype is MPI_DATATYPE_NULL");
-    uint64_t key = (uint64_t)(uintptr_t)datatype;
-    uint64_t generation = atomic_load_explicit(&oriel_type_generation, memory_order_acquire);
+    uint64_t key = oriel_type_key(datatype);
+    uint64_t generation = oriel_recent_begin();
     enum oriel_status status = ORIEL_OK;
     *out = oriel_table_find(&table, key);
     if (*out == NULL) {
@@ -243,7 +240,7 @@ enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel
         pthread_mutex_unlock(&describing);
     }
     if (status == ORIEL_OK)
-        oriel_type_cache = (struct oriel_type_cache){key, generation, *out};
+        oriel_recent_keep_type(generation, key, *out);
     return status;
 }
 

@@ -3,12 +3,11 @@
 #ifndef ORIEL_OPS_DATATYPE_H
 #define ORIEL_OPS_DATATYPE_H
 
-#include "base/atomic.h"
+#include "base/recent.h"
 #include "base/status.h"
 #include "ops/kind.h"
 
 #include <mpi.h>
-#include <stddef.h>
 
 /* A datatype that is a run of elements of one kind, each extent behind the one before, starting at displacement 0. */
 struct oriel_type {
@@ -16,16 +15,8 @@ struct oriel_type {
     bool padded;            /* only the fields of each element move */
     uint64_t elements;      /* in one item of the datatype */
     uint64_t extent_bytes;  /* of one item: elements times the kind's extent */
-    uint64_t plain_bytes;   /* the same where an item is nothing but its bytes, UINT64_MAX for padded ones */
+    int64_t plain_bytes;    /* the same where an item is nothing but its bytes, INT64_MAX for padded ones */
 };
-
-struct oriel_type_cache {
-    uint64_t key;
-    uint64_t generation;
-    const struct oriel_type *type;
-};
-extern _Thread_local struct oriel_type_cache oriel_type_cache;
-extern _Atomic uint64_t oriel_type_generation;
 
 /* Fills the table of predefined datatypes, before any lookup. */
 void oriel_type_start(void);
@@ -36,20 +27,17 @@ void oriel_type_stop(void);
 /* ORIEL_E_TYPE for MPI_DATATYPE_NULL, ORIEL_E_UNSUPPORTED for a layout with holes. */
 enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out);
 
-/* The type if this thread used it last, else NULL. */
-static inline const struct oriel_type *oriel_type_recent(MPI_Datatype datatype)
+static inline uint64_t oriel_type_key(MPI_Datatype datatype)
 {
-    bool recent = oriel_type_cache.key == (uint64_t)(uintptr_t)datatype &&
-                  oriel_type_cache.generation == atomic_load_explicit(&oriel_type_generation, memory_order_relaxed);
-    return oriel_likely(recent) ? oriel_type_cache.type : NULL;
+    return (uint64_t)(uintptr_t)datatype;
 }
 
 static inline enum oriel_status oriel_type_find(MPI_Datatype datatype, const struct oriel_type **out)
 {
-    *out = oriel_type_recent(datatype);
-    if (oriel_likely(*out != NULL))
-        return ORIEL_OK;
-    return oriel_type_find_slow(datatype, out);
+    if (oriel_unlikely(!oriel_recent_is_valid() || oriel_recent.type_key != oriel_type_key(datatype)))
+        return oriel_type_find_slow(datatype, out);
+    *out = oriel_recent.type;
+    return ORIEL_OK;
 }
 
 /* ORIEL_OPERATOR_NONE for an operator of the user's. */

@@ -7,39 +7,31 @@
 
 #include <pthread.h>
 
-_Thread_local struct oriel_handle_cache oriel_handle_cache;
-_Atomic uint64_t oriel_handle_generation = 1; /* a fresh thread's cache holds 0 */
-
 static struct oriel_table table = ORIEL_TABLE_INIT;
 static struct oriel_window forwarded; /* the marker */
 static _Atomic uint32_t live;
 static _Atomic bool in_child;
 
-static void invalidate_caches(void)
-{
-    atomic_fetch_add_explicit(&oriel_handle_generation, 1, memory_order_seq_cst);
-}
-
 struct oriel_window *oriel_handle_find_slow(uint64_t key)
 {
     if (atomic_load_explicit(&in_child, memory_order_relaxed))
         return NULL;
-    uint64_t generation = atomic_load_explicit(&oriel_handle_generation, memory_order_acquire);
+    uint64_t generation = oriel_recent_begin();
     struct oriel_window *window = oriel_table_find(&table, key);
     if (window == NULL || window == &forwarded)
         return NULL;
-    oriel_handle_cache = (struct oriel_handle_cache){key, generation, window};
+    oriel_recent_keep_window(generation, key, window);
     return window;
 }
 
 bool oriel_handle_is_forwarded(MPI_Win win)
 {
-    return oriel_options()->bypass || oriel_table_find(&table, (uint64_t)(uintptr_t)win) == &forwarded;
+    return oriel_options()->bypass || oriel_table_find(&table, oriel_handle_key(win)) == &forwarded;
 }
 
 static enum oriel_status add(MPI_Win win, struct oriel_window *window)
 {
-    if (!oriel_table_set(&table, (uint64_t)(uintptr_t)win, window))
+    if (!oriel_table_set(&table, oriel_handle_key(win), window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of windows");
     return ORIEL_OK;
 }
@@ -59,14 +51,14 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
 
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
 {
-    bool removed = oriel_table_remove(&table, (uint64_t)(uintptr_t)win, window != NULL ? window : &forwarded);
+    bool removed = oriel_table_remove(&table, oriel_handle_key(win), window != NULL ? window : &forwarded);
     if (window != NULL) {
         /* also when the host has given the handle out again meanwhile */
         atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
         removed = true;
     }
     if (removed)
-        invalidate_caches();
+        oriel_recent_invalidate();
 }
 
 uint32_t oriel_handle_live(void)
@@ -82,7 +74,7 @@ bool oriel_handle_in_child(void)
 static void enter_child(void)
 {
     atomic_store_explicit(&in_child, true, memory_order_relaxed);
-    invalidate_caches();
+    oriel_recent_invalidate();
 }
 
 void oriel_handle_watch_fork(void)

@@ -1,38 +1,27 @@
-/* From the host's MPI_Win to Oriel's window in two loads: a one-entry cache of the thread, checked against a generation that
- * every free moves on, in front of a table.  A handle that Oriel made stays in the table until it is freed; one that was
+/* From the host's MPI_Win to Oriel's window in two loads: what the thread used last, in front of a table.  A handle that Oriel made stays in the table until it is freed; one that was
  * left to the host is known as such; any other is not a window.  api/ calls. */
 #ifndef ORIEL_WINDOW_HANDLE_H
 #define ORIEL_WINDOW_HANDLE_H
 
-#include "base/atomic.h"
+#include "base/recent.h"
 #include "window/window.h"
 
 #include <mpi.h>
 
-struct oriel_handle_cache {
-    uint64_t key;
-    uint64_t generation;
-    struct oriel_window *window;
-};
-extern _Thread_local struct oriel_handle_cache oriel_handle_cache;
-extern _Atomic uint64_t oriel_handle_generation;
-
 struct oriel_window *oriel_handle_find_slow(uint64_t key);
 
-/* Oriel's window of this handle if this thread used it last, else NULL. */
-static inline struct oriel_window *oriel_handle_recent(MPI_Win win)
+static inline uint64_t oriel_handle_key(MPI_Win win)
 {
-    bool recent =
-        oriel_handle_cache.key == (uint64_t)(uintptr_t)win &&
-        oriel_handle_cache.generation == atomic_load_explicit(&oriel_handle_generation, memory_order_relaxed);
-    return oriel_likely(recent) ? oriel_handle_cache.window : NULL;
+    return (uint64_t)(uintptr_t)win;
 }
 
 /* Oriel's window of this handle; NULL when it is the host's or none at all. */
 static inline struct oriel_window *oriel_handle_find(MPI_Win win)
 {
-    struct oriel_window *window = oriel_handle_recent(win);
-    return oriel_likely(window != NULL) ? window : oriel_handle_find_slow((uint64_t)(uintptr_t)win);
+    uint64_t key = oriel_handle_key(win);
+    if (oriel_likely(oriel_recent_is_valid() && oriel_recent.window_key == key))
+        return oriel_recent.window;
+    return oriel_handle_find_slow(key);
 }
 
 /* Whether calls on this handle go to the host: it was made by the host, or Oriel is bypassed. */

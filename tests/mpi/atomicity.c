@@ -142,7 +142,7 @@ static void wide_elements_are_atomic(enum window_kind kind)
 {
     struct window window = arena_make(kind);
     int rounds = scaled_rounds(2000);
-    double complex step = CMPLX(1, 2), sum;
+    double complex step = 1 + 2 * I, sum;
     long double wide_step = 1, wide_sum;
     struct { long value; int at; } candidate, least;
     struct { long value; int at; } far = { 1L << 40, 1 << 30 };
@@ -176,7 +176,7 @@ static void replaced_elements_are_never_torn(enum window_kind kind)
     struct window window = arena_make(kind);
     for (int i = 0; i < scaled_rounds(2000); i++) {
         double number = 1000.0 * i + world_rank;
-        double complex written = CMPLX(number, number), seen;
+        double complex written = number + number * I, seen;
         MPI_Accumulate(&written, 1, MPI_C_DOUBLE_COMPLEX, 0, 8, 1, MPI_C_DOUBLE_COMPLEX, MPI_REPLACE, window.win);
         MPI_Get_accumulate(NULL, 0, MPI_BYTE, &seen, 1, MPI_C_DOUBLE_COMPLEX, 0, 8, 1, MPI_C_DOUBLE_COMPLEX, MPI_NO_OP,
                            window.win);

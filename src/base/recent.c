@@ -1,0 +1,33 @@
+/* Fills and invalidates the threads' one-entry caches.  A kept entry of another generation is dropped with its neighbour, so
+ * that one comparison covers both.  window/ and ops/ call. */
+#include "base/recent.h"
+
+_Thread_local struct oriel_recent oriel_recent;
+_Atomic uint64_t oriel_recent_generation = 1;
+
+static void enter(uint64_t generation)
+{
+    if (oriel_recent.generation == generation)
+        return;
+    oriel_recent = (struct oriel_recent){
+        .generation = generation, .window_key = ORIEL_RECENT_NO_KEY, .type_key = ORIEL_RECENT_NO_KEY};
+}
+
+void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window)
+{
+    enter(generation);
+    oriel_recent.window = window;
+    oriel_recent.window_key = key;
+}
+
+void oriel_recent_keep_type(uint64_t generation, uint64_t key, const void *type)
+{
+    enter(generation);
+    oriel_recent.type = type;
+    oriel_recent.type_key = key;
+}
+
+void oriel_recent_invalidate(void)
+{
+    atomic_fetch_add_explicit(&oriel_recent_generation, 1, memory_order_seq_cst);
+}
