@@ -6,7 +6,6 @@
 #include "window/handle.h"
 #include "window/objects.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 int oriel_entry_Win_fence(int assert, MPI_Win win)
@@ -100,7 +99,6 @@ int oriel_entry_Win_wait(MPI_Win win)
 
 int oriel_entry_Win_test(MPI_Win win, int *flag)
 {
-    static _Thread_local unsigned in_vain;
     struct oriel_window *window = oriel_handle_find(win);
     bool done;
     if (window == NULL)
@@ -109,7 +107,5 @@ int oriel_entry_Win_test(MPI_Win win, int *flag)
     enum oriel_status status = oriel_test_exposure(window, &done);
     if (status == ORIEL_OK)
         *flag = done;
-    if (!done && ++in_vain % 64 == 0)
-        sched_yield(); /* the program polls: let those run that it waits for */
     return oriel_error_raise(window, "MPI_Win_test", status);
 }

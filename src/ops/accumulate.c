@@ -52,7 +52,7 @@ static enum oriel_status accumulate_locked(struct oriel_window *window, const st
     else
         status = accumulate_staged(by, there, kernel, span, origin, result, operator != ORIEL_OPERATOR_NO_OP);
     oriel_mutex_unlock(window, span->target);
-    return status;
+    return oriel_remote_status(status, window, span->target);
 }
 
 /* Native kernels work where every origin reaches the element with its own CPU instructions. */
@@ -93,7 +93,7 @@ static enum oriel_status swap_locked(struct oriel_window *window, const struct o
     oriel_mutex_unlock(window, span->target);
     if (status == ORIEL_OK)
         memcpy(result, &found, len_bytes);
-    return status;
+    return oriel_remote_status(status, window, span->target);
 }
 
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *span, const void *origin,

@@ -39,9 +39,10 @@ static enum oriel_status transfer(mover *move, struct oriel_window *window, cons
     struct oriel_remote there;
     const struct oriel_kind_properties *kind = &oriel_kinds[span->kind];
     const struct oriel_transport *by = oriel_remote_find(window, span->target, span->offset_bytes, &there);
-    if (oriel_unlikely(kind->padded))
-        return move_fields(move, by, &there, here, span);
-    return move(by, &there, here, span->count * kind->extent_bytes);
+    enum oriel_status status = oriel_unlikely(kind->padded)
+                                   ? move_fields(move, by, &there, here, span)
+                                   : move(by, &there, here, span->count * kind->extent_bytes);
+    return oriel_remote_status(status, window, span->target);
 }
 
 enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *span, const void *origin)

@@ -20,6 +20,16 @@ static inline const struct oriel_transport *oriel_remote_find(const struct oriel
     return target == window->rank ? &oriel_transport_shared : &oriel_transport_cma;
 }
 
+/* A transport knows processes only: says which rank has died. */
+static inline enum oriel_status oriel_remote_status(enum oriel_status status, const struct oriel_window *window,
+                                                    int32_t target)
+{
+    if (oriel_likely(status != ORIEL_E_PEER))
+        return status;
+    return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target,
+                      (int)window->group->peers[target]->identity.pid);
+}
+
 /* The same place offset_bytes further on. */
 static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote, uint64_t offset_bytes)
 {

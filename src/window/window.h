@@ -40,6 +40,8 @@ struct oriel_window {
     int32_t *posted; /* origins of the open exposure epoch */
     int32_t posted_count;
     _Atomic uint32_t exposed; /* an exposure epoch is open */
+    uint32_t tests_in_vain;   /* of that epoch: now and then a poll gives the processor away and looks for the dead */
+    uint64_t looked_ns;
     /* the rest */
     struct oriel_group *group;
     struct oriel_peer **memory_peers; /* own array where some memory lies in another process's file, else NULL */
