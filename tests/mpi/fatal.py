@@ -1,0 +1,36 @@
+#!/usr/bin/python3
+"""An error that the program does not handle ends the job, and the user is told what was wrong: call, window, numbers.
+Run by CTest for each host."""
+
+import argparse
+import subprocess
+import sys
+
+CASES = {
+    "range": "MPI_Put on window table: displacement 1 in units of 8",
+    "epoch": "MPI_Put on window table: no access epoch to rank 0 is open",
+    "size": "MPI_Win_allocate: size -1 is negative",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--launch", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("program")
+    args = parser.parse_args()
+    failures = 0
+    for case, told in CASES.items():
+        job = subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", "2", args.program, case],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        good = job.returncode != 0 and told in job.stdout
+        failures += not good
+        print(f"{'ok' if good else 'not ok'} an_unhandled_error_ends_the_job_and_says_why/{case}")
+        if not good:
+            print(f"# status {job.returncode}, wanted: {told}\n{job.stdout}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
