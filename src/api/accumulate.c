@@ -7,67 +7,49 @@
 #include "ops/swap.h"
 #include "window/handle.h"
 
-static enum oriel_status accumulate_checked(struct oriel_window *window, const void *origin_addr, void *result_addr,
-                                            const struct oriel_sides *sides, MPI_Op op, struct oriel_span *span)
-{
-    enum oriel_operator operator;
-    enum oriel_status status = oriel_check_accumulate(window, sides, op != MPI_NO_OP, span);
-    if (status == ORIEL_OK)
-        status = oriel_check_operator(op, span->kind, &operator);
-    if (status == ORIEL_OK)
-        status = oriel_accumulate(window, span, operator, op == MPI_NO_OP ? NULL : origin_addr, result_addr);
-    return status;
-}
-
-static int accumulate(struct oriel_window *window, const char *call, const void *origin_addr,
-                      const struct oriel_sides *sides, MPI_Op op)
-{
-    struct oriel_span span;
-    enum oriel_status status;
-    if (sides->target_rank == MPI_PROC_NULL)
-        return MPI_SUCCESS;
-    if (op == MPI_NO_OP)
-        status = oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
-    else
-        status = accumulate_checked(window, origin_addr, NULL, sides, op, &span);
-    return oriel_error_raise(window, call, status);
-}
-
-/* The result side of get_accumulate: as many elements of the same kind as the target's. */
+/* The result side of get_accumulate as the program gives it. */
 struct result {
     void *addr;
     MPI_Count count;
     MPI_Datatype datatype;
 };
 
-static enum oriel_status check_result(const struct oriel_sides *sides, const struct result *result)
+/* result is NULL for accumulate. */
+static enum oriel_status update(struct oriel_window *window, const void *origin_addr, const struct result *result,
+                                const struct oriel_sides *sides, MPI_Op op)
 {
-    const struct oriel_type *here;
-    const struct oriel_type *there;
-    if (result->count < 0)
-        return oriel_fail(ORIEL_E_COUNT, "result count %lld is negative", (long long)result->count);
-    enum oriel_status status = oriel_type_find(result->datatype, &here);
+    uint64_t count;
+    enum oriel_operator operator;
+    struct oriel_span target;
+    struct oriel_buffer from = {.here = (char *)(uintptr_t)origin_addr};
+    struct oriel_buffer to = {.here = result != NULL ? result->addr : NULL};
+    enum oriel_status status = oriel_check_accumulate(window, sides, op != MPI_NO_OP, &target, &from.side, &count);
     if (status == ORIEL_OK)
-        status = oriel_type_find(sides->target_datatype, &there);
-    if (status != ORIEL_OK || sides->target_count < 0)
-        return status; /* the count is reported with the others */
-    if (here->kind != there->kind)
-        return oriel_fail(ORIEL_E_TYPE, "result and target are not of one predefined datatype");
-    if ((uint64_t)result->count * here->elements < (uint64_t)sides->target_count * there->elements)
-        return oriel_fail(ORIEL_E_TRUNCATE, "the result buffer is smaller than the target's data");
-    return ORIEL_OK;
+        status = oriel_check_operator(op, target.side.type->kind, &operator);
+    if (status == ORIEL_OK && result != NULL)
+        status = oriel_check_result(&target.side, result->count, result->datatype, &to.side);
+    if (status == ORIEL_OK)
+        status = oriel_accumulate(window, &target, count, operator, &from, result != NULL ? &to : NULL);
+    return status;
+}
+
+static int accumulate(struct oriel_window *window, const char *call, const void *origin_addr,
+                      const struct oriel_sides *sides, MPI_Op op)
+{
+    if (sides->target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    enum oriel_status status = op == MPI_NO_OP
+                                   ? oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only")
+                                   : update(window, origin_addr, NULL, sides, op);
+    return oriel_error_raise(window, call, status);
 }
 
 static int get_accumulate(struct oriel_window *window, const char *call, const void *origin_addr,
                           const struct result *result, const struct oriel_sides *sides, MPI_Op op)
 {
-    struct oriel_span span;
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = check_result(sides, result);
-    if (status == ORIEL_OK)
-        status = accumulate_checked(window, origin_addr, result->addr, sides, op, &span);
-    return oriel_error_raise(window, call, status);
+    return oriel_error_raise(window, call, update(window, origin_addr, result, sides, op));
 }
 
 int oriel_entry_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
@@ -180,17 +162,15 @@ int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_coun
 
 /* One element of one predefined datatype. */
 static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype, int target_rank,
-                                      MPI_Aint target_disp, struct oriel_span *span)
+                                      MPI_Aint target_disp, struct oriel_span *target)
 {
-    const struct oriel_type *type;
-    enum oriel_status status = oriel_type_find(datatype, &type);
+    target->side.count = 1;
+    enum oriel_status status = oriel_type_find(datatype, &target->side.type);
     if (status != ORIEL_OK)
         return status;
-    if (type->elements != 1)
+    if (!target->side.type->dense || target->side.type->elements != 1)
         return oriel_fail(ORIEL_E_TYPE, "the datatype must be a predefined one");
-    span->kind = type->kind;
-    span->count = 1;
-    return oriel_check_target(window, target_rank, target_disp, span);
+    return oriel_check_target(window, target_rank, target_disp, target);
 }
 
 /* Where one element can be updated by a CPU instruction, and its kind; NULL for the general way. */
@@ -209,7 +189,7 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
                                                           MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                                                           MPI_Op op, MPI_Win win)
 {
-    struct oriel_span span;
+    struct oriel_span target;
     enum oriel_operator operator;
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
@@ -218,11 +198,13 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
                    : oriel_error_not_a_window("MPI_Fetch_and_op");
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &span);
+    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
+    struct oriel_buffer from = {(char *)(uintptr_t)origin_addr, target.side};
+    struct oriel_buffer to = {result_addr, target.side};
     if (status == ORIEL_OK)
-        status = oriel_check_operator(op, span.kind, &operator);
+        status = oriel_check_operator(op, target.side.type->kind, &operator);
     if (status == ORIEL_OK)
-        status = oriel_accumulate(window, &span, operator, op == MPI_NO_OP ? NULL : origin_addr, result_addr);
+        status = oriel_accumulate(window, &target, 1, operator, &from, &to);
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
 }
 
@@ -249,7 +231,7 @@ static __attribute__((noinline)) int compare_and_swap_general(const void *origin
                                                               void *result_addr, MPI_Datatype datatype, int target_rank,
                                                               MPI_Aint target_disp, MPI_Win win)
 {
-    struct oriel_span span;
+    struct oriel_span target;
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
@@ -257,11 +239,11 @@ static __attribute__((noinline)) int compare_and_swap_general(const void *origin
                                               : oriel_error_not_a_window("MPI_Compare_and_swap");
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &span);
-    if (status == ORIEL_OK && !may_swap(span.kind))
+    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
+    if (status == ORIEL_OK && !may_swap(target.side.type->kind))
         status = oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype");
     if (status == ORIEL_OK)
-        status = oriel_compare_and_swap(window, &span, origin_addr, compare_addr, result_addr);
+        status = oriel_compare_and_swap(window, &target, origin_addr, compare_addr, result_addr);
     return oriel_error_raise(window, "MPI_Compare_and_swap", status);
 }
 
@@ -272,6 +254,6 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
     char *there = fast_element(win, datatype, target_rank, target_disp, &type);
     if (oriel_unlikely(there == NULL || !may_swap(type->kind)))
         return compare_and_swap_general(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
-    oriel_swap_native(there, origin_addr, compare_addr, result_addr, type->extent_bytes);
+    oriel_swap_native(there, origin_addr, compare_addr, result_addr, (uint64_t)type->extent_bytes);
     return MPI_SUCCESS;
 }

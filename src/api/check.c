@@ -1,41 +1,55 @@
-/* The rare halves of the checks: sides that differ, and saying what is wrong.  The first thing found wrong is reported, in
- * the order rank, epoch, range.  The entry points of the operations call. */
+/* The checks of operations in full; fast.h has the short form of those that pass most often.  The entry points of the
+ * operations call. */
 #include "api/check.h"
 
-enum oriel_status oriel_check_refuse(const struct oriel_window *window, int target_rank, MPI_Aint target_disp,
-                                     const struct oriel_span *span)
+static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint target_disp,
+                                      const struct oriel_span *target)
 {
-    if (target_rank < 0 || target_rank >= window->n)
-        return oriel_fail(ORIEL_E_RANK, "target rank %d, the window has ranks 0 to %d", target_rank, window->n - 1);
-    const struct oriel_target *target = &window->targets[target_rank];
-    if (!oriel_access_allowed((struct oriel_window *)(uintptr_t)window, target_rank))
-        return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
     return oriel_fail(ORIEL_E_RANGE,
-                      "displacement %ld in units of %ld with %lu elements of %u bytes leaves rank %d's window of %lu bytes",
-                      (long)target_disp, (long)target->disp_unit, (unsigned long)span->count,
-                      oriel_kinds[span->kind].extent_bytes, target_rank, (unsigned long)target->size_bytes);
+                      "displacement %ld in units of %ld with %lu items of %lu bytes leaves rank %d's window of %lu bytes",
+                      (long)target_disp, (long)there->disp_unit, (unsigned long)target->side.count,
+                      (unsigned long)target->side.type->size_bytes, target->rank, (unsigned long)there->size_bytes);
 }
 
-static enum oriel_status check_counts(const struct oriel_sides *sides)
+enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank, MPI_Aint target_disp,
+                                     struct oriel_span *target)
 {
-    if (sides->origin_count < 0)
-        return oriel_fail(ORIEL_E_COUNT, "origin count %lld is negative", (long long)sides->origin_count);
-    if (sides->target_count < 0)
-        return oriel_fail(ORIEL_E_COUNT, "target count %lld is negative", (long long)sides->target_count);
+    int64_t low_bytes;
+    int64_t high_bytes;
+    int64_t offset_bytes;
+    const struct oriel_type *type = target->side.type;
+    if (target_rank < 0 || target_rank >= window->n)
+        return oriel_fail(ORIEL_E_RANK, "target rank %d, the window has ranks 0 to %d", target_rank, window->n - 1);
+    if (!oriel_access_allowed(window, target_rank))
+        return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
+    const struct oriel_target *there = &window->targets[target_rank];
+    target->rank = target_rank;
+    target->offset_bytes = 0;
+    if (target->side.count == 0 || type->elements == 0)
+        return ORIEL_OK; /* nothing is accessed at any displacement */
+    if (target_disp < 0 || __builtin_mul_overflow(target_disp, there->disp_unit, &offset_bytes) ||
+        !oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes) ||
+        __builtin_add_overflow(low_bytes, offset_bytes, &low_bytes) ||
+        __builtin_add_overflow(high_bytes, offset_bytes, &high_bytes) || low_bytes < 0 ||
+        (uint64_t)high_bytes > there->size_bytes)
+        return out_of_range(there, target_disp, target);
+    target->offset_bytes = (uint64_t)offset_bytes;
     return ORIEL_OK;
 }
 
-/* Elements of count items; UINT64_MAX, which no window holds, when that overflows. */
-static uint64_t elements_of(MPI_Count count, const struct oriel_type *type)
+static enum oriel_status find_side(const char *which, MPI_Count count, MPI_Datatype datatype, struct oriel_side *out)
 {
-    uint64_t elements;
-    return __builtin_mul_overflow((uint64_t)count, type->elements, &elements) ? UINT64_MAX : elements;
+    if (count < 0)
+        return oriel_fail(ORIEL_E_COUNT, "%s count %lld is negative", which, (long long)count);
+    out->count = (uint64_t)count;
+    return oriel_type_find(datatype, &out->type);
 }
 
-static uint64_t bytes_of(MPI_Count count, const struct oriel_type *type)
+/* What count items have of something; UINT64_MAX, which nothing has room for, when that overflows. */
+static uint64_t times(uint64_t count, uint64_t each)
 {
-    uint64_t bytes;
-    return __builtin_mul_overflow((uint64_t)count, type->extent_bytes, &bytes) ? UINT64_MAX : bytes;
+    uint64_t product;
+    return __builtin_mul_overflow(count, each, &product) ? UINT64_MAX : product;
 }
 
 static enum oriel_status check_fits(uint64_t source, uint64_t destination, const char *unit)
@@ -46,50 +60,59 @@ static enum oriel_status check_fits(uint64_t source, uint64_t destination, const
                       (unsigned long)destination);
 }
 
-enum oriel_status oriel_check_conversion(const struct oriel_sides *sides, const struct oriel_type *target, bool to_target,
-                                         struct oriel_span *out)
+enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct oriel_sides *sides, bool to_target,
+                                       struct oriel_span *target, struct oriel_side *origin)
 {
-    const struct oriel_type *origin;
-    enum oriel_status status = check_counts(sides);
+    enum oriel_status status = find_side("origin", sides->origin_count, sides->origin_datatype, origin);
     if (status == ORIEL_OK)
-        status = oriel_type_find(sides->origin_datatype, &origin);
+        status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
-    bool by_element = origin->kind == target->kind;
-    if (!by_element && (origin->padded || target->padded))
-        return oriel_fail(ORIEL_E_TYPE, "a pair type on one side only");
-    uint64_t at_origin = by_element ? elements_of(sides->origin_count, origin) : bytes_of(sides->origin_count, origin);
-    uint64_t at_target = by_element ? elements_of(sides->target_count, target) : bytes_of(sides->target_count, target);
-    out->kind = by_element ? target->kind : ORIEL_KIND_BYTE;
-    out->count = to_target ? at_origin : at_target;
-    return check_fits(out->count, to_target ? at_target : at_origin, by_element ? "elements" : "bytes");
+    uint64_t at_origin = times(origin->count, origin->type->size_bytes);
+    uint64_t at_target = times(target->side.count, target->side.type->size_bytes);
+    status = check_fits(to_target ? at_origin : at_target, to_target ? at_target : at_origin, "bytes");
+    return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
+}
+
+static enum oriel_status check_kinds(const char *which, const struct oriel_type *here, const struct oriel_type *target)
+{
+    if (here->elements > 0 && target->elements > 0 && (here->kind == ORIEL_KIND_NONE || here->kind != target->kind))
+        return oriel_fail(ORIEL_E_TYPE, "%s and target are not of one predefined datatype", which);
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_check_accumulate(struct oriel_window *window, const struct oriel_sides *sides, bool needs_origin,
-                                         struct oriel_span *span)
+                                         struct oriel_span *target, struct oriel_side *origin, uint64_t *count)
 {
-    const struct oriel_type *origin;
-    const struct oriel_type *target;
-    enum oriel_status status = check_counts(sides);
+    enum oriel_status status = ORIEL_OK;
+    if (needs_origin)
+        status = find_side("origin", sides->origin_count, sides->origin_datatype, origin);
     if (status == ORIEL_OK)
-        status = oriel_type_find(sides->target_datatype, &target);
+        status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
+    if (status == ORIEL_OK)
+        status = check_kinds(needs_origin ? "origin" : "target", needs_origin ? origin->type : target->side.type,
+                             target->side.type);
     if (status != ORIEL_OK)
         return status;
-    span->kind = target->kind;
-    span->count = elements_of(sides->target_count, target);
+    *count = times(target->side.count, target->side.type->elements);
     if (needs_origin) {
-        status = oriel_type_find(sides->origin_datatype, &origin);
-        if (status != ORIEL_OK)
-            return status;
-        if (origin->kind != target->kind)
-            return oriel_fail(ORIEL_E_TYPE, "origin and target are not of one predefined datatype");
-        uint64_t at_origin = elements_of(sides->origin_count, origin);
-        status = check_fits(at_origin, span->count, "elements");
-        if (status != ORIEL_OK)
-            return status;
-        span->count = at_origin;
+        uint64_t at_origin = times(origin->count, origin->type->elements);
+        status = check_fits(at_origin, *count, "elements");
+        *count = at_origin;
     }
-    return oriel_check_target(window, sides->target_rank, sides->target_disp, span);
+    return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
+}
+
+enum oriel_status oriel_check_result(const struct oriel_side *target, MPI_Count count, MPI_Datatype datatype,
+                                     struct oriel_side *result)
+{
+    enum oriel_status status = find_side("result", count, datatype, result);
+    if (status == ORIEL_OK)
+        status = check_kinds("result", result->type, target->type);
+    if (status != ORIEL_OK)
+        return status;
+    return check_fits(times(target->count, target->type->elements), times(result->count, result->type->elements),
+                      "elements of the target");
 }
 
 enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum oriel_operator *out)
@@ -97,7 +120,7 @@ enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum ori
     *out = oriel_operator_find(op);
     if (*out == ORIEL_OPERATOR_NONE)
         return oriel_fail(ORIEL_E_OP, "only predefined operators can be used");
-    if (oriel_kinds[kind].plain[*out] == NULL)
+    if (kind != ORIEL_KIND_NONE && oriel_kinds[kind].plain[*out] == NULL)
         return oriel_fail(ORIEL_E_OP, "the operator is not defined on this datatype");
     return ORIEL_OK;
 }

@@ -9,23 +9,25 @@
 
 static int put(struct oriel_window *window, const char *call, const void *origin, const struct oriel_sides *sides)
 {
-    struct oriel_span span;
+    struct oriel_span target;
+    struct oriel_side here;
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = oriel_check_transfer(window, sides, true, &span);
+    enum oriel_status status = oriel_check_transfer(window, sides, true, &target, &here);
     if (status == ORIEL_OK)
-        status = oriel_put(window, &span, origin);
+        status = oriel_put(window, &target, origin, &here);
     return oriel_error_raise(window, call, status);
 }
 
 static int get(struct oriel_window *window, const char *call, void *origin, const struct oriel_sides *sides)
 {
-    struct oriel_span span;
+    struct oriel_span target;
+    struct oriel_side here;
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = oriel_check_transfer(window, sides, false, &span);
+    enum oriel_status status = oriel_check_transfer(window, sides, false, &target, &here);
     if (status == ORIEL_OK)
-        status = oriel_get(window, &span, origin);
+        status = oriel_get(window, &target, origin, &here);
     return oriel_error_raise(window, call, status);
 }
 

@@ -10,99 +10,210 @@
 
 enum { STAGE_BYTES = 16384 };
 
+/* One accumulate on its way.  The target's lock is taken when the first run needs it and kept to the end. */
+struct update {
+    struct oriel_window *window;
+    int32_t rank;
+    const struct oriel_transport *by;
+    struct oriel_remote there;
+    enum oriel_kind kind;
+    enum oriel_operator operator;
+    bool cpu_reaches; /* every origin reaches the target with its own CPU instructions */
+    bool locked;
+};
+
 static bool is_aligned(const void *address, uint64_t size_bytes)
 {
     return ((uintptr_t)address & (size_bytes - 1)) == 0;
 }
 
-/* Read, modify, write of memory that only the kernel reaches, in pieces of whole elements. */
-static enum oriel_status accumulate_staged(const struct oriel_transport *by, const struct oriel_remote *there,
-                                           oriel_kernel *kernel, const struct oriel_span *span, const char *origin,
-                                           char *result, bool writes)
+/* Read, modify, write of memory that only the kernel reaches, in pieces of whole elements.  The padding behind the last
+ * pair may lie outside of the window and is left out. */
+static enum oriel_status update_staged(const struct update *update, const struct oriel_remote *there, const char *origin,
+                                       char *result, uint64_t count)
 {
     char stage[STAGE_BYTES] __attribute__((aligned(64)));
-    uint64_t extent_bytes = oriel_kinds[span->kind].extent_bytes;
-    uint64_t most = STAGE_BYTES / extent_bytes;
+    const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
+    uint64_t tail_bytes = kind->padded ? kind->extent_bytes - kind->index_offset - kind->index_bytes : 0;
+    uint64_t most = STAGE_BYTES / kind->extent_bytes;
     enum oriel_status status = ORIEL_OK;
-    for (uint64_t done = 0; done < span->count && status == ORIEL_OK;) {
-        uint64_t now = span->count - done < most ? span->count - done : most;
-        uint64_t at = done * extent_bytes;
+    for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
+        uint64_t now = count - done < most ? count - done : most;
+        uint64_t at = done * kind->extent_bytes;
+        uint64_t len_bytes = now * kind->extent_bytes - tail_bytes;
         struct oriel_remote piece = oriel_remote_advance(there, at);
-        status = by->read(&piece, stage, now * extent_bytes);
+        status = update->by->read(&piece, stage, len_bytes);
         if (status == ORIEL_OK) {
-            kernel(stage, origin != NULL ? origin + at : NULL, result != NULL ? result + at : NULL, now);
-            if (writes)
-                status = by->write(&piece, stage, now * extent_bytes);
+            kind->plain[update->operator](stage, origin != NULL ? origin + at : NULL,
+                                          result != NULL ? result + at : NULL, now);
+            if (update->operator != ORIEL_OPERATOR_NO_OP)
+                status = update->by->write(&piece, stage, len_bytes);
         }
         done += now;
     }
     return status;
 }
 
-static enum oriel_status accumulate_locked(struct oriel_window *window, const struct oriel_transport *by,
-                                           const struct oriel_remote *there, const struct oriel_span *span,
-                                           enum oriel_operator operator, const void *origin, void *result)
+/* count elements in one run, at_bytes from the first item's place. */
+static enum oriel_status update_run(struct update *update, int64_t at_bytes, const char *origin, char *result,
+                                    uint64_t count)
 {
-    oriel_kernel *kernel = oriel_kinds[span->kind].plain[operator];
-    enum oriel_status status = oriel_mutex_lock(window, span->target);
-    if (status != ORIEL_OK)
-        return status;
-    if (by == &oriel_transport_shared)
-        kernel(there->direct, origin, result, span->count);
-    else
-        status = accumulate_staged(by, there, kernel, span, origin, result, operator != ORIEL_OPERATOR_NO_OP);
-    oriel_mutex_unlock(window, span->target);
-    return oriel_remote_status(status, window, span->target);
-}
-
-/* Native kernels work where every origin reaches the element with its own CPU instructions. */
-static bool is_native(const struct oriel_window *window, const struct oriel_span *span, const struct oriel_remote *there)
-{
-    return window->targets[span->target].mechanism == ORIEL_BY_ARENA &&
-           is_aligned(there->direct, oriel_kinds[span->kind].extent_bytes);
-}
-
-enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *span,
-                                   enum oriel_operator operator, const void *origin, void *result)
-{
-    struct oriel_remote there;
-    const struct oriel_transport *by = oriel_remote_find(window, span->target, span->offset_bytes, &there);
-    oriel_kernel *native = oriel_kinds[span->kind].native[operator];
-    if (oriel_unlikely(native == NULL || !is_native(window, span, &there)))
-        return accumulate_locked(window, by, &there, span, operator, origin, result);
-    native(there.direct, origin, result, span->count);
+    const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
+    struct oriel_remote there = oriel_remote_advance(&update->there, (uint64_t)at_bytes);
+    oriel_kernel *native = kind->native[update->operator];
+    if (oriel_likely(native != NULL && update->cpu_reaches && is_aligned(there.direct, kind->extent_bytes))) {
+        native(there.direct, origin, result, count);
+        return ORIEL_OK;
+    }
+    if (!update->locked) {
+        enum oriel_status status = oriel_mutex_lock(update->window, update->rank);
+        if (status != ORIEL_OK)
+            return status;
+        update->locked = true;
+    }
+    if (update->by != &oriel_transport_shared)
+        return update_staged(update, &there, origin, result, count);
+    kind->plain[update->operator](there.direct, origin, result, count);
     return ORIEL_OK;
 }
 
-static enum oriel_status swap_locked(struct oriel_window *window, const struct oriel_transport *by,
-                                     const struct oriel_remote *there, const struct oriel_span *span, const void *origin,
+/* A cursor over a buffer that may not be there. */
+struct walker {
+    struct oriel_cursor cursor;
+    char *here; /* NULL: no buffer, no limit */
+};
+
+static bool walker_open(struct walker *walker, const struct oriel_buffer *buffer)
+{
+    walker->here = NULL;
+    if (buffer == NULL)
+        return true;
+    if (!oriel_cursor_open(&walker->cursor, buffer->side.type->layout, buffer->side.count, buffer->side.type->extent_bytes))
+        return false;
+    walker->here = buffer->here;
+    return true;
+}
+
+/* At most this many elements in one run; 0 at the end. */
+static uint64_t walker_room(struct walker *walker, uint64_t count, uint64_t extent_bytes)
+{
+    if (walker->here == NULL)
+        return count;
+    if (!oriel_cursor_fill(&walker->cursor))
+        return 0;
+    uint64_t left = walker->cursor.batch.left_bytes / extent_bytes;
+    return left < count ? left : count;
+}
+
+static char *walker_take(struct walker *walker, uint64_t len_bytes)
+{
+    if (walker->here == NULL)
+        return NULL;
+    char *at = walker->here + walker->cursor.batch.at_bytes;
+    oriel_batch_use(&walker->cursor.batch, len_bytes);
+    return at;
+}
+
+static void walker_close(struct walker *walker)
+{
+    if (walker->here != NULL)
+        oriel_cursor_close(&walker->cursor);
+}
+
+static enum oriel_status update_walk(struct update *update, struct oriel_cursor *target, uint64_t count,
+                                     struct walker *origin, struct walker *result)
+{
+    uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
+    enum oriel_status status = ORIEL_OK;
+    while (count > 0 && status == ORIEL_OK && oriel_cursor_fill(target)) {
+        uint64_t now = target->batch.left_bytes / extent_bytes;
+        now = walker_room(origin, now < count ? now : count, extent_bytes);
+        now = walker_room(result, now, extent_bytes);
+        if (now == 0)
+            break;
+        int64_t at_bytes = target->batch.at_bytes;
+        char *from = walker_take(origin, now * extent_bytes);
+        char *to = walker_take(result, now * extent_bytes);
+        status = update_run(update, at_bytes, from, to, now);
+        oriel_batch_use(&target->batch, now * extent_bytes);
+        count -= now;
+    }
+    return status;
+}
+
+/* At least one side has holes. */
+static enum oriel_status update_layouts(struct update *update, const struct oriel_side *target, uint64_t count,
+                                        const struct oriel_buffer *origin, const struct oriel_buffer *result)
+{
+    struct oriel_cursor at_target;
+    struct walker from = {.here = NULL};
+    struct walker to = {.here = NULL};
+    if (!oriel_cursor_open(&at_target, target->type->layout, target->count, target->type->extent_bytes))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    enum oriel_status status = ORIEL_OK;
+    if (walker_open(&from, origin) && walker_open(&to, result))
+        status = update_walk(update, &at_target, count, &from, &to);
+    else
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    walker_close(&from);
+    walker_close(&to);
+    oriel_cursor_close(&at_target);
+    return status;
+}
+
+enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target, uint64_t count,
+                                   enum oriel_operator operator, const struct oriel_buffer *origin,
+                                   const struct oriel_buffer *result)
+{
+    struct update update = {.window = window, .rank = target->rank, .kind = target->side.type->kind, .operator = operator};
+    update.by = oriel_remote_find(window, target->rank, target->offset_bytes, &update.there);
+    update.cpu_reaches = window->targets[target->rank].mechanism == ORIEL_BY_ARENA;
+    bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
+    if (operator == ORIEL_OPERATOR_NO_OP)
+        origin = NULL;
+    else
+        dense = dense && origin->side.type->dense;
+    enum oriel_status status = ORIEL_OK;
+    if (count == 0)
+        return ORIEL_OK;
+    if (dense)
+        status = update_run(&update, 0, origin != NULL ? origin->here : NULL, result != NULL ? result->here : NULL, count);
+    else
+        status = update_layouts(&update, &target->side, count, origin, result);
+    if (update.locked)
+        oriel_mutex_unlock(window, target->rank);
+    return oriel_remote_status(status, window, target->rank);
+}
+
+static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_transport *by,
+                                     const struct oriel_remote *there, uint64_t len_bytes, const void *origin,
                                      const void *compare, void *result)
 {
     uint64_t found;
     uint64_t wanted;
     uint64_t desired;
-    uint32_t len_bytes = oriel_kinds[span->kind].extent_bytes;
     memcpy(&wanted, compare, len_bytes); /* result may be the same buffer */
     memcpy(&desired, origin, len_bytes);
-    enum oriel_status status = oriel_mutex_lock(window, span->target);
+    enum oriel_status status = oriel_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
     status = by->read(there, &found, len_bytes);
     if (status == ORIEL_OK && memcmp(&found, &wanted, len_bytes) == 0)
         status = by->write(there, &desired, len_bytes);
-    oriel_mutex_unlock(window, span->target);
+    oriel_mutex_unlock(window, rank);
     if (status == ORIEL_OK)
         memcpy(result, &found, len_bytes);
-    return oriel_remote_status(status, window, span->target);
+    return oriel_remote_status(status, window, rank);
 }
 
-enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *span, const void *origin,
+enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result)
 {
     struct oriel_remote there;
-    const struct oriel_transport *by = oriel_remote_find(window, span->target, span->offset_bytes, &there);
-    if (oriel_unlikely(!is_native(window, span, &there)))
-        return swap_locked(window, by, &there, span, origin, compare, result);
-    oriel_swap_native(there.direct, origin, compare, result, oriel_kinds[span->kind].extent_bytes);
+    uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
+    const struct oriel_transport *by = oriel_remote_find(window, target->rank, target->offset_bytes, &there);
+    if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA || !is_aligned(there.direct, len_bytes))
+        return swap_locked(window, target->rank, by, &there, len_bytes, origin, compare, result);
+    oriel_swap_native(there.direct, origin, compare, result, len_bytes);
     return ORIEL_OK;
 }

@@ -1,10 +1,11 @@
-/* Predefined datatypes come from types.def, derived ones are taken apart by the host's envelope and contents.  A derived
+/* Predefined datatypes come from types.def, derived ones are flattened at their first use (flatten.c).  A derived
  * datatype carries an attribute of ours for one purpose: its delete callback tells when the handle is no longer this
  * datatype.  ops/ and api/ call, from any thread. */
 #include "ops/datatype.h"
 
 #include "base/table.h"
 #include "host/host.h"
+#include "ops/flatten.h"
 
 #include <stdlib.h>
 
@@ -109,19 +110,61 @@ static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
     return ORIEL_KIND_NONE;
 }
 
+/* Takes over layout; frees it when memory is exhausted. */
+static struct oriel_type *make_type(struct oriel_node *layout, int64_t extent_bytes)
+{
+    struct oriel_type *type = layout == NULL ? NULL : malloc(sizeof *type);
+    if (type == NULL) {
+        oriel_node_free(layout);
+        return NULL;
+    }
+    bool is_run = layout->form == ORIEL_NODE_RUN;
+    uint64_t run_bytes = is_run ? layout->count * oriel_kinds[layout->kind].extent_bytes : 0;
+    *type = (struct oriel_type){.kind = layout->kind,
+                                .dense = is_run && run_bytes == (uint64_t)extent_bytes,
+                                .elements = layout->elements,
+                                .size_bytes = layout->size_bytes,
+                                .extent_bytes = extent_bytes,
+                                .plain_bytes = INT64_MAX,
+                                .layout = layout};
+    if (type->dense && !oriel_kinds[layout->kind].padded)
+        type->plain_bytes = extent_bytes;
+    return type;
+}
+
 static void add_predefined(MPI_Datatype datatype, enum type_class type_class)
 {
     int size_bytes = 0;
     if (datatype == MPI_DATATYPE_NULL || oriel_host()->Type_size(datatype, &size_bytes) != MPI_SUCCESS)
         return;
     enum oriel_kind kind = kind_of(type_class, size_bytes);
-    struct oriel_type *type = kind == ORIEL_KIND_NONE ? NULL : malloc(sizeof *type);
+    if (kind == ORIEL_KIND_NONE)
+        return;
+    struct oriel_type *type = make_type(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
     if (type == NULL)
         return; /* its first use will say that the datatype is not known */
-    uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;
-    bool padded = oriel_kinds[kind].padded;
-    *type = (struct oriel_type){kind, padded, 1, extent_bytes, padded ? INT64_MAX : (int64_t)extent_bytes};
+    type->predefined = true;
     oriel_table_set(&table, oriel_type_key(datatype), type);
+}
+
+enum oriel_kind oriel_type_predefined(MPI_Datatype datatype)
+{
+    const struct oriel_type *type = oriel_table_find(&table, oriel_type_key(datatype));
+    return type != NULL && type->predefined ? type->kind : ORIEL_KIND_NONE;
+}
+
+enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes)
+{
+    return kind_of(combiner == MPI_COMBINER_F90_INTEGER   ? SIGNED
+                   : combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX
+                                                          : FLOATING,
+                   size_bytes);
+}
+
+static void free_type(struct oriel_type *type)
+{
+    oriel_node_free(type->layout);
+    free(type);
 }
 
 /* The program freed a derived datatype: its handle may come back as another. */
@@ -131,7 +174,7 @@ static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
     (void)extra;
     if (oriel_table_remove(&table, oriel_type_key(datatype), value)) {
         oriel_recent_invalidate();
-        free(value);
+        free_type(value);
     }
     return MPI_SUCCESS;
 }
@@ -143,80 +186,42 @@ void oriel_type_start(void)
     oriel_host()->Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL);
 }
 
-static void free_type(void *type, void *context)
+static void visit_to_free(void *type, void *context)
 {
     (void)context;
-    free(type);
+    free_type(type);
 }
 
 /* Derived datatypes that the program has not freed lose their descriptions too; when their callback comes after all, the
  * table does not know them any more. */
 void oriel_type_stop(void)
 {
-    oriel_table_visit(&table, free_type, NULL);
+    oriel_table_visit(&table, visit_to_free, NULL);
     oriel_table_close(&table);
     oriel_recent_invalidate();
     oriel_host()->Type_free_keyval(&keyval);
 }
 
-static enum oriel_status describe(MPI_Datatype datatype, struct oriel_type *out);
-
-static enum oriel_status unsupported(void)
-{
-    return oriel_fail(ORIEL_E_UNSUPPORTED, "only predefined and contiguous datatypes are supported");
-}
-
-/* The contents of MPI_Type_dup and MPI_Type_contiguous: one old datatype and at most one integer. */
-static enum oriel_status describe_contents(MPI_Datatype datatype, int combiner, struct oriel_type *out)
-{
-    int count = 1;
-    MPI_Aint no_address;
-    MPI_Datatype old;
-    int integers = combiner == MPI_COMBINER_CONTIGUOUS ? 1 : 0;
-    if (oriel_host()->Type_get_contents(datatype, integers, 0, 1, &count, &no_address, &old) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_TYPE, "the host cannot tell the datatype's contents");
-    int ni, na, nd, old_combiner;
-    enum oriel_status status = describe(old, out);
-    if (oriel_host()->Type_get_envelope(old, &ni, &na, &nd, &old_combiner) == MPI_SUCCESS &&
-        old_combiner != MPI_COMBINER_NAMED)
-        oriel_host()->Type_free(&old); /* a new handle, unless predefined (MPI-4.1, 5.1.13) */
-    out->elements *= (uint64_t)count;
-    out->extent_bytes *= (uint64_t)count;
-    out->plain_bytes = out->padded ? INT64_MAX : (int64_t)out->extent_bytes;
-    return status;
-}
-
-static enum oriel_status describe(MPI_Datatype datatype, struct oriel_type *out)
-{
-    int ni, na, nd, combiner;
-    if (oriel_host()->Type_get_envelope(datatype, &ni, &na, &nd, &combiner) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_TYPE, "the datatype is not valid");
-    if (combiner == MPI_COMBINER_NAMED) {
-        const struct oriel_type *known = oriel_table_find(&table, oriel_type_key(datatype));
-        if (known == NULL)
-            return unsupported();
-        *out = *known;
-        return ORIEL_OK;
-    }
-    if (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS)
-        return unsupported();
-    return describe_contents(datatype, combiner, out);
-}
-
 static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_type **out)
 {
-    struct oriel_type *type = malloc(sizeof *type);
+    MPI_Aint low;
+    MPI_Aint extent;
+    struct oriel_node *layout;
+    if (!oriel_host_type_is_committed(datatype) ||
+        oriel_host()->Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
+        return oriel_fail(ORIEL_E_TYPE, "the datatype is not valid or not committed");
+    enum oriel_status status = oriel_flatten(datatype, &layout);
+    if (status != ORIEL_OK)
+        return status;
+    struct oriel_type *type = make_type(layout, extent);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
-    enum oriel_status status = oriel_host_type_is_committed(datatype)
-                                   ? describe(datatype, type)
-                                   : oriel_fail(ORIEL_E_TYPE, "the datatype is not valid or not committed");
-    if (status == ORIEL_OK && oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
+    if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
-    if (status == ORIEL_OK && !oriel_table_set(&table, oriel_type_key(datatype), type))
+    else if (!oriel_table_set(&table, oriel_type_key(datatype), type))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     if (status != ORIEL_OK) {
-        free(type);
+        free_type(type);
         return status;
     }
     *out = type;

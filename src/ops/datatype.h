@@ -5,17 +5,19 @@
 
 #include "base/recent.h"
 #include "base/status.h"
-#include "ops/kind.h"
+#include "ops/layout.h"
 
 #include <mpi.h>
 
-/* A datatype that is a run of elements of one kind, each extent behind the one before, starting at displacement 0. */
 struct oriel_type {
-    enum oriel_kind kind;
-    bool padded;            /* only the fields of each element move */
-    uint64_t elements;      /* in one item of the datatype */
-    uint64_t extent_bytes;  /* of one item: elements times the kind's extent */
-    int64_t plain_bytes;    /* the same where an item is nothing but its bytes, INT64_MAX for padded ones */
+    enum oriel_kind kind;     /* of all elements; ORIEL_KIND_NONE when they differ */
+    bool dense;               /* one run of elements that starts at displacement 0 and fills the extent */
+    bool predefined;          /* one element */
+    uint64_t elements;        /* in one item of the datatype */
+    uint64_t size_bytes;      /* that move of one item */
+    int64_t extent_bytes;     /* from one item to the next */
+    int64_t plain_bytes;      /* the extent where an item is nothing but its bytes (dense, no padding), else INT64_MAX */
+    struct oriel_node *layout;
 };
 
 /* Fills the table of predefined datatypes, before any lookup. */
@@ -24,7 +26,7 @@ void oriel_type_start(void);
 /* Forgets every datatype; the host is about to end. */
 void oriel_type_stop(void);
 
-/* ORIEL_E_TYPE for MPI_DATATYPE_NULL, ORIEL_E_UNSUPPORTED for a layout with holes. */
+/* ORIEL_E_TYPE for MPI_DATATYPE_NULL and for what is not committed. */
 enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out);
 
 static inline uint64_t oriel_type_key(MPI_Datatype datatype)

@@ -3,27 +3,42 @@
 #ifndef ORIEL_OPS_OPS_H
 #define ORIEL_OPS_OPS_H
 
-#include "ops/kind.h"
+#include "ops/datatype.h"
 #include "window/window.h"
 
-/* What moves: count elements of one kind, without holes but for the padding of pairs. */
-struct oriel_span {
-    int32_t target;
-    uint64_t offset_bytes; /* of the first element, in the target's window */
-    enum oriel_kind kind;
+/* Count items of a datatype from a place on. */
+struct oriel_side {
+    const struct oriel_type *type;
     uint64_t count;
 };
 
-enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *span, const void *origin);
-enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *span, void *origin);
+/* An operation's target: rank, the byte in its window that is displacement 0 of the first item, and the items. */
+struct oriel_span {
+    int32_t rank;
+    uint64_t offset_bytes;
+    struct oriel_side side;
+};
 
-/* accumulate and get_accumulate: result may be NULL, origin too for NO_OP.  The operator must be allowed on the kind
- * (oriel_kinds[kind].plain is not NULL). */
-enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *span,
-                                   enum oriel_operator operator, const void *origin, void *result);
+/* Put moves all bytes of the origin side, get all of the target side; the other side has room for them. */
+enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
+                            const struct oriel_side *origin);
+enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target, void *here,
+                            const struct oriel_side *origin);
+
+/* One buffer of an accumulate. */
+struct oriel_buffer {
+    char *here;
+    struct oriel_side side;
+};
+
+/* accumulate and get_accumulate of count elements, all of one kind on all sides.  origin->here is not looked at for NO_OP;
+ * result is NULL for accumulate.  The operator must be allowed on the kind (oriel_kinds[kind].plain is not NULL). */
+enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target, uint64_t count,
+                                   enum oriel_operator operator, const struct oriel_buffer *origin,
+                                   const struct oriel_buffer *result);
 
 /* compare_and_swap of one element of up to 8 bytes, compared bytewise. */
-enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *span, const void *origin,
+enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result);
 
 #endif

@@ -1,56 +1,46 @@
-/* Put and get of elements without holes, and of pairs field by field.  api/ calls. */
+/* Put and get: dense datatypes without padding in one transfer, everything else from layout to layout.  api/ calls. */
+#include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
 
-typedef enum oriel_status mover(const struct oriel_transport *by, const struct oriel_remote *there, char *here,
-                                uint64_t len_bytes);
-
-static enum oriel_status move_out(const struct oriel_transport *by, const struct oriel_remote *there, char *here,
-                                  uint64_t len_bytes)
+static struct oriel_items items_of(const struct oriel_side *side)
 {
-    return by->write(there, here, len_bytes);
+    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
 }
 
-static enum oriel_status move_in(const struct oriel_transport *by, const struct oriel_remote *there, char *here,
-                                 uint64_t len_bytes)
+static bool is_plain(const struct oriel_side *side)
 {
-    return by->read(there, here, len_bytes);
+    return side->type->plain_bytes != INT64_MAX;
 }
 
-/* The fields of each pair; the padding stays what it is on both sides. */
-static enum oriel_status move_fields(mover *move, const struct oriel_transport *by, const struct oriel_remote *there,
-                                     char *here, const struct oriel_span *span)
-{
-    const struct oriel_kind_properties *kind = &oriel_kinds[span->kind];
-    enum oriel_status status = ORIEL_OK;
-    for (uint64_t i = 0; i < span->count && status == ORIEL_OK; i++) {
-        uint64_t at = i * kind->extent_bytes;
-        struct oriel_remote value = oriel_remote_advance(there, at);
-        struct oriel_remote index = oriel_remote_advance(there, at + kind->index_offset);
-        status = move(by, &value, here + at, kind->value_bytes);
-        if (status == ORIEL_OK)
-            status = move(by, &index, here + at + kind->index_offset, kind->index_bytes);
-    }
-    return status;
-}
-
-static enum oriel_status transfer(mover *move, struct oriel_window *window, const struct oriel_span *span, char *here)
+static enum oriel_status transfer(struct oriel_window *window, const struct oriel_span *target, char *here,
+                                  const struct oriel_side *origin, bool to_target)
 {
     struct oriel_remote there;
-    const struct oriel_kind_properties *kind = &oriel_kinds[span->kind];
-    const struct oriel_transport *by = oriel_remote_find(window, span->target, span->offset_bytes, &there);
-    enum oriel_status status = oriel_unlikely(kind->padded)
-                                   ? move_fields(move, by, &there, here, span)
-                                   : move(by, &there, here, span->count * kind->extent_bytes);
-    return oriel_remote_status(status, window, span->target);
+    const struct oriel_side *source = to_target ? origin : &target->side;
+    uint64_t len_bytes = source->count * source->type->size_bytes;
+    enum oriel_status status = ORIEL_OK;
+    const struct oriel_transport *by = oriel_remote_find(window, target->rank, target->offset_bytes, &there);
+    if (len_bytes == 0)
+        return ORIEL_OK;
+    if (is_plain(origin) && is_plain(&target->side)) {
+        status = to_target ? by->write(&there, here, len_bytes) : by->read(&there, here, len_bytes);
+    } else {
+        struct oriel_items at_target = items_of(&target->side);
+        struct oriel_items at_origin = items_of(origin);
+        status = oriel_move(by, &there, &at_target, here, &at_origin, to_target);
+    }
+    return oriel_remote_status(status, window, target->rank);
 }
 
-enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *span, const void *origin)
+enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
+                            const struct oriel_side *origin)
 {
-    return transfer(move_out, window, span, (char *)(uintptr_t)origin);
+    return transfer(window, target, (char *)(uintptr_t)here, origin, true);
 }
 
-enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *span, void *origin)
+enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target, void *here,
+                            const struct oriel_side *origin)
 {
-    return transfer(move_in, window, span, origin);
+    return transfer(window, target, here, origin, false);
 }

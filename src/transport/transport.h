@@ -1,6 +1,6 @@
 /* How bytes move to and from memory that another process owns.  A transport is a constant table with every slot filled.
  *
- * Contract of write and read: the calling thread copies all len_bytes before it returns (completion is local and remote at
+ * Contract of all four: the calling thread copies all len_bytes before it returns (completion is local and remote at
  * once, and calls of one thread take effect in their order); any number of threads may call at a time; bytes move in any
  * order and size, so a concurrent reader of the same bytes sees no order; on failure any part may have been transferred.
  * ORIEL_E_RANGE: the memory is not mapped (any more).  ORIEL_E_PEER: the process is gone. */
@@ -18,10 +18,20 @@ struct oriel_remote {
     int32_t pid;      /* of the owner; CMA only */
 };
 
+/* A part of a transfer: len_bytes between offset_bytes from the remote place (it may be negative) and here. */
+struct oriel_piece {
+    int64_t offset_bytes;
+    void *here;
+    uint64_t len_bytes;
+};
+
 struct oriel_transport {
     const char *name;
     enum oriel_status (*write)(const struct oriel_remote *to, const void *from, uint64_t len_bytes);
     enum oriel_status (*read)(const struct oriel_remote *from, void *to, uint64_t len_bytes);
+    /* the same for count pieces, in their order, at most 1,024 */
+    enum oriel_status (*write_pieces)(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count);
+    enum oriel_status (*read_pieces)(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count);
 };
 
 extern const struct oriel_transport oriel_transport_shared; /* load and store */

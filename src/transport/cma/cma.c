@@ -9,6 +9,8 @@
 
 #define CHUNK_BYTES (UINT64_C(1) << 30) /* the kernel moves less than 2 GiB at a time */
 
+enum { PIECES = 1024 }; /* the kernel's limit (UIO_MAXIOV) */
+
 typedef ssize_t transfer(pid_t pid, const struct iovec *local, unsigned long local_count, const struct iovec *remote,
                          unsigned long remote_count, unsigned long flags);
 
@@ -49,8 +51,45 @@ static enum oriel_status read_cma(const struct oriel_remote *from, void *to, uin
     return move(process_vm_readv, from, to, len_bytes);
 }
 
+/* One call for all pieces; where the kernel stops early each piece is asked for alone, which finds out why. */
+static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *there, const struct oriel_piece *pieces,
+                                     unsigned count)
+{
+    struct iovec local[PIECES];
+    struct iovec remote[PIECES];
+    uint64_t total_bytes = 0;
+    if (count > PIECES)
+        return oriel_fail(ORIEL_E_OTHER, "%u pieces in one transfer", count);
+    for (unsigned i = 0; i < count; i++) {
+        local[i] = (struct iovec){pieces[i].here, pieces[i].len_bytes};
+        remote[i].iov_base = (void *)(uintptr_t)(there->address + (uint64_t)pieces[i].offset_bytes);
+        remote[i].iov_len = pieces[i].len_bytes;
+        total_bytes += pieces[i].len_bytes;
+    }
+    ssize_t moved = total_bytes < CHUNK_BYTES ? call(there->pid, local, count, remote, count, 0) : -1;
+    enum oriel_status status = ORIEL_OK;
+    for (unsigned i = 0; moved != (ssize_t)total_bytes && i < count && status == ORIEL_OK; i++) {
+        struct oriel_remote piece = *there;
+        piece.address += (uint64_t)pieces[i].offset_bytes;
+        status = move(call, &piece, pieces[i].here, pieces[i].len_bytes);
+    }
+    return status;
+}
+
+static enum oriel_status write_pieces_cma(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count)
+{
+    return move_pieces(process_vm_writev, to, pieces, count);
+}
+
+static enum oriel_status read_pieces_cma(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count)
+{
+    return move_pieces(process_vm_readv, from, pieces, count);
+}
+
 const struct oriel_transport oriel_transport_cma = {
     .name = "CMA",
     .write = write_cma,
     .read = read_cma,
+    .write_pieces = write_pieces_cma,
+    .read_pieces = read_pieces_cma,
 };

@@ -15,8 +15,26 @@ static enum oriel_status read_shared(const struct oriel_remote *from, void *to, 
     return ORIEL_OK;
 }
 
+static enum oriel_status write_pieces_shared(const struct oriel_remote *to, const struct oriel_piece *pieces,
+                                             unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        oriel_copy((char *)to->direct + pieces[i].offset_bytes, pieces[i].here, pieces[i].len_bytes);
+    return ORIEL_OK;
+}
+
+static enum oriel_status read_pieces_shared(const struct oriel_remote *from, const struct oriel_piece *pieces,
+                                            unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        oriel_copy(pieces[i].here, (char *)from->direct + pieces[i].offset_bytes, pieces[i].len_bytes);
+    return ORIEL_OK;
+}
+
 const struct oriel_transport oriel_transport_shared = {
     .name = "shared memory",
     .write = write_shared,
     .read = read_shared,
+    .write_pieces = write_pieces_shared,
+    .read_pieces = read_pieces_shared,
 };

@@ -1,0 +1,93 @@
+/* Where the elements of a datatype lie: a tree of runs, loops and lists, as small as the datatype's own description.  A tree is
+ * made once, then read by any number of threads; cursors walk it.  Nothing here knows mpi.h; flatten.c builds, move.c and
+ * accumulate.c walk. */
+#ifndef ORIEL_OPS_LAYOUT_H
+#define ORIEL_OPS_LAYOUT_H
+
+#include "ops/kind.h"
+
+#include <stddef.h>
+
+enum oriel_node_form {
+    ORIEL_NODE_RUN,  /* count elements of one kind, one behind the other */
+    ORIEL_NODE_LOOP, /* count times the child, stride_bytes apart */
+    ORIEL_NODE_LIST, /* count branches, each a child at an offset, in the order of the type map */
+};
+
+struct oriel_branch;
+
+struct oriel_node {
+    enum oriel_node_form form;
+    enum oriel_kind kind; /* of every element below; ORIEL_KIND_NONE when they differ or there are none */
+    uint64_t count;
+    int64_t stride_bytes;
+    struct oriel_node *child;
+    struct oriel_branch *branches;
+    uint64_t elements;   /* below this node */
+    uint64_t size_bytes; /* that move: without holes and padding */
+    int64_t low_bytes;   /* the first byte that moves, relative to the node's own place; 0 when nothing moves */
+    int64_t high_bytes;  /* behind the last byte that moves; likewise */
+    unsigned depth;      /* 1 for a run */
+};
+
+struct oriel_branch {
+    int64_t offset_bytes;
+    struct oriel_node *node;
+};
+
+/* Constructors take over their children, also when they return NULL because memory is exhausted.  A NULL child is passed on
+ * as NULL.  They simplify: a loop over runs that touch is a run, loops that continue each other are one loop. */
+struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count);
+struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child);
+struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches); /* branches: from malloc */
+
+void oriel_node_free(struct oriel_node *node);
+
+/* Runs of one kind at equal distances: what a cursor stands on.  The first run may be partly used. */
+struct oriel_batch {
+    enum oriel_kind kind;
+    int64_t at_bytes;     /* of the next byte that moves, relative to the buffer */
+    uint64_t left_bytes;  /* from there to the end of the run; 0: nothing is left */
+    uint64_t run_bytes;   /* of a whole run, the padding of pairs included */
+    uint64_t further;     /* whole runs behind this one */
+    int64_t stride_bytes; /* from one run's start to the next */
+    int64_t start_bytes;  /* of this run */
+};
+
+enum { ORIEL_CURSOR_DEPTH = 24 };
+
+struct oriel_frame {
+    const struct oriel_node *node;
+    uint64_t next;
+    int64_t base_bytes;
+};
+
+struct oriel_cursor {
+    struct oriel_batch batch;
+    struct oriel_frame *frames; /* own, or from malloc for deep trees */
+    unsigned depth;
+    struct oriel_node items; /* the loop over the items of the operation */
+    struct oriel_frame own[ORIEL_CURSOR_DEPTH];
+};
+
+/* Stands on the first element of count items, extent_bytes apart; false when memory is exhausted. */
+bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *node, uint64_t count, int64_t extent_bytes);
+void oriel_cursor_close(struct oriel_cursor *cursor);
+
+/* Makes batch the next one when the present one is used up; false at the end. */
+bool oriel_cursor_fill(struct oriel_cursor *cursor);
+
+/* Uses len_bytes of the current run, at most left_bytes; steps over the padding of pairs. */
+void oriel_batch_use(struct oriel_batch *batch, uint64_t len_bytes);
+
+/* Uses whole runs from the start of one, at most 1 + further. */
+void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs);
+
+/* How many bytes from at_bytes on move without a hole: the rest of the run, or of a padded pair's field. */
+uint64_t oriel_batch_piece(const struct oriel_batch *batch);
+
+/* The bytes from the first to behind the last that move of count items, relative to the buffer; false when that overflows. */
+bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,
+                         int64_t *high_bytes);
+
+#endif

@@ -1,0 +1,149 @@
+/* Two cursors, one for each side, are walked together: what both have in one piece moves in one piece.  Runs of equal length at equal
+ * distances, the usual case of strided datatypes, move in one loop; everything else is collected into pieces for the
+ * transport.  put_get.c calls. */
+#include "ops/move.h"
+
+#include "base/atomic.h"
+
+#include <string.h>
+
+enum { PIECES = 256 };
+
+struct mover {
+    const struct oriel_transport *by;
+    const struct oriel_remote *there;
+    char *here;
+    bool to_target;
+    struct oriel_cursor target;
+    struct oriel_cursor origin;
+    unsigned collected;
+    struct oriel_piece pieces[PIECES];
+};
+
+static enum oriel_status deliver(struct mover *mover)
+{
+    unsigned count = mover->collected;
+    mover->collected = 0;
+    if (count == 0)
+        return ORIEL_OK;
+    return mover->to_target ? mover->by->write_pieces(mover->there, mover->pieces, count)
+                            : mover->by->read_pieces(mover->there, mover->pieces, count);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What both sides have without a hole, as one piece. */
+static enum oriel_status collect(struct mover *mover)
+{
+    uint64_t len_bytes = smaller(oriel_batch_piece(&mover->target.batch), oriel_batch_piece(&mover->origin.batch));
+    mover->pieces[mover->collected++] = (struct oriel_piece){
+        mover->target.batch.at_bytes, mover->here + mover->origin.batch.at_bytes, len_bytes};
+    oriel_batch_use(&mover->target.batch, len_bytes);
+    oriel_batch_use(&mover->origin.batch, len_bytes);
+    return mover->collected == PIECES ? deliver(mover) : ORIEL_OK;
+}
+
+/* A batch as runs of run_bytes: a long run is many short ones that touch. */
+struct strided {
+    uint64_t runs; /* 0: it cannot be seen so */
+    int64_t stride_bytes;
+};
+
+static struct strided see_as(const struct oriel_batch *batch, uint64_t run_bytes)
+{
+    if (oriel_kinds[batch->kind].padded)
+        return (struct strided){0, 0};
+    if (batch->run_bytes == run_bytes && batch->left_bytes == run_bytes)
+        return (struct strided){batch->further + 1, batch->stride_bytes};
+    if (batch->further == 0)
+        return (struct strided){batch->left_bytes / run_bytes, (int64_t)run_bytes};
+    return (struct strided){0, 0};
+}
+
+static void use_strided(struct oriel_batch *batch, uint64_t run_bytes, uint64_t runs)
+{
+    if (batch->run_bytes == run_bytes && batch->left_bytes == run_bytes)
+        oriel_batch_use_runs(batch, runs);
+    else
+        oriel_batch_use(batch, runs * run_bytes);
+}
+
+#define COPY_STRIDED(width)                                                     \
+    case width:                                                                 \
+        for (uint64_t i = 0; i < runs; i++, to += to_stride, from += from_stride) \
+            __builtin_memcpy(to, from, width);                                  \
+        return;
+
+static void copy_strided(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes,
+                         uint64_t runs)
+{
+    switch (run_bytes) {
+        COPY_STRIDED(1)
+        COPY_STRIDED(2)
+        COPY_STRIDED(4)
+        COPY_STRIDED(8)
+        COPY_STRIDED(16)
+    default:
+        for (uint64_t i = 0; i < runs; i++, to += to_stride, from += from_stride)
+            memmove(to, from, run_bytes);
+    }
+}
+
+/* Moves whole runs in one loop where memory is shared and both sides allow it; false when not. */
+static bool move_strided(struct mover *mover)
+{
+    struct oriel_batch *target = &mover->target.batch;
+    struct oriel_batch *origin = &mover->origin.batch;
+    uint64_t run_bytes = smaller(target->run_bytes, origin->run_bytes);
+    struct strided there = see_as(target, run_bytes);
+    struct strided here = see_as(origin, run_bytes);
+    uint64_t runs = smaller(there.runs, here.runs);
+    if (mover->by != &oriel_transport_shared || runs < 2)
+        return false;
+    char *at_target = (char *)mover->there->direct + target->at_bytes;
+    char *at_origin = mover->here + origin->at_bytes;
+    if (mover->to_target)
+        copy_strided(at_target, there.stride_bytes, at_origin, here.stride_bytes, run_bytes, runs);
+    else
+        copy_strided(at_origin, here.stride_bytes, at_target, there.stride_bytes, run_bytes, runs);
+    use_strided(target, run_bytes, runs);
+    use_strided(origin, run_bytes, runs);
+    return true;
+}
+
+static enum oriel_status walk(struct mover *mover)
+{
+    struct oriel_cursor *source = mover->to_target ? &mover->origin : &mover->target;
+    struct oriel_cursor *sink = mover->to_target ? &mover->target : &mover->origin;
+    enum oriel_status status = ORIEL_OK;
+    while (status == ORIEL_OK && oriel_cursor_fill(source) && oriel_cursor_fill(sink))
+        if (!move_strided(mover))
+            status = collect(mover);
+    return status == ORIEL_OK ? deliver(mover) : status;
+}
+
+enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
+                             const struct oriel_items *target, char *here, const struct oriel_items *origin,
+                             bool to_target)
+{
+    struct mover mover;
+    mover.by = by;
+    mover.there = there;
+    mover.here = here;
+    mover.to_target = to_target;
+    mover.collected = 0;
+    if (!oriel_cursor_open(&mover.target, target->layout, target->count, target->extent_bytes))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    enum oriel_status status = ORIEL_OK;
+    if (oriel_cursor_open(&mover.origin, origin->layout, origin->count, origin->extent_bytes)) {
+        status = walk(&mover);
+        oriel_cursor_close(&mover.origin);
+    } else {
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    }
+    oriel_cursor_close(&mover.target);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* Moves bytes between two layouts, one in this process and one in a target's window, without packing.  put_get.c calls. */
+#ifndef ORIEL_OPS_MOVE_H
+#define ORIEL_OPS_MOVE_H
+
+#include "ops/layout.h"
+#include "transport/transport.h"
+
+/* One side of an operation: count items of a layout from a place on. */
+struct oriel_items {
+    const struct oriel_node *layout;
+    uint64_t count;
+    int64_t extent_bytes;
+};
+
+/* Moves as many bytes as the source side has (the other has at least as many), in the order of the type maps; to_target says
+ * which side is the source. */
+enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
+                             const struct oriel_items *target, char *here,
+                             const struct oriel_items *origin, bool to_target);
+
+#endif

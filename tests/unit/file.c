@@ -1,0 +1,247 @@
+/* The own memory file: what it gives is zero, aligned and apart from all else it gave; what comes back leaves no trace.
+ * The file is started once for all tests, as in a program. */
+#include "memory/file.h"
+#include "memory/limit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { BLOCKS = 200, ROUNDS = 4000 };
+
+struct block {
+    uint64_t offset;
+    uint64_t len_bytes;
+    uint8_t fill;
+};
+
+static int file_start(void **state)
+{
+    (void)state;
+    return oriel_file_start() == ORIEL_OK ? 0 : -1;
+}
+
+static int file_stop(void **state)
+{
+    (void)state;
+    oriel_file_stop();
+    return 0;
+}
+
+static uint64_t next_random(void)
+{
+    static uint64_t random = 0x9876543210fedcu;
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    return random >> 16;
+}
+
+/* Physical memory of the file. */
+static uint64_t held_bytes(void)
+{
+    struct stat info;
+    assert_int_equal(fstat(oriel_file_identity()->memory_fd, &info), 0);
+    return (uint64_t)info.st_blocks * 512;
+}
+
+static bool all_are(const struct block *block, uint8_t value)
+{
+    const uint8_t *bytes = (const uint8_t *)oriel_file_base() + block->offset;
+    return block->len_bytes == 0 || (bytes[0] == value && memcmp(bytes, bytes + 1, block->len_bytes - 1) == 0);
+}
+
+static void header_says_who_owns_the_file(void **state)
+{
+    (void)state;
+    const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
+    assert_true(header->magic == ORIEL_FILE_MAGIC);
+    assert_int_equal(header->version, ORIEL_FILE_VERSION);
+    assert_int_equal(header->state, ORIEL_FILE_RUNNING);
+    assert_int_equal(header->identity.pid, getpid());
+    assert_true(oriel_identity_equal(&header->identity, oriel_file_identity()));
+    assert_int_equal(header->reserve_bytes, oriel_file_reserve());
+    assert_int_equal(header->owner_address, (uintptr_t)oriel_file_base());
+    assert_int_equal(fcntl(header->identity.memory_fd, F_GETFD), FD_CLOEXEC);
+    assert_int_equal(oriel_file_start(), ORIEL_OK); /* a second start changes nothing */
+    assert_true(oriel_identity_equal(&header->identity, oriel_file_identity()));
+}
+
+/* Sizes on both sides of every limit between the ways of allocation. */
+static uint64_t random_length(void)
+{
+    static const uint64_t around[] = {1, 64, 4096, 32 << 10, 64 << 10, 256 << 10};
+    uint64_t from = around[next_random() % (sizeof around / sizeof around[0])];
+    return from - (from > 64 ? 64 : 0) + next_random() % 130;
+}
+
+static void blocks_are_zero_aligned_and_apart(void **state)
+{
+    (void)state;
+    static struct block blocks[BLOCKS];
+    for (int round = 0; round < ROUNDS; round++) {
+        struct block *block = &blocks[next_random() % BLOCKS];
+        if (block->len_bytes > 0) {
+            assert_true(all_are(block, block->fill)); /* nobody else has written here */
+            assert_true(oriel_file_free(block->offset));
+            assert_false(oriel_file_free(block->offset));
+            block->len_bytes = 0;
+            continue;
+        }
+        uint64_t align_bytes = UINT64_C(1) << (next_random() % 17);
+        block->len_bytes = random_length();
+        block->fill = (uint8_t)(1 + next_random() % 255);
+        assert_int_equal(oriel_file_alloc(block->len_bytes, align_bytes, &block->offset), ORIEL_OK);
+        assert_int_equal(block->offset % (align_bytes > 64 ? align_bytes : 64), 0);
+        assert_true(block->offset >= ORIEL_PAGE_BYTES); /* the header's page is never given away */
+        assert_true(all_are(block, 0));
+        memset(oriel_file_base() + block->offset, block->fill, block->len_bytes);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        if (blocks[i].len_bytes > 0)
+            assert_true(oriel_file_free(blocks[i].offset));
+}
+
+static void sparse_blocks_are_zero_and_hold_nothing(void **state)
+{
+    (void)state;
+    struct block block = {.len_bytes = 8 * MIB};
+    uint64_t before_bytes = held_bytes();
+    assert_int_equal(oriel_file_alloc_sparse(block.len_bytes, &block.offset), ORIEL_OK);
+    assert_in_range(held_bytes(), 0, before_bytes + MIB);
+    oriel_file_base()[block.offset + 4 * MIB] = 1;
+    assert_in_range(held_bytes(), before_bytes + 1, before_bytes + MIB);
+    assert_true(oriel_file_free(block.offset));
+    assert_int_equal(held_bytes(), before_bytes);
+}
+
+static void large_blocks_are_reserved_and_punched_out(void **state)
+{
+    (void)state;
+    struct block block = {.len_bytes = 24 * MIB};
+    uint64_t before_bytes = held_bytes();
+    assert_int_equal(oriel_file_alloc(block.len_bytes, 64, &block.offset), ORIEL_OK);
+    assert_true(held_bytes() >= before_bytes + block.len_bytes); /* before a byte of it is touched */
+    memset(oriel_file_base() + block.offset, 7, block.len_bytes);
+    assert_true(oriel_file_free(block.offset));
+    assert_int_equal(held_bytes(), before_bytes);
+    uint64_t again;
+    assert_int_equal(oriel_file_alloc(block.len_bytes, 64, &again), ORIEL_OK);
+    block.offset = again;
+    assert_true(all_are(&block, 0));
+    assert_true(oriel_file_free(again));
+}
+
+static void turnover_holds_no_more_memory(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    uint64_t before_bytes = held_bytes();
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(oriel_file_alloc(i % 2 == 0 ? 700 : 40000, 64, &offset), ORIEL_OK);
+        assert_true(oriel_file_free(offset));
+    }
+    assert_in_range(held_bytes(), 0, before_bytes + MIB);
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+    (void)state;
+    static const uint64_t impossible[] = {UINT64_MAX, UINT64_MAX - 63, UINT64_MAX - 4095, INT64_MAX, UINT64_C(1) << 60};
+    uint64_t offset = 5;
+    uint64_t before_bytes = held_bytes();
+    for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
+        assert_int_equal(oriel_file_alloc(impossible[i], 64, &offset), ORIEL_E_NO_MEM);
+        assert_int_equal(oriel_file_alloc_sparse(impossible[i], &offset), ORIEL_E_NO_MEM);
+    }
+    assert_int_equal(oriel_file_alloc(oriel_file_reserve(), 64, &offset), ORIEL_E_NO_MEM);
+    assert_int_equal(oriel_file_alloc(64, UINT64_C(1) << 62, &offset), ORIEL_E_NO_MEM);
+    assert_true(strlen(oriel_fail_message()) > 0);
+    assert_int_equal(offset, 5);
+    assert_int_equal(held_bytes(), before_bytes);
+    assert_int_equal(oriel_file_alloc(0, 1, &offset), ORIEL_OK); /* size 0 has a place of its own */
+    assert_true(oriel_file_free(offset));
+}
+
+static void free_takes_starts_only(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
+    assert_false(oriel_file_free(offset + 64));
+    assert_false(oriel_file_free(0));
+    assert_true(oriel_file_free(offset));
+}
+
+static void find_knows_its_own_addresses(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    uint64_t found = 5;
+    int elsewhere = 0;
+    assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
+    assert_true(oriel_file_find(oriel_file_base() + offset + 3, 997, &found));
+    assert_int_equal(found, offset + 3);
+    found = 5;
+    assert_false(oriel_file_find(&elsewhere, sizeof elsewhere, &found));
+    assert_false(oriel_file_find(NULL, 1, &found));
+    assert_false(oriel_file_find(oriel_file_base() + offset, UINT64_MAX, &found));
+    assert_false(oriel_file_find(oriel_file_base() + offset, oriel_file_reserve(), &found)); /* the file ends before */
+    assert_false(oriel_file_find(oriel_file_base() - 1, 1, &found));
+    assert_int_equal(found, 5);
+    assert_true(oriel_file_free(offset));
+}
+
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+}
+
+/* Timers and profilers interrupt long system calls. */
+static void signals_do_not_spoil_an_allocation(void **state)
+{
+    (void)state;
+    struct sigaction caught = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 4000}, {0, 4000}};
+    struct itimerval never = {{0, 0}, {0, 0}};
+    uint64_t offset;
+    int refused = 0;
+    if (oriel_limit_available() < 512 * MIB)
+        skip();
+    assert_int_equal(sigaction(SIGALRM, &caught, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        if (oriel_file_alloc(128 * MIB, 64, &offset) == ORIEL_OK)
+            oriel_file_free(offset);
+        else
+            refused++;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    if (refused > 0)
+        print_message("%s\n", oriel_fail_message());
+    assert_int_equal(refused, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header_says_who_owns_the_file),
+        cmocka_unit_test(blocks_are_zero_aligned_and_apart),
+        cmocka_unit_test(sparse_blocks_are_zero_and_hold_nothing),
+        cmocka_unit_test(large_blocks_are_reserved_and_punched_out),
+        cmocka_unit_test(turnover_holds_no_more_memory),
+        cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(free_takes_starts_only),
+        cmocka_unit_test(find_knows_its_own_addresses),
+        cmocka_unit_test(signals_do_not_spoil_an_allocation),
+    };
+    return cmocka_run_group_tests(tests, file_start, file_stop);
+}

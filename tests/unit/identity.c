@@ -1,0 +1,182 @@
+/* Who lives: a process is alive until it has ended, reaped or not, and is never taken for another with its number.
+ * Children are made here and reaped here. */
+#include "base/identity.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+/* A child that has told its identity and waits to be killed. */
+static struct oriel_identity child_start(void)
+{
+    int told[2];
+    struct oriel_identity who;
+    assert_int_equal(pipe(told), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (!oriel_identity_make(&who) || write(told[1], &who, sizeof who) != (ssize_t)sizeof who)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(told[0], &who, sizeof who), sizeof who);
+    close(told[0]);
+    close(told[1]);
+    assert_int_equal(who.pid, pid);
+    return who;
+}
+
+/* Ends the child but leaves it a zombie. */
+static void child_kill(const struct oriel_identity *who)
+{
+    siginfo_t info;
+    assert_int_equal(kill(who->pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)who->pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void child_reap(const struct oriel_identity *who)
+{
+    assert_int_equal(waitpid(who->pid, NULL, 0), who->pid);
+}
+
+static void self_is_alive(void **state)
+{
+    (void)state;
+    struct oriel_identity who;
+    assert_true(oriel_identity_make(&who));
+    assert_int_equal(who.pid, getpid());
+    assert_int_equal(who.memory_fd, -1);
+    assert_true(who.start_time > 0);
+    assert_true(oriel_identity_alive(&who));
+}
+
+static void identities_differ_even_of_one_process(void **state)
+{
+    (void)state;
+    struct oriel_identity one;
+    struct oriel_identity two;
+    assert_true(oriel_identity_make(&one));
+    assert_true(oriel_identity_make(&two));
+    assert_true(oriel_identity_equal(&one, &one));
+    assert_false(oriel_identity_equal(&one, &two));
+    assert_int_equal(one.start_time, two.start_time);
+}
+
+static void child_is_alive_until_it_ends(void **state)
+{
+    (void)state;
+    struct oriel_identity who = child_start();
+    assert_true(oriel_identity_alive(&who));
+    child_kill(&who);
+    assert_int_equal(kill(who.pid, 0), 0); /* a signal number 0 still reaches the zombie */
+    assert_false(oriel_identity_alive(&who));
+    child_reap(&who);
+    assert_false(oriel_identity_alive(&who));
+}
+
+static void stopped_process_is_alive(void **state)
+{
+    (void)state;
+    siginfo_t info;
+    struct oriel_identity who = child_start();
+    assert_int_equal(kill(who.pid, SIGSTOP), 0);
+    assert_int_equal(waitid(P_PID, (id_t)who.pid, &info, WSTOPPED), 0);
+    assert_true(oriel_identity_alive(&who));
+    child_kill(&who);
+    child_reap(&who);
+}
+
+/* The number lives, but it was given out again: the start time differs. */
+static void reused_number_is_not_the_process(void **state)
+{
+    (void)state;
+    struct oriel_identity who = child_start();
+    struct oriel_identity before = who;
+    before.start_time--;
+    assert_true(oriel_identity_alive(&who));
+    assert_false(oriel_identity_alive(&before));
+    child_kill(&who);
+    child_reap(&who);
+}
+
+static void start_time_does_not_depend_on_the_command_name(void **state)
+{
+    (void)state;
+    struct oriel_identity before;
+    struct oriel_identity after;
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    assert_true(oriel_identity_make(&before));
+    assert_int_equal(prctl(PR_SET_NAME, "a) R 1 (2 3"), 0);
+    assert_true(oriel_identity_make(&after));
+    prctl(PR_SET_NAME, name);
+    assert_int_equal(before.start_time, after.start_time);
+}
+
+/* A program that has used up its descriptors must not take its peers for dead. */
+static void missing_descriptors_kill_nobody(void **state)
+{
+    (void)state;
+    struct oriel_identity dead = child_start();
+    struct oriel_identity living = child_start();
+    struct rlimit limit;
+    child_kill(&dead);
+    child_reap(&dead);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool living_alive = oriel_identity_alive(&living);
+    bool dead_alive = oriel_identity_alive(&dead);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    child_kill(&living);
+    child_reap(&living);
+    assert_true(living_alive);
+    assert_false(dead_alive);
+}
+
+static int descriptors_count(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static void asking_leaves_no_descriptor(void **state)
+{
+    (void)state;
+    struct oriel_identity who = child_start();
+    int before = descriptors_count();
+    assert_true(oriel_identity_alive(&who));
+    child_kill(&who);
+    assert_false(oriel_identity_alive(&who));
+    child_reap(&who);
+    assert_false(oriel_identity_alive(&who));
+    assert_int_equal(descriptors_count(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(self_is_alive),
+        cmocka_unit_test(identities_differ_even_of_one_process),
+        cmocka_unit_test(child_is_alive_until_it_ends),
+        cmocka_unit_test(stopped_process_is_alive),
+        cmocka_unit_test(reused_number_is_not_the_process),
+        cmocka_unit_test(start_time_does_not_depend_on_the_command_name),
+        cmocka_unit_test(missing_descriptors_kill_nobody),
+        cmocka_unit_test(asking_leaves_no_descriptor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
