@@ -331,6 +331,20 @@ static void finish(struct attempt *attempt)
     window->host->model = MPI_WIN_UNIFIED;
 }
 
+/* With ORIEL_VERBOSE rank 0 says which way the window's memory takes. */
+static void note_path(const struct attempt *attempt)
+{
+    const struct oriel_window *window = attempt->window;
+    int by_arena = 0;
+    if (window->rank != 0)
+        return;
+    for (int32_t i = 0; i < window->n; i++)
+        by_arena += window->targets[i].mechanism == ORIEL_BY_ARENA;
+    oriel_note("%s: %d ranks: memory of %d by load and store, of %d by CMA%s", attempt->creation->call, (int)window->n,
+               by_arena, (int)window->n - by_arena,
+               by_arena == window->n ? "" : " (it is the program's own, not from MPI_Alloc_mem or a window)");
+}
+
 static void give_back(int64_t offset)
 {
     if (offset >= 0)
@@ -408,6 +422,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     enum oriel_status status = negotiate(&attempt, use_host);
     if (status == ORIEL_OK && !*use_host) {
         finish(&attempt);
+        note_path(&attempt);
         *out = attempt.window;
     } else {
         if (attempt.has_carrier) {
