@@ -32,9 +32,9 @@ static inline __attribute__((always_inline)) char *oriel_fast_address(struct ori
     if (oriel_unlikely((uint32_t)target_rank >= (uint32_t)window->n))
         return NULL;
     uint32_t rank = (uint32_t)target_rank;
-    if (oriel_unlikely(!(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL)) &&
+    if (oriel_unlikely(!(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS)) &&
         atomic_load_explicit(&window->access[rank], memory_order_relaxed) < ORIEL_ACCESS_SHARED)
-        return NULL; /* a fence epoch, which must be marked as used, or none */
+        return NULL; /* the first operation of a fence epoch, which must mark it as used, or none */
     const struct oriel_target *target = &window->targets[rank];
     if (oriel_unlikely(__builtin_mul_overflow(count, type->plain_bytes, &wanted_bytes)) ||
         oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)) ||

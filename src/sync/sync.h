@@ -45,7 +45,7 @@ bool oriel_access_allowed_slow(struct oriel_window *window, int32_t target);
 /* Whether an operation to target is inside an access epoch for it; notes that a fence epoch is used. */
 static inline bool oriel_access_allowed(struct oriel_window *window, int32_t target)
 {
-    if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
+    if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS))
         return true;
     if (atomic_load_explicit(&window->access[target], memory_order_relaxed) >= ORIEL_ACCESS_SHARED)
         return true;

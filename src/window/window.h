@@ -18,6 +18,7 @@ enum oriel_epoch {
     ORIEL_EPOCH_USED = 2,     /* an operation followed that fence */
     ORIEL_EPOCH_LOCK_ALL = 4,
     ORIEL_EPOCH_START = 8,
+    ORIEL_EPOCH_ALL_TARGETS = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED, /* either allows operations to every target */
 };
 
 struct oriel_window_host; /* the host's objects of this window: window/objects.h */

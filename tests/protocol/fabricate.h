@@ -1,0 +1,23 @@
+/* A window without MPI: what creation does by the host's collectives is done by hand through the team's shared words.
+ * All memory is direct, all displacement units are 1.  team.c calls for each process; tests ask for addresses. */
+#ifndef ORIEL_TESTS_PROTOCOL_FABRICATE_H
+#define ORIEL_TESTS_PROTOCOL_FABRICATE_H
+
+#include "team.h"
+
+/* Collective over the team: the window of TEAM_MEMORY_BYTES zeroes on each rank. */
+struct oriel_window *fabricate_open(void);
+
+/* Leaves in good order; waits for nobody, so that it can be called while others still use the window. */
+void fabricate_close(struct oriel_window *window);
+
+/* The window's memory at a rank, as 64-bit words. */
+static inline uint64_t *fabricate_memory(const struct oriel_window *window, int32_t win_rank)
+{
+    return (uint64_t *)oriel_window_direct(window, win_rank, 0);
+}
+
+/* A list of ranks as sync/ takes it over. */
+int32_t *fabricate_ranks(const int32_t *ranks, int32_t count);
+
+#endif

@@ -1,0 +1,207 @@
+/* Makes teams and looks after them: one process that fails, or the time limit, ends the others.  The parent never starts a
+ * memory file.  Here, too, is the place where protocols lose time at random, and the count of sleeps that nobody ended. */
+#include "team.h"
+
+#include "fabricate.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+struct team *team;
+int32_t team_rank = -1;
+uint32_t team_timeouts;
+bool team_keeps_zombies = true;
+
+static uint64_t first_seed;
+static uint64_t limit_ns = UINT64_C(30000000000);
+static _Thread_local uint64_t random_state;
+
+uint64_t team_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state >> 20;
+}
+
+/* What the protocols call between the steps of their arguments. */
+void oriel_delay(void)
+{
+    uint64_t random = team_random();
+    switch (random % 16) {
+    case 0:
+    case 1:
+        sched_yield();
+        break;
+    case 2:
+    case 3:
+    case 4:
+        for (uint64_t end_ns = oriel_now_ns() + (random >> 8) % 700; oriel_now_ns() < end_ns;)
+            oriel_cpu_relax();
+        break;
+    case 5:
+        if ((random >> 8) % 8 == 0)
+            usleep(50 + (useconds_t)(random >> 16) % 150);
+        break;
+    default:
+        break;
+    }
+}
+
+/* All of Oriel's system calls by number pass here (the linker's --wrap). */
+long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    bool waits = number == SYS_futex && b == FUTEX_WAIT;
+    if (waits) {
+        const struct timespec *limit = (const struct timespec *)(uintptr_t)d;
+        team_expect(limit != NULL && limit->tv_sec == 0 && limit->tv_nsec <= 100000000);
+    }
+    long result = __real_syscall(number, a, b, c, d, e, f);
+    if (waits && result < 0 && errno == ETIMEDOUT)
+        team_timeouts++;
+    return result;
+}
+
+void team_complain(const char *file, int line, const char *what)
+{
+    const char *name = strrchr(file, '/');
+    fprintf(stderr, "%s:%d: rank %d of %d: not true: %s\n", name != NULL ? name + 1 : file, line, (int)team_rank,
+            (int)team->n, what);
+    _exit(1);
+}
+
+void team_meet(void)
+{
+    uint32_t n = (uint32_t)team->n;
+    uint32_t came = atomic_fetch_add(&team->meeting, 1);
+    uint32_t full = (came / n + 1) * n;
+    while ((int32_t)(atomic_load(&team->meeting) - full) < 0)
+        sched_yield();
+}
+
+void team_flag_set(int flag, uint32_t value)
+{
+    atomic_store(&team->flags[flag], value);
+}
+
+void team_flag_await(int flag, uint32_t value)
+{
+    while (atomic_load(&team->flags[flag]) < value)
+        usleep(200);
+}
+
+void team_die(void)
+{
+    atomic_fetch_or(&team->dying, UINT32_C(1) << team_rank);
+    for (;;)
+        raise(SIGKILL);
+}
+
+int team_rounds(int most)
+{
+    return team->n <= 2 ? most : 2 * most / team->n;
+}
+
+static void member_run(int32_t rank, team_body *body)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    team_rank = rank;
+    random_state = (team->seed ^ ((uint64_t)rank + 1)) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    struct oriel_window *window = fabricate_open();
+    body(window);
+    fabricate_close(window);
+    _exit(0);
+}
+
+static bool ended_well(int32_t rank, const siginfo_t *info)
+{
+    if (atomic_load(&team->dying) & (UINT32_C(1) << rank))
+        return info->si_code == CLD_KILLED && info->si_status == SIGKILL;
+    return info->si_code == CLD_EXITED && info->si_status == 0;
+}
+
+/* Looks at every process that is not known to have ended; returns how many have not, -1 when one has failed. */
+static int look(const pid_t *pids, bool *ended)
+{
+    int running = 0;
+    for (int32_t i = 0; i < team->n; i++) {
+        siginfo_t info = {0};
+        if (ended[i])
+            continue;
+        int how = WEXITED | WNOHANG | (team_keeps_zombies ? WNOWAIT : 0);
+        if (waitid(P_PID, (id_t)pids[i], &info, how) != 0 || info.si_pid == 0) {
+            running++;
+            continue;
+        }
+        ended[i] = true;
+        if (!ended_well(i, &info)) {
+            fprintf(stderr, "rank %d of %d ended with code %d, status %d\n", (int)i, (int)team->n, info.si_code,
+                    info.si_status);
+            return -1;
+        }
+    }
+    return running;
+}
+
+void team_run(int32_t n, team_body *body)
+{
+    pid_t pids[TEAM_MOST];
+    bool ended[TEAM_MOST] = {false};
+    int running = n;
+    team = mmap(NULL, sizeof *team, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(team, MAP_FAILED);
+    team->n = n;
+    team->seed = first_seed++;
+    fflush(NULL);
+    for (int32_t i = 0; i < n; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (pids[i] == 0)
+            member_run(i, body);
+    }
+    uint64_t begin_ns = oriel_now_ns();
+    while (running > 0 && oriel_now_ns() - begin_ns < limit_ns) {
+        usleep(500);
+        running = look(pids, ended);
+    }
+    if (running > 0)
+        fprintf(stderr, "%d of %d processes still wait at the time limit\n", running, (int)n);
+    for (int32_t i = 0; i < n; i++) {
+        if (!ended[i])
+            kill(pids[i], SIGKILL);
+        waitpid(pids[i], NULL, 0); /* fails where the process has been reaped */
+    }
+    munmap(team, sizeof *team);
+    assert_int_equal(running, 0);
+}
+
+void team_run_sizes(team_body *body)
+{
+    static const int32_t sizes[] = {2, 3, 4, 8, 16};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        team_run(sizes[i], body);
+}
+
+void team_prepare(int argc, char **argv)
+{
+    const char *seed = getenv("PROTOCOL_SEED");
+    const char *limit = getenv("PROTOCOL_LIMIT_S");
+    first_seed = seed != NULL ? strtoull(seed, NULL, 10) : oriel_now_ns() % 1000000;
+    if (limit != NULL)
+        limit_ns = strtoull(limit, NULL, 10) * 1000000000u;
+    printf("PROTOCOL_SEED=%lu\n", (unsigned long)first_seed);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+}

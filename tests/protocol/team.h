@@ -1,0 +1,70 @@
+/* A team: n processes made by fork, each with its own memory file and one window over all, as after MPI_Win_create.
+ * The processes share struct team, whose words are no part of what is tested; a process that finds something wrong says
+ * what and ends with status 1, and team_run then fails the test that called it.  The tests of this folder use it. */
+#ifndef ORIEL_TESTS_PROTOCOL_TEAM_H
+#define ORIEL_TESTS_PROTOCOL_TEAM_H
+
+#include "base/delay.h"
+#include "sync/sync.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "../unit/cmocka_all.h"
+
+enum { TEAM_MOST = 16, TEAM_FLAGS = 8, TEAM_MEMORY_BYTES = 4096 };
+
+struct team {
+    int32_t n;
+    uint64_t seed;
+    _Atomic uint32_t meeting; /* processes that have come to any meeting so far */
+    _Atomic uint32_t dying;   /* bit r: rank r ends by SIGKILL, on purpose */
+    _Atomic uint32_t flags[TEAM_FLAGS];
+    /* what the ranks tell each other while the window is made */
+    struct oriel_identity identities[TEAM_MOST];
+    struct oriel_target targets[TEAM_MOST];
+    uint64_t common_offset;
+};
+
+extern struct team *team;
+extern int32_t team_rank;
+
+/* How often a wait of this process slept through its whole time limit of at most 100 ms. */
+extern uint32_t team_timeouts;
+
+typedef void team_body(struct oriel_window *window);
+
+/* Runs body in n processes, each of which must end in good order, or by team_die, before the time limit. */
+void team_run(int32_t n, team_body *body);
+
+/* Runs body with 2, 3, 4, 8 and 16 processes. */
+void team_run_sizes(team_body *body);
+
+/* Whether a killed process stays a zombie until all others have ended (the default), or is reaped at once. */
+extern bool team_keeps_zombies;
+
+/* All n processes have come here. */
+void team_meet(void);
+
+/* Flags start at 0.  The time that a flag takes is of no concern: whoever waits gives the processor away. */
+void team_flag_set(int flag, uint32_t value);
+void team_flag_await(int flag, uint32_t value);
+
+/* Ends this process as a kill from outside would. */
+void team_die(void) __attribute__((noreturn));
+
+/* A random number of this process. */
+uint64_t team_random(void);
+
+/* Rounds of a test: fewer where the processes outnumber the processors. */
+int team_rounds(int most);
+
+void team_complain(const char *file, int line, const char *what) __attribute__((noreturn));
+#define team_expect(condition) ((condition) ? (void)0 : team_complain(__FILE__, __LINE__, #condition))
+
+/* Runs the tests, or those whose names fit argv[1], with random delays from PROTOCOL_SEED or a new seed, which is printed. */
+#define team_main(tests, argc, argv)                                       \
+    (team_prepare(argc, argv), cmocka_run_group_tests(tests, NULL, NULL))
+void team_prepare(int argc, char **argv);
+
+#endif
