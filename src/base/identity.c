@@ -2,6 +2,7 @@
  * succeeds on zombies; the start time tells a reused PID apart.  Any layer may call. */
 #include "base/identity.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -41,14 +42,15 @@ bool oriel_identity_make(struct oriel_identity *out)
            read_start_time(out->pid, &out->start_time);
 }
 
+/* What cannot be asked, for want of a descriptor, is not held against the process. */
 bool oriel_identity_alive(const struct oriel_identity *who)
 {
+    uint64_t start_time = who->start_time;
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)who->pid, 0);
     if (fd < 0)
-        return false;
+        return errno != ESRCH;
     struct pollfd exited = {.fd = fd, .events = POLLIN};
-    uint64_t start_time;
-    bool alive = poll(&exited, 1, 0) == 0 && read_start_time(who->pid, &start_time) && start_time == who->start_time;
+    bool alive = poll(&exited, 1, 0) == 0;
     close(fd);
-    return alive;
+    return alive && (!read_start_time(who->pid, &start_time) || start_time == who->start_time);
 }

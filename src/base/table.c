@@ -1,6 +1,12 @@
-/* Open addressing with linear probing.  A removed key keeps its slot, with a NULL value, for as long as another key's
- * probe may have to pass it, that is until the slot behind it is empty.  Growing makes new slots and retires the old ones
- * to the table's end of life, because a reader may still look at them: together they are no larger than the new ones. */
+/* Open addressing with linear probing under a sequence lock.
+ *
+ *   reader   T1: version, until even (acquire)   T2: probe   T3: version again (behind an acquire fence); if it moved: T1
+ *   writer   T4: version odd (release fence behind)   T5: change   T6: version even (release)
+ *
+ * A reader that saw any of T5 sees T4 at T3 at the latest, and starts again.  Writers exclude each other by the mutex and are
+ * short.  Removal shifts the keys behind back, so that no trace is left and turnover does not grow the table.  Growing makes new
+ * slots and retires the old ones to the table's end of life, because a reader may still look at them: together they are
+ * no larger than the new ones. */
 #include "base/table.h"
 
 #include "base/atomic.h"
@@ -8,14 +14,14 @@
 #include <stdlib.h>
 
 struct slot {
-    _Atomic uint64_t key; /* key + 1, 0 when the slot was never used */
-    _Atomic(void *) value;
+    _Atomic uint64_t key;
+    _Atomic(void *) value; /* NULL: the slot is empty */
 };
 
 struct oriel_table_slots {
-    struct oriel_table_slots *retired; /* older slots that readers may still look at */
+    struct oriel_table_slots *retired;
     uint64_t mask;
-    uint64_t used; /* slots with a key, removed ones too */
+    uint64_t used;
     struct slot slot[];
 };
 
@@ -26,49 +32,80 @@ static uint64_t hash(uint64_t key)
     return key ^ (key >> 29);
 }
 
-static struct slot *find_slot(struct oriel_table_slots *slots, uint64_t stored)
+static void *value_of(const struct slot *slot)
 {
-    for (uint64_t i = hash(stored);; i++) {
-        struct slot *slot = &slots->slot[i & slots->mask];
-        uint64_t found = atomic_load_explicit(&slot->key, memory_order_acquire);
-        if (found == stored || found == 0)
+    return atomic_load_explicit(&slot->value, memory_order_relaxed);
+}
+
+static uint64_t key_of(const struct slot *slot)
+{
+    return atomic_load_explicit(&slot->key, memory_order_relaxed);
+}
+
+static void put_into(struct slot *slot, uint64_t key, void *value)
+{
+    atomic_store_explicit(&slot->key, key, memory_order_relaxed);
+    atomic_store_explicit(&slot->value, value, memory_order_relaxed);
+}
+
+/* The slot of key, or the empty one where it belongs; ends also while a writer is at work, if with a wrong answer. */
+static struct slot *find_slot(struct oriel_table_slots *slots, uint64_t key)
+{
+    uint64_t at = hash(key);
+    for (uint64_t i = 0; i < slots->mask; i++, at++) {
+        struct slot *slot = &slots->slot[at & slots->mask];
+        if (value_of(slot) == NULL || key_of(slot) == key)
             return slot;
     }
+    return &slots->slot[at & slots->mask];
 }
 
 void *oriel_table_find(struct oriel_table *table, uint64_t key)
 {
-    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
-    if (slots == NULL)
-        return NULL;
-    return atomic_load_explicit(&find_slot(slots, key + 1)->value, memory_order_acquire);
+    for (;;) {
+        uint64_t version = atomic_load_explicit(&table->version, memory_order_acquire); /* T1 */
+        struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+        void *value = NULL;
+        if (slots != NULL) {
+            struct slot *slot = find_slot(slots, key); /* T2 */
+            value = value_of(slot);
+            if (key_of(slot) != key)
+                value = NULL;
+        }
+        atomic_thread_fence(memory_order_acquire);
+        if (version % 2 == 0 && atomic_load_explicit(&table->version, memory_order_relaxed) == version) /* T3 */
+            return value;
+        oriel_cpu_relax();
+    }
 }
 
-/* Copies the live slots into new ones with room for as many again. */
-static bool rebuild(struct oriel_table *table)
+static void begin_change(struct oriel_table *table)
+{
+    uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
+    atomic_store_explicit(&table->version, version + 1, memory_order_relaxed); /* T4 */
+    atomic_thread_fence(memory_order_release);
+}
+
+static void end_change(struct oriel_table *table)
+{
+    uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
+    atomic_store_explicit(&table->version, version + 1, memory_order_release); /* T6 */
+}
+
+/* Twice the slots, with the same keys. */
+static bool grow(struct oriel_table *table)
 {
     struct oriel_table_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
-    uint64_t live = 0;
-    for (uint64_t i = 0; old != NULL && i <= old->mask; i++)
-        live += atomic_load_explicit(&old->slot[i].value, memory_order_relaxed) != NULL;
-    uint64_t size = 64;
-    while (size < 4 * (live + 1))
-        size *= 2;
+    uint64_t size = old == NULL ? 64 : 2 * (old->mask + 1);
     struct oriel_table_slots *slots = calloc(1, sizeof *slots + size * sizeof slots->slot[0]);
     if (slots == NULL)
         return false;
     slots->mask = size - 1;
     slots->retired = old;
-    for (uint64_t i = 0; old != NULL && i <= old->mask; i++) {
-        void *value = atomic_load_explicit(&old->slot[i].value, memory_order_relaxed);
-        if (value == NULL)
-            continue;
-        uint64_t stored = atomic_load_explicit(&old->slot[i].key, memory_order_relaxed);
-        struct slot *slot = find_slot(slots, stored);
-        atomic_store_explicit(&slot->value, value, memory_order_relaxed);
-        atomic_store_explicit(&slot->key, stored, memory_order_relaxed);
-        slots->used++;
-    }
+    for (uint64_t i = 0; old != NULL && i <= old->mask; i++)
+        if (value_of(&old->slot[i]) != NULL)
+            put_into(find_slot(slots, key_of(&old->slot[i])), key_of(&old->slot[i]), value_of(&old->slot[i]));
+    slots->used = old == NULL ? 0 : old->used;
     atomic_store_explicit(&table->slots, slots, memory_order_release);
     return true;
 }
@@ -79,32 +116,32 @@ bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value)
     pthread_mutex_lock(&table->mutex);
     struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (slots == NULL || 2 * (slots->used + 1) > slots->mask) {
-        ok = rebuild(table);
+        ok = grow(table);
         slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     }
     if (ok) {
-        struct slot *slot = find_slot(slots, key + 1);
-        slots->used += atomic_load_explicit(&slot->key, memory_order_relaxed) == 0;
-        atomic_store_explicit(&slot->value, value, memory_order_release);
-        atomic_store_explicit(&slot->key, key + 1, memory_order_release);
+        struct slot *slot = find_slot(slots, key);
+        slots->used += value_of(slot) == NULL;
+        begin_change(table);
+        put_into(slot, key, value);
+        end_change(table);
     }
     pthread_mutex_unlock(&table->mutex);
     return ok;
 }
 
-/* Empties the removed slot at index, and the removed ones before it, when no probe has to pass them any more. */
-static void empty_backwards(struct oriel_table_slots *slots, uint64_t index)
+/* Empties a slot and moves keys back whose probe would end at it. */
+static void empty(struct oriel_table_slots *slots, uint64_t hole)
 {
-    for (;; index--) {
-        struct slot *slot = &slots->slot[index & slots->mask];
-        struct slot *behind = &slots->slot[(index + 1) & slots->mask];
-        if (atomic_load_explicit(&behind->key, memory_order_relaxed) != 0 ||
-            atomic_load_explicit(&slot->key, memory_order_relaxed) == 0 ||
-            atomic_load_explicit(&slot->value, memory_order_relaxed) != NULL)
-            return;
-        atomic_store_explicit(&slot->key, 0, memory_order_release);
-        slots->used--;
+    for (uint64_t at = (hole + 1) & slots->mask; value_of(&slots->slot[at]) != NULL; at = (at + 1) & slots->mask) {
+        struct slot *slot = &slots->slot[at];
+        uint64_t home = hash(key_of(slot)) & slots->mask;
+        if (((at - home) & slots->mask) < ((at - hole) & slots->mask))
+            continue; /* its probe starts behind the hole */
+        put_into(&slots->slot[hole], key_of(slot), value_of(slot));
+        hole = at;
     }
+    put_into(&slots->slot[hole], 0, NULL);
 }
 
 bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value)
@@ -113,11 +150,13 @@ bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *val
     pthread_mutex_lock(&table->mutex);
     struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (slots != NULL) {
-        struct slot *slot = find_slot(slots, key + 1);
-        removed = value != NULL && atomic_load_explicit(&slot->value, memory_order_relaxed) == value;
+        struct slot *slot = find_slot(slots, key);
+        removed = value != NULL && value_of(slot) == value && key_of(slot) == key;
         if (removed) {
-            atomic_store_explicit(&slot->value, NULL, memory_order_release);
-            empty_backwards(slots, (uint64_t)(slot - slots->slot));
+            begin_change(table);
+            empty(slots, (uint64_t)(slot - slots->slot));
+            end_change(table);
+            slots->used--;
         }
     }
     pthread_mutex_unlock(&table->mutex);
@@ -127,11 +166,9 @@ bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *val
 void oriel_table_visit(struct oriel_table *table, void (*visit)(void *value, void *context), void *context)
 {
     struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
-    for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++) {
-        void *value = atomic_load_explicit(&slots->slot[i].value, memory_order_acquire);
-        if (value != NULL)
-            visit(value, context);
-    }
+    for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++)
+        if (value_of(&slots->slot[i]) != NULL)
+            visit(value_of(&slots->slot[i]), context);
 }
 
 void oriel_table_close(struct oriel_table *table)

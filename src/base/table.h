@@ -11,10 +11,11 @@ struct oriel_table_slots;
 
 struct oriel_table {
     pthread_mutex_t mutex;
+    _Atomic uint64_t version; /* odd while a writer is at work */
     _Atomic(struct oriel_table_slots *) slots;
 };
 
-#define ORIEL_TABLE_INIT {.mutex = PTHREAD_MUTEX_INITIALIZER, .slots = NULL}
+#define ORIEL_TABLE_INIT {.mutex = PTHREAD_MUTEX_INITIALIZER, .version = 0, .slots = NULL}
 
 /* The value of key, or NULL. */
 void *oriel_table_find(struct oriel_table *table, uint64_t key);

@@ -51,7 +51,7 @@ static enum oriel_status update_staged(const struct update *update, const struct
         }
         done += now;
     }
-    return status;
+    return oriel_remote_status(status, update->window, update->rank);
 }
 
 /* count elements in one run, at_bytes from the first item's place. */
@@ -182,7 +182,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
         status = update_layouts(&update, &target->side, count, origin, result);
     if (update.locked)
         oriel_mutex_unlock(window, target->rank);
-    return oriel_remote_status(status, window, target->rank);
+    return status;
 }
 
 static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_transport *by,

@@ -5,23 +5,6 @@
 
 static int64_t words[16];
 
-static void derived_types_with_gaps_are_not_supported_yet(enum window_kind kind)
-{
-    struct window window = guarded_make(kind);
-    MPI_Datatype strided;
-    MPI_Type_vector(4, 1, 2, MPI_INT64_T, &strided);
-    MPI_Type_commit(&strided);
-    MPI_Win_lock_all(0, window.win);
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Put(words, 1, strided, guarded_target(), 0, 4, MPI_INT64_T, window.win));
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Put(words, 4, MPI_INT64_T, guarded_target(), 0, 1, strided, window.win));
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Get(words, 1, strided, guarded_target(), 0, 4, MPI_INT64_T, window.win));
-    CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Accumulate(words, 4, MPI_INT64_T, guarded_target(), 0, 1, strided,
-                                                              MPI_SUM, window.win));
-    MPI_Win_unlock_all(window.win);
-    MPI_Type_free(&strided);
-    guarded_free(&window);
-}
-
 static void dynamic_windows_are_not_supported_yet(enum window_kind kind)
 {
     MPI_Comm comm;
@@ -46,7 +29,6 @@ static void attaching_is_refused_on_other_flavours(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(derived_types_with_gaps_are_not_supported_yet, KINDS_BOTH, 1),
     CASE(dynamic_windows_are_not_supported_yet, KIND_ANY, 1),
     CASE(attaching_is_refused_on_other_flavours, KINDS_BOTH, 1),
 };

@@ -2,7 +2,7 @@
  * other at once, which is where a counter that is reset too late would be caught. */
 #include "fabricate.h"
 
-enum { ROUNDS = 3000 };
+enum { ROUNDS = 8000 };
 
 /* Each round has one of two words, so that a single barrier lies between a store and the next one to the same word. */
 static void publish(struct oriel_window *window, int rounds)
@@ -57,6 +57,7 @@ static void come_late(struct oriel_window *window)
             usleep(250000);
         team_expect(oriel_barrier(window) == ORIEL_OK);
     }
+    team_meet();
     team_expect(window->common->generation.sleepers == 0);
 }
 

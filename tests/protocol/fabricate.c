@@ -73,6 +73,7 @@ int32_t *fabricate_ranks(const int32_t *ranks, int32_t count)
 {
     int32_t *copy = malloc(((size_t)count + 1) * sizeof *copy);
     team_expect(copy != NULL);
-    memcpy(copy, ranks, (size_t)count * sizeof *copy);
+    for (int32_t i = 0; i < count; i++)
+        copy[i] = ranks[i];
     return copy;
 }

@@ -109,6 +109,14 @@ void team_die(void)
         raise(SIGKILL);
 }
 
+void team_kill(int32_t rank)
+{
+    atomic_fetch_or(&team->dying, UINT32_C(1) << rank);
+    kill(team->identities[rank].pid, SIGKILL);
+    while (oriel_identity_alive(&team->identities[rank]))
+        usleep(1000);
+}
+
 int team_rounds(int most)
 {
     return team->n <= 2 ? most : 2 * most / team->n;

@@ -53,6 +53,9 @@ void team_flag_await(int flag, uint32_t value);
 /* Ends this process as a kill from outside would. */
 void team_die(void) __attribute__((noreturn));
 
+/* Kills another rank, whatever it is doing, and returns when it is dead. */
+void team_kill(int32_t rank);
+
 /* A random number of this process. */
 uint64_t team_random(void);
 

@@ -1,0 +1,302 @@
+/* Put and get with derived datatypes of every constructor on both sides, against what the host packs and unpacks.
+ * Every byte of the target's slot and of the origin's buffer is compared after every operation.
+ * A plain MPI program, run by the test rows. */
+#include "derived.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS_THREE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, THREADS = 2 };
+
+static int right_of(int rank) { return (rank + 1) % world_size; }
+
+/* The slot's model and the field take what the host makes of it. */
+static void put_and_check(struct slot *slot, const struct sides *sides, struct random *random)
+{
+    unsigned char field[FIELD_BYTES], kept[FIELD_BYTES], packed[PACKED_MOST_BYTES];
+    bytes_fill(field, sizeof field, random);
+    memcpy(kept, field, sizeof field);
+    side_pack(&sides->origin, sides->len_bytes, field, packed);
+    side_unpack(&sides->target, sides->len_bytes, slot->model, packed);
+    MPI_Put(field + sides->origin.offset, sides->origin.count, sides->origin.type.type, slot->target,
+            slot_disp(slot, &sides->target), sides->target.count, sides->target.type.type, slot->win);
+    MPI_Win_flush(slot->target, slot->win);
+    slot_check(slot, sides, "put");
+    fields_check(field, kept, sides, "the origin of a put");
+}
+
+static void get_and_check(struct slot *slot, const struct sides *sides, struct random *random)
+{
+    unsigned char field[FIELD_BYTES], wanted[FIELD_BYTES], packed[PACKED_MOST_BYTES];
+    bytes_fill(field, sizeof field, random);
+    memcpy(wanted, field, sizeof field);
+    side_pack(&sides->target, sides->len_bytes, slot->model, packed);
+    side_unpack(&sides->origin, sides->len_bytes, wanted, packed);
+    MPI_Get(field + sides->origin.offset, sides->origin.count, sides->origin.type.type, slot->target,
+            slot_disp(slot, &sides->target), sides->target.count, sides->target.type.type, slot->win);
+    MPI_Win_flush(slot->target, slot->win);
+    fields_check(field, wanted, sides, "get");
+}
+
+static void random_round(struct slot *slot, struct sides *sides, struct random *random)
+{
+    bool put = random_below(random, 2);
+    struct random_signature signature = random_signature_any(random);
+    sides_make(sides, &signature, !put, random_next(random));
+    if (put)
+        put_and_check(slot, sides, random);
+    else
+        get_and_check(slot, sides, random);
+    sides_free(sides);
+}
+
+static void random_types_move(enum window_kind kind)
+{
+    static struct slot slot;
+    static struct sides sides;
+    struct random random = random_start((uint64_t)world_rank);
+    struct window window = slots_make(kind, 1);
+    for (int target = 0; target < world_size; target++) {
+        slot_open(&slot, window.win, target, 1, 0);
+        slot_fill(&slot, &random);
+        for (int round = 0; round < scaled_rounds(2400) / world_size && !harness_failed(); round++)
+            random_round(&slot, &sides, &random);
+        slot_check(&slot, &sides, "at the end");
+    }
+    slots_free(&window);
+}
+
+/* All ranks make the same types, and use them at the same time as origin of their own and as target for another. */
+static void one_type_serves_all_ranks_at_once(enum window_kind kind)
+{
+    static struct slot slot;
+    static struct sides sides;
+    struct random same = random_start(1000), own = random_start((uint64_t)world_rank);
+    struct window window = slots_make(kind, 1);
+    slot_open(&slot, window.win, right_of(world_rank), 1, 0);
+    for (int round = 0; round < scaled_rounds(200) && !harness_failed(); round++) {
+        struct random_signature signature = random_signature_any(&same);
+        sides_make(&sides, &signature, true, random_next(&same));
+        random_type_free(&sides.origin.type);
+        sides.origin = sides.target;
+        for (int k = 0; k < 5; k++) {
+            put_and_check(&slot, &sides, &own);
+            get_and_check(&slot, &sides, &own);
+        }
+        random_type_free(&sides.target.type);
+    }
+    slots_free(&window);
+}
+
+/* The sink has room for more items than the source fills. */
+static void a_sink_may_be_larger_than_the_data(enum window_kind kind)
+{
+    static struct slot slot;
+    static struct sides sides;
+    struct random random = random_start((uint64_t)world_rank);
+    struct window window = slots_make(kind, 1);
+    slot_open(&slot, window.win, right_of(world_rank), 1, 0);
+    slot_fill(&slot, &random);
+    for (int round = 0; round < scaled_rounds(300) && !harness_failed(); round++) {
+        unsigned char field[FIELD_BYTES], packed[PACKED_MOST_BYTES];
+        struct random_signature signature = random_signature_any(&random);
+        sides_make(&sides, &signature, true, random_next(&random));
+        if (sides.len_bytes > 0 && sides.origin.count > 1) {
+            int count = 1 + (int)random_below(&random, (uint64_t)sides.origin.count - 1);
+            int len_bytes = count * sides.origin.type.size_bytes;
+            bytes_fill(field, sizeof field, &random);
+            random_type_gather(&sides.origin.type, len_bytes, field + sides.origin.offset, packed);
+            random_type_scatter(&sides.target.type, len_bytes, slot.model + sides.target.offset, packed);
+            MPI_Put(field + sides.origin.offset, count, sides.origin.type.type, slot.target,
+                    slot_disp(&slot, &sides.target), sides.target.count, sides.target.type.type, slot.win);
+            MPI_Win_flush(slot.target, slot.win);
+            slot_check(&slot, &sides, "put of less than fits");
+        }
+        sides_free(&sides);
+    }
+    slots_free(&window);
+}
+
+/* The call has all that it needs of a type; its handle may be another type right afterwards. */
+static void types_may_be_freed_after_the_call(enum window_kind kind)
+{
+    static struct slot slot;
+    static struct sides sides, other;
+    struct random random = random_start((uint64_t)world_rank);
+    struct window window = slots_make(kind, 1);
+    slot_open(&slot, window.win, right_of(world_rank), 1, 0);
+    for (int round = 0; round < scaled_rounds(300) && !harness_failed(); round++) {
+        unsigned char field[FIELD_BYTES], packed[PACKED_MOST_BYTES];
+        struct random_signature signature = random_signature_any(&random);
+        sides_make(&sides, &signature, false, random_next(&random));
+        bytes_fill(field, sizeof field, &random);
+        side_pack(&sides.origin, sides.len_bytes, field, packed);
+        side_unpack(&sides.target, sides.len_bytes, slot.model, packed);
+        MPI_Put(field + sides.origin.offset, sides.origin.count, sides.origin.type.type, slot.target,
+                slot_disp(&slot, &sides.target), sides.target.count, sides.target.type.type, slot.win);
+        sides_free(&sides);
+        sides_make(&other, &signature, true, random_next(&random));
+        MPI_Win_flush(slot.target, slot.win);
+        slot_check(&slot, &sides, "put with types freed since");
+        put_and_check(&slot, &other, &random);
+        sides_free(&other);
+    }
+    slots_free(&window);
+}
+
+/* Columns of a matrix as items that lie inside of each other: the extent is one element, the span nearly the matrix. */
+static void interleaved_items_transpose(enum window_kind kind)
+{
+    enum { N = 24 };
+    MPI_Datatype column, item;
+    int32_t sent[N][N], got[N][N], wanted[N][N];
+    struct window window = window_make(kind, (MPI_Aint)sizeof sent * world_size, (int)sizeof sent, MPI_COMM_WORLD);
+    int target = right_of(world_rank);
+    MPI_Type_vector(N, 1, N, MPI_INT32_T, &column);
+    MPI_Type_create_resized(column, 0, sizeof sent[0][0], &item);
+    MPI_Type_commit(&item);
+    MPI_Type_free(&column);
+    for (int i = 0; i < N * N; i++) {
+        sent[i / N][i % N] = 1000 * world_rank + i;
+        wanted[i % N][i / N] = 1000 * world_rank + i;
+    }
+    MPI_Win_lock_all(0, window.win);
+    MPI_Put(sent, N, item, target, world_rank, N * N, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    MPI_Get(got, N * N, MPI_INT32_T, target, world_rank, N * N, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    CHECK(memcmp(got, wanted, sizeof got) == 0, "columns at the origin");
+    MPI_Put(wanted, N * N, MPI_INT32_T, target, world_rank, N, item, window.win);
+    MPI_Win_flush(target, window.win);
+    MPI_Get(got, N * N, MPI_INT32_T, target, world_rank, N * N, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    CHECK(memcmp(got, sent, sizeof got) == 0, "columns at the target");
+    MPI_Win_unlock_all(window.win);
+    MPI_Type_free(&item);
+    window_free(&window);
+}
+
+/* Pieces of three unrelated buffers; the datatype holds their addresses and the buffer argument none. */
+static void origins_may_be_absolute_addresses(enum window_kind kind)
+{
+    static int64_t first[4], third[8];
+    int64_t second[3], got[9];
+    const int lengths[] = { 4, 3, 2 };
+    MPI_Aint places[3];
+    MPI_Datatype type, types[] = { MPI_INT64_T, MPI_INT64_T, MPI_INT64_T };
+    struct window window = window_make(kind, (MPI_Aint)sizeof got * world_size, (int)sizeof got, MPI_COMM_WORLD);
+    int target = right_of(world_rank);
+    MPI_Get_address(first, &places[0]);
+    MPI_Get_address(second, &places[1]);
+    MPI_Get_address(third + 5, &places[2]);
+    MPI_Type_create_struct(3, lengths, places, types, &type);
+    MPI_Type_commit(&type);
+    for (int i = 0; i < 9; i++)
+        *(i < 4 ? &first[i] : i < 7 ? &second[i - 4] : &third[i - 2]) = 100 * world_rank + i;
+    MPI_Win_lock_all(0, window.win);
+    MPI_Put(MPI_BOTTOM, 1, type, target, world_rank, 9, MPI_INT64_T, window.win);
+    MPI_Win_flush(target, window.win);
+    MPI_Get(got, 9, MPI_INT64_T, target, world_rank, 9, MPI_INT64_T, window.win);
+    MPI_Win_flush(target, window.win);
+    for (int i = 0; i < 9; i++)
+        CHECK_EQUAL(got[i], 100 * world_rank + i);
+    memset(first, 0, sizeof first);
+    memset(second, 0, sizeof second);
+    memset(third, 0, sizeof third);
+    MPI_Get(MPI_BOTTOM, 1, type, target, world_rank, 9, MPI_INT64_T, window.win);
+    MPI_Win_flush(target, window.win);
+    for (int i = 0; i < 9; i++)
+        CHECK_EQUAL(i < 4 ? first[i] : i < 7 ? second[i - 4] : third[i - 2], 100 * world_rank + i);
+    CHECK(third[4] == 0 && third[7] == 0, "a word beside the data changed");
+    MPI_Win_unlock_all(window.win);
+    MPI_Type_free(&type);
+    window_free(&window);
+}
+
+/* Each level holds the one below and one integer more, in turn before and behind it. */
+static void datatypes_of_sixty_levels_move(enum window_kind kind)
+{
+    enum { LEVELS = 60 };
+    const int ones[] = { 1, 1 };
+    int32_t sent[2 * LEVELS + 2], got[2 * LEVELS + 2], wanted[LEVELS + 1];
+    MPI_Datatype type = MPI_INT32_T;
+    struct window window = window_make(kind, (MPI_Aint)sizeof got * world_size, (int)sizeof got, MPI_COMM_WORLD);
+    int target = right_of(world_rank), first = LEVELS, last = LEVELS;
+    wanted[0] = first;
+    for (int level = 1; level <= LEVELS; level++) {
+        int added = level % 2 ? last += 2 : (first -= 1);
+        MPI_Datatype old = type, types[] = { old, MPI_INT32_T };
+        const MPI_Aint places[] = { 0, (added - LEVELS) * (MPI_Aint)sizeof sent[0] };
+        MPI_Type_create_struct(2, ones, places, types, &type);
+        if (old != MPI_INT32_T)
+            MPI_Type_free(&old);
+        wanted[level] = added;
+    }
+    MPI_Type_commit(&type);
+    for (int i = 0; i < 2 * LEVELS + 2; i++)
+        sent[i] = i;
+    MPI_Win_lock_all(0, window.win);
+    MPI_Put(sent + LEVELS, 1, type, target, world_rank, LEVELS + 1, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    MPI_Get(got, LEVELS + 1, MPI_INT32_T, target, world_rank, LEVELS + 1, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    for (int i = 0; i <= LEVELS; i++)
+        CHECK(got[i] == wanted[i], "element %d is %d, not %d", i, got[i], wanted[i]);
+    memset(got, 0, sizeof got);
+    MPI_Get(got + LEVELS, 1, type, target, world_rank, LEVELS + 1, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    for (int i = 0; i <= LEVELS; i++)
+        CHECK(got[wanted[i]] == wanted[i], "element %d comes back as %d", wanted[i], got[wanted[i]]);
+    MPI_Win_unlock_all(window.win);
+    MPI_Type_free(&type);
+    window_free(&window);
+}
+
+struct worker {
+    pthread_t thread;
+    struct random random;
+    struct slot slot;
+    struct sides sides;
+    int rounds;
+};
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    for (int round = 0; round < worker->rounds && !harness_failed(); round++)
+        random_round(&worker->slot, &worker->sides, &worker->random);
+    return NULL;
+}
+
+static void threads_use_different_types(enum window_kind kind)
+{
+    static struct worker workers[THREADS];
+    if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
+        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        return;
+    }
+    struct window window = slots_make(kind, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i].random = random_start((uint64_t)(THREADS * world_rank + i));
+        workers[i].rounds = scaled_rounds(500);
+        slot_open(&workers[i].slot, window.win, right_of(world_rank), THREADS, i);
+        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    slots_free(&window);
+}
+
+static const struct test_case cases[] = {
+    CASE(random_types_move, KINDS_THREE, 1),
+    CASE(one_type_serves_all_ranks_at_once, KINDS_THREE, 1),
+    CASE(a_sink_may_be_larger_than_the_data, KINDS_BOTH, 1),
+    CASE(types_may_be_freed_after_the_call, KINDS_BOTH, 1),
+    CASE(interleaved_items_transpose, KINDS_THREE, 1),
+    CASE(origins_may_be_absolute_addresses, KINDS_THREE, 1),
+    CASE(datatypes_of_sixty_levels_move, KINDS_THREE, 1),
+    CASE(threads_use_different_types, KINDS_BOTH, 1),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }

@@ -1,0 +1,119 @@
+/* src/sync/lock.c: locks of targets and of all, as MPI programs take them, mixed at random.
+ * Each target's window has a room for its own lock; a room on rank 0 is for lock_all against exclusive locks of anybody. */
+#include "room.h"
+
+enum { ROUNDS = 8000 };
+
+static void with_target(struct oriel_window *window, bool exclusive)
+{
+    int32_t target = (int32_t)(team_random() % (uint64_t)window->n);
+    team_expect(oriel_lock(window, target, exclusive) == ORIEL_OK);
+    team_expect(oriel_access_allowed(window, target) && oriel_passive_epoch(window, target));
+    if (exclusive) {
+        room_write_together(room_at(window, 0, 1));
+        room_write(room_at(window, target, 0));
+    } else {
+        room_read(room_at(window, target, 0));
+    }
+    team_expect(oriel_unlock(window, target) == ORIEL_OK);
+    team_expect(!oriel_access_allowed(window, target) && !oriel_passive_epoch(window, -1));
+}
+
+static void with_all(struct oriel_window *window)
+{
+    team_expect(oriel_lock_all(window) == ORIEL_OK);
+    team_expect(oriel_access_allowed(window, 0) && oriel_passive_epoch(window, -1));
+    room_read(room_at(window, 0, 1));
+    room_read(room_at(window, (int32_t)(team_random() % (uint64_t)window->n), 0));
+    team_expect(oriel_unlock_all(window) == ORIEL_OK);
+}
+
+static void mix(struct oriel_window *window)
+{
+    for (int i = team_rounds(ROUNDS); i > 0; i--) {
+        uint64_t kind = team_random() % 4;
+        if (kind == 0)
+            with_all(window);
+        else
+            with_target(window, kind == 1);
+        oriel_delay();
+    }
+    team_meet();
+    team_expect(oriel_epochs_closed(window) == ORIEL_OK);
+    team_expect(window->common->gate.word == 0);
+    team_expect(window->control->lock.read == window->control->lock.next);
+    team_expect(window->control->lock.write == window->control->lock.next);
+}
+
+static void lock_kinds_exclude_as_the_standard_says(void **state)
+{
+    (void)state;
+    team_run_sizes(mix);
+}
+
+/* Several targets at once, in the order of ranks. */
+static void hold_two(struct oriel_window *window)
+{
+    for (int i = team_rounds(ROUNDS); i > 0; i--) {
+        int32_t first = (int32_t)(team_random() % (uint64_t)(window->n - 1));
+        bool exclusive = team_random() % 2 == 0;
+        team_expect(oriel_lock(window, first, true) == ORIEL_OK);
+        team_expect(oriel_lock(window, first + 1, exclusive) == ORIEL_OK);
+        room_write(room_at(window, first, 0));
+        if (exclusive)
+            room_write(room_at(window, first + 1, 0));
+        else
+            room_read(room_at(window, first + 1, 0));
+        team_expect(oriel_unlock(window, first) == ORIEL_OK);
+        team_expect(oriel_unlock(window, first + 1) == ORIEL_OK);
+    }
+}
+
+static void lock_of_two_targets_in_one_order_ends(void **state)
+{
+    (void)state;
+    team_run_sizes(hold_two);
+}
+
+/* Wrong use is refused and changes nothing: after it, another rank gets an exclusive lock of every target. */
+static void misuse(struct oriel_window *window)
+{
+    if (window->rank == 0) {
+        team_expect(oriel_unlock(window, 1) == ORIEL_E_SYNC);
+        team_expect(oriel_unlock_all(window) == ORIEL_E_SYNC);
+        team_expect(oriel_lock(window, 1, false) == ORIEL_OK);
+        team_expect(oriel_lock(window, 1, true) == ORIEL_E_SYNC);
+        team_expect(oriel_lock_all(window) == ORIEL_E_SYNC);
+        team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
+        team_expect(oriel_fence(window, false) == ORIEL_E_SYNC);
+        team_expect(oriel_epochs_closed(window) == ORIEL_E_SYNC);
+        team_expect(oriel_unlock(window, 1) == ORIEL_OK);
+        team_expect(oriel_lock_all(window) == ORIEL_OK);
+        team_expect(oriel_lock(window, 1, false) == ORIEL_E_SYNC);
+        team_expect(oriel_lock_all(window) == ORIEL_E_SYNC);
+        team_expect(oriel_unlock(window, 1) == ORIEL_E_SYNC);
+        team_expect(oriel_unlock_all(window) == ORIEL_OK);
+        team_expect(oriel_epochs_closed(window) == ORIEL_OK);
+    }
+    team_meet();
+    for (int32_t i = 0; i < window->n; i++) {
+        team_expect(oriel_lock(window, i, true) == ORIEL_OK);
+        team_expect(oriel_unlock(window, i) == ORIEL_OK);
+    }
+}
+
+static void lock_misuse_is_refused_and_leaves_no_trace(void **state)
+{
+    (void)state;
+    team_run(2, misuse);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lock_kinds_exclude_as_the_standard_says),
+        cmocka_unit_test(lock_of_two_targets_in_one_order_ends),
+        cmocka_unit_test(lock_misuse_is_refused_and_leaves_no_trace),
+    };
+    return team_main(tests, argc, argv);
+}
