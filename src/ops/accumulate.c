@@ -80,24 +80,26 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
 /* A cursor over a buffer that may not be there. */
 struct walker {
     struct oriel_cursor cursor;
-    char *here; /* NULL: no buffer, no limit */
+    bool present;
+    char *here; /* NULL for MPI_BOTTOM with absolute displacements */
 };
 
 static bool walker_open(struct walker *walker, const struct oriel_buffer *buffer)
 {
-    walker->here = NULL;
+    walker->present = false;
     if (buffer == NULL)
         return true;
     if (!oriel_cursor_open(&walker->cursor, buffer->side.type->layout, buffer->side.count, buffer->side.type->extent_bytes))
         return false;
     walker->here = buffer->here;
+    walker->present = true;
     return true;
 }
 
 /* At most this many elements in one run; 0 at the end. */
 static uint64_t walker_room(struct walker *walker, uint64_t count, uint64_t extent_bytes)
 {
-    if (walker->here == NULL)
+    if (!walker->present)
         return count;
     if (!oriel_cursor_fill(&walker->cursor))
         return 0;
@@ -107,16 +109,16 @@ static uint64_t walker_room(struct walker *walker, uint64_t count, uint64_t exte
 
 static char *walker_take(struct walker *walker, uint64_t len_bytes)
 {
-    if (walker->here == NULL)
+    if (!walker->present)
         return NULL;
-    char *at = walker->here + walker->cursor.batch.at_bytes;
+    char *at = (char *)((uintptr_t)walker->here + (uintptr_t)walker->cursor.batch.at_bytes);
     oriel_batch_use(&walker->cursor.batch, len_bytes);
     return at;
 }
 
 static void walker_close(struct walker *walker)
 {
-    if (walker->here != NULL)
+    if (walker->present)
         oriel_cursor_close(&walker->cursor);
 }
 
@@ -146,8 +148,8 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
                                         const struct oriel_buffer *origin, const struct oriel_buffer *result)
 {
     struct oriel_cursor at_target;
-    struct walker from = {.here = NULL};
-    struct walker to = {.here = NULL};
+    struct walker from = {.present = false};
+    struct walker to = {.present = false};
     if (!oriel_cursor_open(&at_target, target->type->layout, target->count, target->type->extent_bytes))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     enum oriel_status status = ORIEL_OK;

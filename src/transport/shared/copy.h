@@ -23,7 +23,8 @@ static inline void oriel_copy(void *to, const void *from, uint64_t len_bytes)
         __builtin_memcpy(to, from, 1);
         return;
     default:
-        memmove(to, from, len_bytes);
+        if (len_bytes > 0) /* buffers of nothing may be NULL */
+            memmove(to, from, len_bytes);
     }
 }
 
