@@ -128,10 +128,11 @@ int oriel_entry_Win_free(MPI_Win *win)
         return code;
     }
     enum oriel_status status = oriel_epochs_closed(window);
-    if (status == ORIEL_OK)
+    if (status == ORIEL_OK && !window->parted)
         status = oriel_barrier(window);
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_free", status);
+    window->parted = true;
     bool gone;
     status = oriel_window_free(window, &gone);
     if (gone)

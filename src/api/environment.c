@@ -4,6 +4,7 @@
 #include "api/launch.h"
 #include "base/options.h"
 #include "oriel/oriel.h"
+#include "window/create.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,19 @@
 int oriel_entry_Init(int *argc, char ***argv)
 {
     oriel_launch_enter();
-    return oriel_host()->Init(argc, argv);
+    int code = oriel_host()->Init(argc, argv);
+    if (code == MPI_SUCCESS && !oriel_options()->bypass)
+        oriel_window_attach_finaliser();
+    return code;
 }
 
 int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     oriel_launch_enter();
-    return oriel_host()->Init_thread(argc, argv, required, provided);
+    int code = oriel_host()->Init_thread(argc, argv, required, provided);
+    if (code == MPI_SUCCESS && !oriel_options()->bypass)
+        oriel_window_attach_finaliser();
+    return code;
 }
 
 int oriel_entry_Get_library_version(char *version, int *resultlen)

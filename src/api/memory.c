@@ -21,8 +21,13 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
         return oriel_host()->Alloc_mem(size, info, baseptr);
     }
     oriel_hints_init(&hints);
-    oriel_hints_read(&hints, info);
-    enum oriel_status status = oriel_file_alloc((uint64_t)size, oriel_hints_alignment(&hints), &offset);
+    enum oriel_status status = oriel_hints_read(&hints, info);
+    if (status == ORIEL_OK)
+        status = oriel_file_alloc((uint64_t)size, oriel_hints_alignment(&hints), &offset);
+    if (status == ORIEL_E_OTHER) {
+        oriel_note("MPI_Alloc_mem: the memory comes from the host: %s", oriel_fail_message());
+        return oriel_host()->Alloc_mem(size, info, baseptr);
+    }
     if (status != ORIEL_OK)
         return oriel_error_raise_nowhere("MPI_Alloc_mem", status);
     *(void **)baseptr = oriel_file_base() + offset;

@@ -24,8 +24,7 @@ int oriel_entry_Win_set_info(MPI_Win win, MPI_Info info)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_set_info(win, info)
                                               : oriel_error_not_a_window("MPI_Win_set_info");
-    oriel_hints_read(&window->host->hints, info);
-    return MPI_SUCCESS;
+    return oriel_error_raise(window, "MPI_Win_set_info", oriel_hints_update(&window->host->hints, info));
 }
 
 int oriel_entry_Win_get_info(MPI_Win win, MPI_Info *info_used)

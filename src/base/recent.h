@@ -18,7 +18,7 @@ struct oriel_recent {
 extern _Thread_local struct oriel_recent oriel_recent;
 extern _Atomic uint64_t oriel_recent_generation;
 
-#define ORIEL_RECENT_NO_KEY UINT64_MAX /* no host has such a handle */
+#define ORIEL_RECENT_NO_KEY UINT64_C(0xffffffff00000000) /* neither a widened int nor a pointer of a program */
 
 static inline bool oriel_recent_is_valid(void)
 {

@@ -14,7 +14,23 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { YIELD_NS = 200000, SLEEP_NS = 100000000 };
+/* A wait yields for a millisecond, calling the host now and then, and then sleeps a millisecond at a time, since nobody wakes
+ * it for what the host must do. */
+enum { YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 8 };
+
+static _Atomic(void (*)(void)) progress_hook;
+
+void oriel_wait_set_progress(void (*progress)(void))
+{
+    atomic_store_explicit(&progress_hook, progress, memory_order_release);
+}
+
+void oriel_wait_progress(void)
+{
+    void (*progress)(void) = atomic_load_explicit(&progress_hook, memory_order_acquire);
+    if (progress != NULL)
+        progress();
+}
 
 uint64_t oriel_now_ns(void)
 {
@@ -41,7 +57,8 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
         if (oriel_wait_reached(value, what, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
-        if (watch == NULL || oriel_now_ns() - asked_ns < SLEEP_NS)
+        oriel_wait_progress();
+        if (watch == NULL || oriel_now_ns() - asked_ns < WATCH_NS)
             continue;
         status = watch->check(watch->context);
         if (status != ORIEL_OK) {
@@ -61,6 +78,7 @@ enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *slee
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
+    unsigned yields = 0;
     for (;;) {
         for (int i = 0; i < 16; i++) {
             oriel_cpu_relax();
@@ -72,6 +90,8 @@ enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *slee
             continue;
         if (waited_ns >= spin_ns + YIELD_NS)
             break;
+        if (yields++ % YIELDS_PER_PROGRESS == 0)
+            oriel_wait_progress();
         sched_yield();
     }
     return wait_asleep(word, sleepers, what, wanted, watch);

@@ -1,4 +1,4 @@
-/* Waiting for a shared 32-bit word: spin, yield, then sleep in a futex.  A waiter never sleeps longer than 100 ms
+/* Waiting for a shared 32-bit word: spin, yield, then sleep in a futex.  A waiter never waits longer than 100 ms
  * without asking its watch whether the processes it waits for are still alive.  Any layer may use it.
  *
  * Sleeping and waking, argued once for all words.  The waiter does
@@ -72,6 +72,11 @@ static inline enum oriel_status oriel_event_wait(struct oriel_event *event, uint
 {
     return oriel_wait(&event->value, &event->sleepers, ORIEL_WAIT_AT_LEAST, at_least, watch);
 }
+
+/* What a wait calls now and then so that MPI's progress rule holds: pending communication of the host goes on while a call of
+ * Oriel blocks (MPI-4.1, 2.9).  Set when there are windows, NULL else; called in the thread that waits. */
+void oriel_wait_set_progress(void (*progress)(void));
+void oriel_wait_progress(void);
 
 /* Monotonic time. */
 uint64_t oriel_now_ns(void);

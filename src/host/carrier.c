@@ -1,12 +1,15 @@
 /* Carrier windows: the host's handles under Oriel's windows.  All stand on one communicator of this process alone, made at
  * the first window; under MPI sessions, where there is no MPI_COMM_SELF, it comes from the first window's communicator.
  * window/ calls, from any thread. */
+#include "base/wait.h"
 #include "host/host.h"
 
 #include <pthread.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm singleton = MPI_COMM_NULL;
+static MPI_Request never = MPI_REQUEST_NULL; /* a receive that nobody sends to: asking for it makes the host work */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
 {
@@ -40,6 +43,8 @@ static enum oriel_status start_locked(MPI_Comm comm)
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a communicator of one process");
     }
     oriel_host()->Comm_set_errhandler(singleton, MPI_ERRORS_RETURN);
+    if (oriel_host()->Irecv(NULL, 0, MPI_BYTE, 0, 0, singleton, &never) == MPI_SUCCESS)
+        oriel_wait_set_progress(oriel_host_progress);
     return ORIEL_OK;
 }
 
@@ -72,8 +77,30 @@ MPI_Comm oriel_host_singleton(void)
     return singleton;
 }
 
+void oriel_host_progress(void)
+{
+    int done;
+    if (pthread_mutex_trylock(&asking) != 0)
+        return; /* another thread is at it */
+    if (never != MPI_REQUEST_NULL)
+        oriel_host()->Request_get_status(never, &done, MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&asking);
+}
+
+static void stop_progress(void)
+{
+    oriel_wait_set_progress(NULL);
+    pthread_mutex_lock(&asking);
+    if (never != MPI_REQUEST_NULL) {
+        oriel_host()->Cancel(&never);
+        oriel_host()->Wait(&never, MPI_STATUS_IGNORE);
+    }
+    pthread_mutex_unlock(&asking);
+}
+
 void oriel_host_carrier_stop(void)
 {
+    stop_progress();
     pthread_mutex_lock(&mutex);
     if (singleton != MPI_COMM_NULL)
         oriel_host()->Comm_free(&singleton);

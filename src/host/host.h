@@ -4,7 +4,7 @@
 #ifndef ORIEL_HOST_HOST_H
 #define ORIEL_HOST_HOST_H
 
-#include "base/status.h"
+#include "base/wait.h"
 #include "oriel/mpi_rma.h"
 
 #include <mpi.h>
@@ -38,8 +38,10 @@ const char *oriel_host_name(void);
  * the line that is written when a rank does not answer within 10 s.  Collective. */
 enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out);
 
-/* The bits that every rank of comm has set.  Collective, waits like oriel_host_gather. */
-enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed);
+/* The bits that every rank of comm has set.  Collective, waits like oriel_host_gather; watch may be NULL, else its error
+ * ends the wait and the collective is given up. */
+enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
+                                   const struct oriel_watch *watch);
 
 /* Makes a host window whose handle carries an Oriel window: on a communicator of this process alone, so that it costs
  * microseconds and concerns nobody else.  ORIEL_E_NO_MEM when the host has no handle left.  comm is the user's. */
@@ -47,6 +49,9 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
 
 /* The communicator that carriers stand on; there is one as long as there is a carrier. */
 MPI_Comm oriel_host_singleton(void);
+
+/* Lets the host's pending communication go on; for a thread that is inside an MPI call. */
+void oriel_host_progress(void);
 
 /* Gives up what carriers stood on; no carrier exists any more. */
 void oriel_host_carrier_stop(void);

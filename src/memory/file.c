@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define SLAB_BYTES (UINT64_C(256) << 10)
@@ -37,6 +38,16 @@ static struct {
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
     return (value + to - 1) & ~(to - 1);
+}
+
+/* How large the file may become: a longer one would not fit the reserve, or end the process (RLIMIT_FSIZE). */
+static uint64_t largest_file(void)
+{
+    struct rlimit limit;
+    uint64_t most = file.reserve_bytes;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < most)
+        most = limit.rlim_cur & ~(ORIEL_PAGE_BYTES - 1);
+    return most;
 }
 
 /* A machine may refuse the automatic reserve (limited address space): halve it until it fits. */
@@ -63,7 +74,8 @@ static enum oriel_status start_locked(void)
         return oriel_fail(ORIEL_E_NO_MEM, "memfd_create: %s", strerror(errno));
     file.identity.memory_fd = file.fd;
     enum oriel_status status = ORIEL_OK;
-    int refused = posix_fallocate(file.fd, 0, (off_t)ORIEL_PAGE_BYTES);
+    file.reserve_bytes = ORIEL_PAGE_BYTES;
+    int refused = largest_file() < ORIEL_PAGE_BYTES ? EFBIG : posix_fallocate(file.fd, 0, (off_t)ORIEL_PAGE_BYTES);
     if (refused != 0)
         status = oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first page: %s", strerror(refused));
     if (status == ORIEL_OK)
@@ -79,32 +91,31 @@ static enum oriel_status start_locked(void)
     header->identity = file.identity;
     header->reserve_bytes = file.reserve_bytes;
     header->owner_address = (uint64_t)(uintptr_t)file.base;
-    atomic_store_explicit(&header->state, ORIEL_FILE_RUNNING, memory_order_release);
     file.started = true;
     return ORIEL_OK;
+}
+
+static void set_state(uint32_t state)
+{
+    struct oriel_file_header *header = (struct oriel_file_header *)file.base;
+    atomic_store_explicit(&header->state, state, memory_order_release);
 }
 
 enum oriel_status oriel_file_start(void)
 {
     pthread_mutex_lock(&file.mutex);
     enum oriel_status status = file.started ? ORIEL_OK : start_locked();
+    if (status == ORIEL_OK)
+        set_state(ORIEL_FILE_RUNNING);
     pthread_mutex_unlock(&file.mutex);
     return status;
 }
 
-void oriel_file_stop(void)
+void oriel_file_leave(void)
 {
     pthread_mutex_lock(&file.mutex);
-    if (file.started) {
-        struct oriel_file_header *header = (struct oriel_file_header *)file.base;
-        atomic_store_explicit(&header->state, ORIEL_FILE_LEFT, memory_order_release);
-        munmap(file.base, file.reserve_bytes);
-        close(file.fd);
-        oriel_arena_close(&file.large);
-        oriel_arena_close(&file.small);
-        oriel_table_close(&file.used);
-        file.started = false;
-    }
+    if (file.started)
+        set_state(ORIEL_FILE_LEFT);
     pthread_mutex_unlock(&file.mutex);
 }
 
@@ -126,7 +137,8 @@ uint64_t oriel_file_reserve(void)
 static bool grow_file(uint64_t least_bytes)
 {
     uint64_t growth = least_bytes > GROWTH_BYTES ? round_up(least_bytes, ORIEL_PAGE_BYTES) : GROWTH_BYTES;
-    uint64_t room = file.reserve_bytes - file.size_bytes;
+    uint64_t most = largest_file();
+    uint64_t room = most > file.size_bytes ? most - file.size_bytes : 0;
     if (least_bytes > room)
         return false;
     if (growth > room)
@@ -143,18 +155,27 @@ static void punch(uint64_t offset, uint64_t len_bytes)
         memset(file.base + offset, 0, len_bytes); /* free memory is zero all the same */
 }
 
+/* Either nobody could give that much, or only this file cannot: the host then may. */
+static enum oriel_status no_room(uint64_t len_bytes)
+{
+    uint64_t available_bytes = oriel_limit_available();
+    if (len_bytes > available_bytes)
+        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available", (unsigned long)len_bytes,
+                          (unsigned long)available_bytes);
+    return oriel_fail(ORIEL_E_OTHER, "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, ulimit -f)",
+                      (unsigned long)len_bytes, (unsigned long)largest_file());
+}
+
 /* Whole pages, physically reserved when they are at most reserved_bytes. */
 static enum oriel_status take_pages(uint64_t len_bytes, uint64_t align_bytes, uint64_t reserved_bytes, uint64_t *offset)
 {
     if (align_bytes < ORIEL_PAGE_BYTES)
         align_bytes = ORIEL_PAGE_BYTES;
     if (len_bytes >= COMPARED_BYTES && len_bytes > oriel_limit_available())
-        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available", (unsigned long)len_bytes,
-                          (unsigned long)oriel_limit_available());
+        return no_room(len_bytes);
     if (!oriel_arena_take(&file.large, len_bytes, align_bytes, offset)) {
         if (!grow_file(len_bytes + align_bytes) || !oriel_arena_take(&file.large, len_bytes, align_bytes, offset))
-            return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes do not fit into the %lu reserved for this process (ORIEL_RESERVE)",
-                              (unsigned long)len_bytes, (unsigned long)file.reserve_bytes);
+            return no_room(len_bytes);
     }
     if (len_bytes <= reserved_bytes && fallocate(file.fd, 0, (off_t)*offset, (off_t)len_bytes) != 0) {
         int error = errno;
@@ -197,8 +218,7 @@ static void give_back(uint64_t offset, uint64_t len_bytes)
 static enum oriel_status alloc_locked(uint64_t len_bytes, uint64_t align_bytes, uint64_t reserved_bytes, uint64_t *offset)
 {
     if (len_bytes > file.reserve_bytes || align_bytes > file.reserve_bytes)
-        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu reserved for this process (ORIEL_RESERVE)",
-                          (unsigned long)len_bytes, (unsigned long)file.reserve_bytes);
+        return no_room(len_bytes);
     if (align_bytes < 64)
         align_bytes = 64;
     len_bytes = round_up(len_bytes > 0 ? len_bytes : 1, 64);

@@ -31,15 +31,16 @@ _Static_assert(sizeof(struct oriel_file_header) == 64, "peers of the same versio
 /* Makes the file; once, thread-safe.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when the machine refuses. */
 enum oriel_status oriel_file_start(void);
 
-/* Marks the file as left in good order, unmaps and closes it. */
-void oriel_file_stop(void);
+/* Marks the file as left in good order.  It stays mapped until the process ends: programs read MPI_Alloc_mem's memory after
+ * MPI_Finalize.  oriel_file_start takes it up again. */
+void oriel_file_leave(void);
 
 const struct oriel_identity *oriel_file_identity(void);
 char *oriel_file_base(void);
 uint64_t oriel_file_reserve(void);
 
 /* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two; at least 64 is used).  ORIEL_E_NO_MEM when
- * the machine, its cgroup or the reserve cannot give them.  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
+ * the machine or its cgroup cannot give them, ORIEL_E_OTHER when only this file cannot (reserve, RLIMIT_FSIZE).  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 
 /* The same for control words of which few pages may ever be touched: blocks of pages are not reserved. */

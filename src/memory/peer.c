@@ -125,20 +125,3 @@ bool oriel_peer_alive(const struct oriel_peer *peer)
            atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_LEFT ||
            oriel_identity_alive(&peer->identity);
 }
-
-static void close_peer(void *value, void *context)
-{
-    struct oriel_peer *peer = value;
-    (void)context;
-    if (!is_own(&peer->identity))
-        munmap(peer->base, peer->reserve_bytes);
-    free(peer);
-}
-
-void oriel_peer_stop(void)
-{
-    pthread_mutex_lock(&opening);
-    oriel_table_visit(&peers, close_peer, NULL);
-    oriel_table_close(&peers);
-    pthread_mutex_unlock(&opening);
-}

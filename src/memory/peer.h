@@ -26,7 +26,4 @@ struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint
 /* Whether the peer can still be waited for: true while its process lives and after it left in good order. */
 bool oriel_peer_alive(const struct oriel_peer *peer);
 
-/* Unmaps every peer. */
-void oriel_peer_stop(void);
-
 #endif

@@ -35,12 +35,18 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* A sum of numbers: here is NULL for MPI_BOTTOM, whose displacements are addresses. */
+static char *at_origin(const struct mover *mover)
+{
+    return (char *)((uintptr_t)mover->here + (uintptr_t)mover->origin.batch.at_bytes);
+}
+
 /* What both sides have without a hole, as one piece. */
 static enum oriel_status collect(struct mover *mover)
 {
     uint64_t len_bytes = smaller(oriel_batch_piece(&mover->target.batch), oriel_batch_piece(&mover->origin.batch));
     mover->pieces[mover->collected++] = (struct oriel_piece){
-        mover->target.batch.at_bytes, mover->here + mover->origin.batch.at_bytes, len_bytes};
+        mover->target.batch.at_bytes, at_origin(mover), len_bytes};
     oriel_batch_use(&mover->target.batch, len_bytes);
     oriel_batch_use(&mover->origin.batch, len_bytes);
     return mover->collected == PIECES ? deliver(mover) : ORIEL_OK;
@@ -104,11 +110,11 @@ static bool move_strided(struct mover *mover)
     if (mover->by != &oriel_transport_shared || runs < 2)
         return false;
     char *at_target = (char *)mover->there->direct + target->at_bytes;
-    char *at_origin = mover->here + origin->at_bytes;
+    char *at_here = at_origin(mover);
     if (mover->to_target)
-        copy_strided(at_target, there.stride_bytes, at_origin, here.stride_bytes, run_bytes, runs);
+        copy_strided(at_target, there.stride_bytes, at_here, here.stride_bytes, run_bytes, runs);
     else
-        copy_strided(at_origin, here.stride_bytes, at_target, there.stride_bytes, run_bytes, runs);
+        copy_strided(at_here, here.stride_bytes, at_target, there.stride_bytes, run_bytes, runs);
     use_strided(target, run_bytes, runs);
     use_strided(origin, run_bytes, runs);
     return true;

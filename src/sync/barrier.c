@@ -6,6 +6,9 @@
  * after B3.  Stores before B2 (release) of any rank come before B4 through the counter's chain of read-modify-writes, and
  * so before what any rank does after it has acquired the new generation.
  *
+ * Death.  A rank that leaves because another died stays counted in arrived, so the barrier must never open again: it sets
+ * broken before it returns, and whoever comes later gets the error at once.
+ *
  * One counter and not log2(n) rounds of pairwise flags: where ranks outnumber cores every round costs a turn of the
  * scheduler, the counter costs one. */
 #include "base/delay.h"
@@ -15,6 +18,12 @@
 enum oriel_status oriel_barrier(struct oriel_window *window)
 {
     struct oriel_common *common = window->common;
+    struct oriel_watched watched = {window, -1};
+    struct oriel_watch watch = {oriel_watch_all, &watched};
+    if (oriel_unlikely(oriel_load_acquire(&common->broken) != 0)) {
+        enum oriel_status dead = oriel_watch_all(&watched);
+        return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the window has died");
+    }
     uint32_t generation = oriel_load_acquire(&common->generation.value); /* B1 */
     oriel_delay();
     uint32_t arrived = atomic_fetch_add_explicit(&common->arrived, 1, memory_order_seq_cst) + 1; /* B2 */
@@ -24,7 +33,9 @@ enum oriel_status oriel_barrier(struct oriel_window *window)
         oriel_event_signal(&common->generation); /* B4 */
         return ORIEL_OK;
     }
-    struct oriel_watched watched = {window, -1};
-    struct oriel_watch watch = {oriel_watch_all, &watched};
-    return oriel_wait(&common->generation.value, &common->generation.sleepers, ORIEL_WAIT_NOT_EQUAL, generation, &watch);
+    enum oriel_status status = oriel_wait(&common->generation.value, &common->generation.sleepers, ORIEL_WAIT_NOT_EQUAL,
+                                          generation, &watch);
+    if (status != ORIEL_OK)
+        oriel_store_release(&common->broken, 1);
+    return status;
 }

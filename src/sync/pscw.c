@@ -122,6 +122,7 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
 static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origin)
 {
     struct oriel_watched watched = {window, origin};
+    oriel_wait_progress();
     if (++window->tests_in_vain % 64 != 0)
         return ORIEL_OK;
     sched_yield();

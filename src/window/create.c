@@ -46,12 +46,18 @@ enum {
     AGREE_ALL = 7,
 };
 
+enum { FEW = 32 };
+
 struct attempt {
     const struct oriel_creation *creation;
     struct oriel_window *window;
     struct record own;
     struct record *records;
     bool has_carrier;
+    /* a rank without memory must still tell the others */
+    struct oriel_window spare;
+    struct oriel_window_host spare_host;
+    struct record few[FEW];
 };
 
 static enum oriel_status alloc_block(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
@@ -60,6 +66,12 @@ static enum oriel_status alloc_block(uint64_t len_bytes, uint64_t align_bytes, i
     if (status == ORIEL_OK)
         *kept = (int64_t)*offset;
     return status;
+}
+
+static void give_back(int64_t offset)
+{
+    if (offset >= 0)
+        oriel_file_free((uint64_t)offset);
 }
 
 static enum oriel_status check_arguments(const struct oriel_creation *creation)
@@ -117,7 +129,7 @@ static enum oriel_status prepare(struct attempt *attempt)
     const struct oriel_creation *creation = attempt->creation;
     struct oriel_hints *hints = &attempt->window->host->hints;
     oriel_hints_init(hints);
-    oriel_hints_read(hints, creation->info);
+    enum oriel_status status = oriel_hints_read(hints, creation->info);
     attempt->own.version = RECORD_VERSION;
     attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
     attempt->own.alignment = oriel_hints_alignment(hints);
@@ -127,19 +139,26 @@ static enum oriel_status prepare(struct attempt *attempt)
         return ORIEL_OK;
     }
     attempt->own.process = *oriel_file_identity();
-    enum oriel_status status = check_arguments(creation);
+    if (status == ORIEL_OK && attempt->window == &attempt->spare)
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
+    if (status == ORIEL_OK)
+        status = check_arguments(creation);
     if (status == ORIEL_OK)
         status = prepare_control(attempt);
     if (status == ORIEL_OK)
         status = prepare_memory(attempt);
-    return status;
+    if (status != ORIEL_E_OTHER)
+        return status;
+    oriel_note("%s: the window goes to the host: %s", creation->call, oriel_fail_message());
+    attempt->own.wants_host = 1;
+    return ORIEL_OK;
 }
 
 static enum oriel_status exchange(struct attempt *attempt)
 {
     uint32_t n = (uint32_t)attempt->window->n;
-    attempt->records = calloc(n, sizeof *attempt->records);
-    if (attempt->records == NULL) /* nothing can be told to the others: they will say that they wait */
+    attempt->records = n <= FEW ? attempt->few : calloc(n, sizeof *attempt->records);
+    if (attempt->records == NULL) /* nothing can be told to so many: they will say that they wait */
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %u ranks", n);
     if (n == 1) {
         attempt->records[0] = attempt->own;
@@ -204,9 +223,13 @@ static enum oriel_status allocate_contiguous(struct attempt *attempt)
     return status;
 }
 
+/* Every rank must have asked for memory of its own; a hint that only some gave is none. */
 static bool is_contiguous(const struct attempt *attempt)
 {
-    return attempt->creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->records[0].noncontig;
+    bool contiguous = false;
+    for (int32_t i = 0; i < attempt->window->n; i++)
+        contiguous = contiguous || !attempt->records[i].noncontig;
+    return contiguous && attempt->creation->flavour == ORIEL_FLAVOUR_SHARED;
 }
 
 /* Rank 0 alone: the common words, as read by all after the agreement. */
@@ -235,6 +258,10 @@ static enum oriel_status open_memory(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     bool contiguous = is_contiguous(attempt);
     bool own_files = !contiguous;
+    if (contiguous && attempt->own.noncontig) { /* others did not ask for it */
+        give_back(window->memory_offset);
+        window->memory_offset = -1;
+    }
     for (int32_t i = 0; i < window->n; i++)
         own_files = own_files && oriel_identity_equal(&attempt->records[i].memory, &attempt->records[i].process);
     window->memory_bases = window->group->bases;
@@ -345,12 +372,6 @@ static void note_path(const struct attempt *attempt)
                by_arena == window->n ? "" : " (it is the program's own, not from MPI_Alloc_mem or a window)");
 }
 
-static void give_back(int64_t offset)
-{
-    if (offset >= 0)
-        oriel_file_free((uint64_t)offset);
-}
-
 /* Gives back everything but the carrier. */
 static void destroy(struct oriel_window *window)
 {
@@ -364,26 +385,35 @@ static void destroy(struct oriel_window *window)
     free(window->own_memory_bases);
     free(window->started);
     free(window->posted);
+}
+
+static void free_window(struct oriel_window *window)
+{
     free(window->host);
     free(window);
 }
 
-static struct oriel_window *make_empty(MPI_Comm comm)
+/* In the attempt itself when there is no memory; false when the host does not know the communicator. */
+static bool make_empty(struct attempt *attempt)
 {
     int n;
     int rank;
+    MPI_Comm comm = attempt->creation->comm;
+    if (oriel_host()->Comm_size(comm, &n) != MPI_SUCCESS || oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS)
+        return false;
     struct oriel_window *window = aligned_alloc(ORIEL_CACHE_LINE, (sizeof *window + 63) & ~(size_t)63);
     struct oriel_window_host *host = calloc(1, sizeof *host);
-    if (window == NULL || host == NULL || oriel_host()->Comm_size(comm, &n) != MPI_SUCCESS ||
-        oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS) {
+    if (window == NULL || host == NULL) {
         free(window);
         free(host);
-        return NULL;
+        window = &attempt->spare;
+        host = &attempt->spare_host;
     }
     *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
     *window = (struct oriel_window){
         .n = n, .rank = rank, .control_offset = -1, .common_offset = -1, .memory_offset = -1, .host = host};
-    return window;
+    attempt->window = window;
+    return true;
 }
 
 /* Steps 2 to 4. */
@@ -401,8 +431,11 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
         return status;
     uint32_t own = contribute(attempt);
     uint32_t agreed = own;
+    struct oriel_watched watched = {attempt->window, -1};
+    struct oriel_watch watch = {oriel_watch_all, &watched};
     if (attempt->window->n > 1)
-        status = oriel_host_agree(creation->comm, creation->call, own, &agreed);
+        status = oriel_host_agree(creation->comm, creation->call, own, &agreed,
+                                  attempt->window->group != NULL ? &watch : NULL);
     if (status != ORIEL_OK || agreed == AGREE_ALL)
         return status;
     *use_host = (agreed & (AGREE_REACHED | AGREE_CMA)) != (AGREE_REACHED | AGREE_CMA);
@@ -415,9 +448,9 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
 {
     struct attempt attempt = {.creation = creation};
     *use_host = false;
-    attempt.window = make_empty(creation->comm);
-    if (attempt.window == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
+    oriel_window_reclaim();
+    if (!make_empty(&attempt))
+        return oriel_fail(ORIEL_E_COMM, "the host does not know the communicator");
     attempt.own.status = prepare(&attempt);
     enum oriel_status status = negotiate(&attempt, use_host);
     if (status == ORIEL_OK && !*use_host) {
@@ -431,34 +464,21 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
             oriel_handle_remove(handle, attempt.window);
         }
         destroy(attempt.window);
+        if (attempt.window != &attempt.spare)
+            free_window(attempt.window);
     }
-    free(attempt.records);
+    if (attempt.records != attempt.few)
+        free(attempt.records);
     return status;
+}
+
+void oriel_window_destroy(struct oriel_window *window)
+{
+    destroy(window);
+    free_window(window);
 }
 
 MPI_Win oriel_window_handle(const struct oriel_window *window)
 {
     return window->host->handle;
-}
-
-enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
-{
-    MPI_Win handle = window->host->handle;
-    *gone = false;
-    if (oriel_host()->Win_free(&window->host->handle) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
-    *gone = true;
-    oriel_handle_remove(handle, window);
-    /* rank 0's file may hold everybody's memory and holds the common words: it waits until all have left them */
-    enum oriel_status status = ORIEL_OK;
-    struct oriel_watched watched = {window, -1};
-    struct oriel_watch watch = {oriel_watch_all, &watched};
-    if (window->rank != 0)
-        oriel_event_signal(&window->common->departed);
-    else
-        status = oriel_event_wait(&window->common->departed, (uint32_t)window->n - 1, &watch);
-    if (status != ORIEL_OK)
-        window->memory_offset = window->common_offset = -1; /* a survivor may still be there: kept until the end */
-    destroy(window);
-    return status;
 }

@@ -22,6 +22,12 @@ struct oriel_creation {
  * ORIEL_OK: nothing was made, the host must make it (the reason has been noted). */
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host);
 
+/* Gives back everything but the carrier and the handle.  free.c calls. */
+void oriel_window_destroy(struct oriel_window *window);
+
+/* Gives back windows that this process freed and the others have left since. */
+void oriel_window_reclaim(void);
+
 /* After a barrier: lets the host run the delete callbacks, gives everything back.  Collective.  *gone: the window does not
  * exist any more, whatever the status. */
 enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone);
@@ -31,6 +37,10 @@ MPI_Win oriel_window_handle(const struct oriel_window *window);
 
 /* Sets up what every window needs, if it is not there. */
 enum oriel_status oriel_window_start(void);
+
+/* Right after MPI_Init: callbacks on MPI_COMM_SELF run in reverse order, so that those of the program, which may free windows,
+ * come before the one that ends Oriel. */
+void oriel_window_attach_finaliser(void);
 
 /* Gives that up, when no window is left that needs it.  MPI_Finalize does it by itself; the end of the last session calls. */
 void oriel_window_stop(void);

@@ -53,22 +53,38 @@ static bool is_valid(const char *value, const char *initial)
     return is_ordering(value);
 }
 
-static void read_hint(char *field, const char *key, const char *initial, MPI_Info info)
+static bool read_hint(char *field, const char *key, const char *initial, MPI_Info info)
 {
     char value[ORIEL_HINT_BYTES];
     int found = 0;
-    if (oriel_host()->Info_get(info, key, ORIEL_HINT_BYTES - 1, value, &found) == MPI_SUCCESS && found &&
-        is_valid(value, initial))
+    if (oriel_host()->Info_get(info, key, ORIEL_HINT_BYTES - 1, value, &found) != MPI_SUCCESS)
+        return false;
+    if (found && is_valid(value, initial))
         strcpy(field, value);
+    return true;
 }
 
-void oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
+enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
 {
+    bool read = true;
     if (info == MPI_INFO_NULL)
-        return;
-#define HINT(field, key, initial) read_hint(hints->field, key, initial, info);
+        return ORIEL_OK;
+#define HINT(field, key, initial) read = read && read_hint(hints->field, key, initial, info);
 #include "window/hints.def"
 #undef HINT
+    return read ? ORIEL_OK : oriel_fail(ORIEL_E_INFO, "the info object is not valid");
+}
+
+enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
+{
+    struct oriel_hints updated = *hints;
+    enum oriel_status status = oriel_hints_read(&updated, info);
+    if (status != ORIEL_OK)
+        return status;
+    strcpy(updated.noncontig, hints->noncontig);
+    strcpy(updated.minimum_alignment, hints->minimum_alignment);
+    *hints = updated;
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *out)

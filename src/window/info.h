@@ -20,8 +20,11 @@ struct oriel_hints {
 /* The defaults. */
 void oriel_hints_init(struct oriel_hints *hints);
 
-/* Takes over the hints that info holds; MPI_INFO_NULL holds none. */
-void oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
+/* Takes over the hints that info holds; MPI_INFO_NULL holds none.  ORIEL_E_INFO when it is not an info object. */
+enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
+
+/* The same on a window that exists: what only creation reads stays as it is. */
+enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
 /* A new info object with every hint and its value in use. */
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *out);

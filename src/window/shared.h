@@ -54,6 +54,7 @@ struct oriel_common {
     int32_t n;
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t arrived; /* sync/barrier.c */
     struct oriel_event generation;
+    _Atomic uint32_t broken; /* 0, or 1 for ever once a rank has left a barrier because another died */
     struct oriel_event departed; /* ranks that will not touch this struct any more */
     alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */

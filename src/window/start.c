@@ -5,7 +5,6 @@
 #include "base/options.h"
 #include "host/host.h"
 #include "memory/file.h"
-#include "memory/peer.h"
 #include "ops/datatype.h"
 #include "window/create.h"
 #include "window/handle.h"
@@ -24,8 +23,7 @@ static void stop_locked(void)
     started = false;
     oriel_type_stop();
     oriel_host_carrier_stop();
-    oriel_peer_stop();
-    oriel_file_stop();
+    oriel_file_leave();
 }
 
 void oriel_window_stop(void)
@@ -54,11 +52,22 @@ static void attach_finaliser(void)
 {
     int world_model = 0;
     int keyval;
+    static bool attached;
+    if (attached)
+        return;
     oriel_host()->Initialized(&world_model);
     if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &keyval, NULL) == MPI_SUCCESS) {
         oriel_host()->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
         oriel_host()->Comm_free_keyval(&keyval);
+        attached = true;
     }
+}
+
+void oriel_window_attach_finaliser(void)
+{
+    pthread_mutex_lock(&mutex);
+    attach_finaliser();
+    pthread_mutex_unlock(&mutex);
 }
 
 enum oriel_status oriel_window_start(void)

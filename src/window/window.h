@@ -52,6 +52,8 @@ struct oriel_window {
     int64_t common_offset;            /* rank 0's */
     int64_t memory_offset;            /* what free gives back */
     enum oriel_flavour flavour;
+    bool parted; /* MPI_Win_free has passed its barrier: a second try, after a callback failed, must not wait again */
+    struct oriel_window *next_leaving;
     struct oriel_window_host *host;
 };
 

@@ -1,0 +1,53 @@
+/* Freeing a window, after a barrier.  Rank 0's file holds the common words and may hold everybody's memory: they stay until
+ * all others have left, which rank 0 does not wait for but looks at when it next makes or frees a window.  api/ and creation
+ * call, from any thread. */
+#include "host/host.h"
+#include "window/create.h"
+#include "window/handle.h"
+#include "window/objects.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct oriel_window *leaving; /* of rank 0: others are still in them */
+
+static bool all_have_left(const struct oriel_window *window)
+{
+    return oriel_load_acquire(&window->common->departed.value) == (uint32_t)window->n - 1;
+}
+
+void oriel_window_reclaim(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (struct oriel_window **link = &leaving; *link != NULL;) {
+        struct oriel_window *window = *link;
+        if (all_have_left(window)) {
+            *link = window->next_leaving;
+            oriel_window_destroy(window);
+        } else {
+            link = &window->next_leaving;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
+{
+    MPI_Win handle = window->host->handle;
+    *gone = false;
+    if (oriel_host()->Win_free(&window->host->handle) != MPI_SUCCESS)
+        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
+    *gone = true;
+    oriel_handle_remove(handle, window);
+    if (window->rank != 0) {
+        oriel_event_signal(&window->common->departed); /* the last touch */
+        oriel_window_destroy(window);
+        return ORIEL_OK;
+    }
+    pthread_mutex_lock(&mutex);
+    window->next_leaving = leaving;
+    leaving = window;
+    pthread_mutex_unlock(&mutex);
+    oriel_window_reclaim();
+    return ORIEL_OK;
+}
