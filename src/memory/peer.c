@@ -118,10 +118,11 @@ struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint
     return search.found;
 }
 
+/* The state is read last: a process that was still running when it was first looked at may have left in good order and
+ * ended since. */
 bool oriel_peer_alive(const struct oriel_peer *peer)
 {
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
-    return is_own(&peer->identity) ||
-           atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_LEFT ||
-           oriel_identity_alive(&peer->identity);
+    return is_own(&peer->identity) || oriel_identity_alive(&peer->identity) ||
+           atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_LEFT;
 }

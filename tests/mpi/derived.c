@@ -253,6 +253,37 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
     window_free(&window);
 }
 
+/* A part without bytes, a block of no items and no blocks at all hold a place in a constructor and move nothing. */
+static void parts_without_bytes_move_nothing(enum window_kind kind)
+{
+    const int lengths[] = { 2, 1, 0, 3, 1 };
+    const MPI_Aint places[] = { 0, 0, 96, -8, 24 };
+    const int32_t wanted[] = { 0, 1, 6 };
+    MPI_Datatype empty, blank, type;
+    MPI_Type_contiguous(0, MPI_DOUBLE, &empty);
+    MPI_Type_create_hvector(0, 2, 24, MPI_SHORT, &blank);
+    const MPI_Datatype types[] = { MPI_INT32_T, empty, MPI_DOUBLE, blank, MPI_INT32_T };
+    MPI_Type_create_struct(5, lengths, places, types, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_commit(&empty);
+    struct window window = window_make(kind, 32 * (MPI_Aint)world_size, 32, MPI_COMM_WORLD);
+    int target = right_of(world_rank);
+    int32_t sent[7] = { 0, 1, 2, 3, 4, 5, 6 }, got[3] = { -1, -1, -1 };
+    MPI_Win_lock_all(0, window.win);
+    MPI_Put(sent, 7, empty, target, world_rank, 0, MPI_INT32_T, window.win);
+    MPI_Put(sent, 1, type, target, world_rank, 3, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    MPI_Get(got, 3, MPI_INT32_T, target, world_rank, 3, MPI_INT32_T, window.win);
+    MPI_Win_flush(target, window.win);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQUAL(got[i], wanted[i]);
+    MPI_Win_unlock_all(window.win);
+    MPI_Type_free(&empty);
+    MPI_Type_free(&blank);
+    MPI_Type_free(&type);
+    window_free(&window);
+}
+
 struct worker {
     pthread_t thread;
     struct random random;
@@ -296,6 +327,7 @@ static const struct test_case cases[] = {
     CASE(interleaved_items_transpose, KINDS_THREE, 1),
     CASE(origins_may_be_absolute_addresses, KINDS_THREE, 1),
     CASE(datatypes_of_sixty_levels_move, KINDS_THREE, 1),
+    CASE(parts_without_bytes_move_nothing, KINDS_THREE, 1),
     CASE(threads_use_different_types, KINDS_BOTH, 1),
 };
 

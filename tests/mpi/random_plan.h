@@ -26,4 +26,7 @@ struct random_plan {
 /* By the constructor of the large-count form now and then, where the host has it. */
 void random_plan_build(const struct random_plan *plan, struct random *random, MPI_Datatype *out);
 
+/* Whether the host builds and packs vectors of this stride rightly. */
+bool random_host_strides(MPI_Aint stride_bytes);
+
 #endif

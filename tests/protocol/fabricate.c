@@ -65,8 +65,7 @@ void fabricate_close(struct oriel_window *window)
     free(window->started);
     free(window->posted);
     free(window);
-    oriel_peer_stop();
-    oriel_file_stop();
+    oriel_file_leave();
 }
 
 int32_t *fabricate_ranks(const int32_t *ranks, int32_t count)

@@ -32,7 +32,7 @@ static void pass_gate(struct oriel_window *window)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct room *room = room_at(window, 0, 0);
-    for (int i = team_rounds(ROUNDS); i > 0; i--) {
+    for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         if (team_random() % 2 == 0) {
             team_expect(oriel_gate_enter_reader(gate, NULL) == ORIEL_OK);
             room_read(room);
@@ -58,7 +58,7 @@ static void count_up(struct oriel_window *window)
     uint64_t rounds = (uint64_t)team_rounds(ROUNDS) / 2;
     volatile uint64_t *word = fabricate_memory(window, 0);
     volatile uint64_t *copies = fabricate_memory(window, window->n - 1) + 8;
-    for (uint64_t i = 0; i < rounds; i++) {
+    for (uint64_t i = 0; i < rounds && !team_time_is_up(); i++) {
         int32_t target = i % 2 == 0 ? 0 : window->n - 1;
         if (window->rank > 0) {
             lock_all(window);
@@ -86,7 +86,7 @@ static void gate_g5_publishes_stores_to_lock_all(void **state)
 
 static void meet_inside(struct oriel_window *window)
 {
-    for (int i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < 40 && team_goes_on(i); i++) {
         lock_all(window);
         team_meet();
         unlock_all(window);
@@ -107,7 +107,7 @@ static void gate_shares_among_one_kind(void **state)
 /* Shared locks do not pass the gate: lock_all and a shared lock are held together. */
 static void meet_as_readers(struct oriel_window *window)
 {
-    for (int i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < 40 && team_goes_on(i); i++) {
         bool all = window->rank % 2 == 0;
         team_expect((all ? oriel_lock_all(window) : oriel_lock(window, 0, false)) == ORIEL_OK);
         team_meet();
@@ -137,7 +137,7 @@ static void one_reader_in_a_crowd(struct oriel_window *window)
         crowd(window, true);
         return;
     }
-    for (int i = 0; i < ADMISSIONS; i++) {
+    for (int i = 0; i < 2 || (i < ADMISSIONS && !team_time_is_up()); i++) {
         lock_all(window);
         unlock_all(window);
         usleep(1000);
@@ -158,7 +158,7 @@ static void one_writer_in_a_crowd(struct oriel_window *window)
         crowd(window, false);
         return;
     }
-    for (int i = 0; i < ADMISSIONS; i++) {
+    for (int i = 0; i < 2 || (i < ADMISSIONS && !team_time_is_up()); i++) {
         lock_one(window, 0);
         unlock_one(window, 0);
         usleep(1000);

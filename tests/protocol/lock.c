@@ -30,7 +30,7 @@ static void with_all(struct oriel_window *window)
 
 static void mix(struct oriel_window *window)
 {
-    for (int i = team_rounds(ROUNDS); i > 0; i--) {
+    for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         uint64_t kind = team_random() % 4;
         if (kind == 0)
             with_all(window);
@@ -54,7 +54,7 @@ static void lock_kinds_exclude_as_the_standard_says(void **state)
 /* Several targets at once, in the order of ranks. */
 static void hold_two(struct oriel_window *window)
 {
-    for (int i = team_rounds(ROUNDS); i > 0; i--) {
+    for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         int32_t first = (int32_t)(team_random() % (uint64_t)(window->n - 1));
         bool exclusive = team_random() % 2 == 0;
         team_expect(oriel_lock(window, first, true) == ORIEL_OK);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Removes one ordering of a protocol at a time and expects the test that is named for it to fail, or to hang.
 
-Each row of MUTANTS says which file of src/ is changed, how (exact texts, each found once), which test must notice, and
+All is built in a temporary folder from copies.  Each row of MUTANTS says which file of src/ is changed, how (exact texts, each found once), which test must notice, and
 what the change takes away.  The unchanged sources must pass the same tests.  A text that is no longer found is a failure:
 the row must follow the code.  The status is 0 when every mutant is noticed."""
 
@@ -30,9 +30,11 @@ MUTANTS = [
     ("base/wait.c", [("atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst); /* S1 */",
                       "oriel_store_relaxed(sleepers, 0);"),
                      ("atomic_fetch_sub_explicit(sleepers, 1, memory_order_seq_cst);", "")],
-     "event", "event_w1_s1_lose_no_wake", "S1: a sleeper that does not say so"),
-    ("base/wait.c", [("SLEEP_NS = 100000000", "SLEEP_NS = 900000000")],
+     "event", "event_w2_wakes_all_sleepers", "S1: a sleeper that does not say so"),
+    ("base/wait.c", [("SLEEP_NS = 1000000,", "SLEEP_NS = 900000000,")],
      "faults", "killed_rank_is_reported_by_barrier", "no sleep is longer than 100 ms"),
+    ("base/wait.c", [("WATCH_NS = 100000000", "WATCH_NS = 2000000000")],
+     "faults", "killed_rank_is_reported_by_barrier", "the watch is asked every 100 ms"),
     ("base/wait.c", [("if (watch == NULL || ", "if (watch != NULL || ")],
      "faults", "killed_rank_is_reported_by_barrier", "a sleeper asks its watch"),
     ("base/wait.c", [("FUTEX_WAIT, value, &limit,", "FUTEX_WAIT, oriel_load_acquire(word), &limit,"),
@@ -46,12 +48,14 @@ MUTANTS = [
      "barrier", "barrier_b3_is_before_b4", "B3 before B4: the counter is reset before the barrier opens"),
     ("sync/barrier.c", [("if (arrived == (uint32_t)window->n) {", "if (arrived + 1 >= (uint32_t)window->n) {")],
      "barrier", "barrier_b4_publishes_stores", "B4: the last one opens, not the last but one"),
-    ("sync/barrier.c", [("ORIEL_WAIT_NOT_EQUAL, generation, &watch", "ORIEL_WAIT_EQUAL, generation, &watch")],
+    ("sync/barrier.c", [("ORIEL_WAIT_NOT_EQUAL,", "ORIEL_WAIT_EQUAL,")],
      "barrier", "barrier_b4_publishes_stores", "a rank waits for B4"),
     ("sync/barrier.c", [("    if (arrived == (uint32_t)window->n) {",
                          "    generation = oriel_load_acquire(&common->generation.value);\n"
                          "    if (arrived == (uint32_t)window->n) {")],
      "barrier", "barrier_b4_publishes_stores", "B1 before B2: the generation is read before arrival"),
+    ("sync/barrier.c", [("        oriel_store_release(&common->broken, 1);", "        return status;")],
+     "faults", "killed_rank_is_reported_by_barrier", "a barrier that was left in vain opens to nobody"),
     ("sync/barrier.c", [("struct oriel_watch watch = {oriel_watch_all,", "struct oriel_watch watch = {oriel_watch_rank,"),
                         ("struct oriel_watched watched = {window, -1};",
                          "struct oriel_watched watched = {window, window->rank};")],
@@ -116,7 +120,8 @@ MUTANTS = [
                      ("    if (exclusive)\n        oriel_gate_leave_writer",
                       "    if (exclusive && target == 0)\n        oriel_gate_leave_writer")],
      "lock", "lock_kinds_exclude_as_the_standard_says", "every exclusive lock passes the gate"),
-    ("sync/lock.c", [("    if (exclusive)\n        oriel_gate_leave_writer", "    if (!exclusive)\n        oriel_gate_leave_writer")],
+    ("sync/lock.c", [("    if (exclusive)\n        oriel_gate_leave_writer",
+                      "    if (!exclusive)\n        oriel_gate_leave_writer")],
      "lock", "lock_kinds_exclude_as_the_standard_says", "G5 at every exclusive unlock"),
     ("sync/lock.c", [("&none, ORIEL_ACCESS_WAITING,", "&none, ORIEL_ACCESS_NONE,")],
      "faults", "killed_waiting_ticket_is_reported", "the access word is set before its owner can block anybody"),
@@ -149,7 +154,8 @@ MUTANTS = [
     ("sync/pscw.c", [("        status = oriel_event_wait(&pair->completes, pair->completes_taken + 1, &watch); /* C4 */",
                       "        status = oriel_event_wait(&pair->completes, pair->completes_taken, &watch);")],
      "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait waits for its completes"),
-    ("sync/pscw.c", [("    return oriel_watch_rank(&watched);", "    return watched.win_rank < 0 ? oriel_watch_rank(&watched) : ORIEL_OK;")],
+    ("sync/pscw.c", [("    return oriel_watch_rank(&watched);",
+                      "    return watched.win_rank < 0 ? oriel_watch_rank(&watched) : ORIEL_OK;")],
      "faults", "killed_origin_is_reported_by_wait_and_test", "a program that polls looks for the dead"),
 
     ("sync/mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"
@@ -174,7 +180,7 @@ MUTANTS = [
     ("sync/watch.c", [("if (i != window->rank && blocks(window, i, target))",
                        "if (i != window->rank && (true || blocks(window, i, target)))")],
      "faults", "killed_bystander_raises_no_alarm", "only who can block is watched"),
-    ("memory/peer.c", [("== ORIEL_FILE_LEFT ||", "== UINT32_MAX ||")],
+    ("memory/peer.c", [("== ORIEL_FILE_LEFT;", "== UINT32_MAX;")],
      "faults", "rank_that_left_in_good_order_raises_no_alarm", "a rank that says that it leaves has not died"),
     ("base/identity.c", [("poll(&exited, 1, 0) == 0", "poll(&exited, 1, 0) >= 0")],
      "faults", "killed_rank_is_reported_by_barrier", "a zombie is dead"),
@@ -190,21 +196,23 @@ class Builder:
 
     def __init__(self, cc, tree, folder):
         self.cc = cc
-        self.tree = tree
         self.folder = folder
-        self.src = os.path.join(tree, "src")
-        self.tests = os.path.join(tree, "tests", "protocol")
+        for part in ("src", "include", "tests"):
+            shutil.copytree(os.path.join(tree, part), os.path.join(folder, part))
+        self.include = os.path.join(folder, "include")
+        self.src = os.path.join(folder, "src")
+        self.tests = os.path.join(folder, "tests", "protocol")
         self.objects = {}
 
     def compile(self, source, target, first=()):
-        folders = [*first, self.src, os.path.join(self.tree, "include"), self.tests]
+        folders = [*first, self.src, self.include, self.tests]
         command = [self.cc, "-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", "-c", source, "-o", target]
         self.run(command + [f"-I{folder}" for folder in folders])
 
     def run(self, command):
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
-            raise Failure(f"{' '.join(command)}\n{result.stderr}")
+            raise Failure(f"{result.stderr}\n{' '.join(command)}")
 
     def build_unchanged(self):
         parts = sorted(path for part in PARTS for path in glob.glob(os.path.join(self.src, part)))

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-enum { ROUNDS = 1500, WAKES = 12 };
+enum { ROUNDS = 600, WAKES = 12 };
 
 static void post(struct oriel_window *window, const int32_t *ranks, int32_t count)
 {

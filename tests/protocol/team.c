@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+enum { SHARE_NS = 200000000 };
+
 struct team *team;
 int32_t team_rank = -1;
 uint32_t team_timeouts;
@@ -23,6 +25,7 @@ bool team_keeps_zombies = true;
 
 static uint64_t first_seed;
 static uint64_t limit_ns = UINT64_C(30000000000);
+static uint64_t begin_ns; /* of this process's body */
 static _Thread_local uint64_t random_state;
 
 uint64_t team_random(void)
@@ -57,16 +60,19 @@ void oriel_delay(void)
     }
 }
 
-/* All of Oriel's system calls by number pass here (the linker's --wrap). */
+/* All of Oriel's system calls by number pass here (the linker's --wrap).  A sleep is made as long as it may ever be, so that
+ * who depends on a wake shows. */
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
+    static const struct timespec longest = {.tv_nsec = 100000000};
     bool waits = number == SYS_futex && b == FUTEX_WAIT;
     if (waits) {
         const struct timespec *limit = (const struct timespec *)(uintptr_t)d;
-        team_expect(limit != NULL && limit->tv_sec == 0 && limit->tv_nsec <= 100000000);
+        team_expect(limit != NULL && limit->tv_sec == 0 && limit->tv_nsec <= longest.tv_nsec);
+        d = (long)(uintptr_t)&longest;
     }
     long result = __real_syscall(number, a, b, c, d, e, f);
     if (waits && result < 0 && errno == ETIMEDOUT)
@@ -122,12 +128,26 @@ int team_rounds(int most)
     return team->n <= 2 ? most : 2 * most / team->n;
 }
 
+bool team_time_is_up(void)
+{
+    return oriel_now_ns() - begin_ns > SHARE_NS;
+}
+
+bool team_goes_on(uint32_t round)
+{
+    if (team_rank == 0 && round > 0 && atomic_load(&team->last_round) == 0 && team_time_is_up())
+        atomic_store(&team->last_round, round);
+    uint32_t last_round = atomic_load(&team->last_round);
+    return last_round == 0 || round <= last_round; /* all know of it: rank 0 decided before the last meeting of theirs */
+}
+
 static void member_run(int32_t rank, team_body *body)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     team_rank = rank;
     random_state = (team->seed ^ ((uint64_t)rank + 1)) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     struct oriel_window *window = fabricate_open();
+    begin_ns = oriel_now_ns();
     body(window);
     fabricate_close(window);
     _exit(0);
@@ -179,8 +199,8 @@ void team_run(int32_t n, team_body *body)
         if (pids[i] == 0)
             member_run(i, body);
     }
-    uint64_t begin_ns = oriel_now_ns();
-    while (running > 0 && oriel_now_ns() - begin_ns < limit_ns) {
+    uint64_t forked_ns = oriel_now_ns();
+    while (running > 0 && oriel_now_ns() - forked_ns < limit_ns) {
         usleep(500);
         running = look(pids, ended);
     }

@@ -20,6 +20,7 @@ struct team {
     _Atomic uint32_t meeting; /* processes that have come to any meeting so far */
     _Atomic uint32_t dying;   /* bit r: rank r ends by SIGKILL, on purpose */
     _Atomic uint32_t flags[TEAM_FLAGS];
+    _Atomic uint32_t last_round; /* 0 until rank 0 has decided */
     /* what the ranks tell each other while the window is made */
     struct oriel_identity identities[TEAM_MOST];
     struct oriel_target targets[TEAM_MOST];
@@ -29,7 +30,7 @@ struct team {
 extern struct team *team;
 extern int32_t team_rank;
 
-/* How often a wait of this process slept through its whole time limit of at most 100 ms. */
+/* How often a futex wait of this process slept through its time limit, which the harness makes 100 ms. */
 extern uint32_t team_timeouts;
 
 typedef void team_body(struct oriel_window *window);
@@ -61,6 +62,12 @@ uint64_t team_random(void);
 
 /* Rounds of a test: fewer where the processes outnumber the processors. */
 int team_rounds(int most);
+
+/* Whether this process has had its share of a test: on a busy machine rounds end by it, after one at least. */
+bool team_time_is_up(void);
+
+/* The same for rounds that all do together: asked by all before each round, counted from 0, in which all meet. */
+bool team_goes_on(uint32_t round);
 
 void team_complain(const char *file, int line, const char *what) __attribute__((noreturn));
 #define team_expect(condition) ((condition) ? (void)0 : team_complain(__FILE__, __LINE__, #condition))

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ static int file_start(void **state)
 static int file_stop(void **state)
 {
     (void)state;
-    oriel_file_stop();
+    oriel_file_leave();
     return 0;
 }
 
@@ -162,12 +163,49 @@ static void impossible_sizes_are_refused(void **state)
         assert_int_equal(oriel_file_alloc(impossible[i], 64, &offset), ORIEL_E_NO_MEM);
         assert_int_equal(oriel_file_alloc_sparse(impossible[i], &offset), ORIEL_E_NO_MEM);
     }
-    assert_int_equal(oriel_file_alloc(oriel_file_reserve(), 64, &offset), ORIEL_E_NO_MEM);
-    assert_int_equal(oriel_file_alloc(64, UINT64_C(1) << 62, &offset), ORIEL_E_NO_MEM);
+    assert_int_not_equal(oriel_file_alloc(oriel_file_reserve(), 64, &offset), ORIEL_OK);
+    assert_int_equal(oriel_file_alloc(64, UINT64_C(1) << 62, &offset), ORIEL_E_OTHER); /* only this file cannot */
     assert_true(strlen(oriel_fail_message()) > 0);
     assert_int_equal(offset, 5);
     assert_int_equal(held_bytes(), before_bytes);
     assert_int_equal(oriel_file_alloc(0, 1, &offset), ORIEL_OK); /* size 0 has a place of its own */
+    assert_true(oriel_file_free(offset));
+}
+
+/* Growing over the limit would be a signal. */
+static void file_size_limit_is_an_error(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    struct stat info;
+    uint64_t offset;
+    assert_int_equal(fstat(oriel_file_identity()->memory_fd, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit tight = {.rlim_cur = (rlim_t)info.st_size + 100, .rlim_max = limit.rlim_max};
+    uint64_t more_bytes = (uint64_t)info.st_size + MIB;
+    if (oriel_limit_available() < 2 * more_bytes)
+        skip();
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    enum oriel_status status = oriel_file_alloc(more_bytes, 64, &offset);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(status, ORIEL_E_OTHER); /* the host may have a place */
+    assert_int_equal(oriel_file_alloc(more_bytes, 64, &offset), ORIEL_OK);
+    assert_true(oriel_file_free(offset));
+}
+
+static void file_that_was_left_is_taken_up_again(void **state)
+{
+    (void)state;
+    const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
+    oriel_file_base()[offset] = 3;
+    oriel_file_leave();
+    assert_int_equal(header->state, ORIEL_FILE_LEFT);
+    assert_int_equal(oriel_file_base()[offset], 3); /* programs read their memory after MPI_Finalize */
+    assert_int_equal(oriel_file_start(), ORIEL_OK);
+    assert_int_equal(header->state, ORIEL_FILE_RUNNING);
+    assert_int_equal(oriel_file_base()[offset], 3);
     assert_true(oriel_file_free(offset));
 }
 
@@ -242,6 +280,8 @@ int main(void)
         cmocka_unit_test(large_blocks_are_reserved_and_punched_out),
         cmocka_unit_test(turnover_holds_no_more_memory),
         cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(file_size_limit_is_an_error),
+        cmocka_unit_test(file_that_was_left_is_taken_up_again),
         cmocka_unit_test(free_takes_starts_only),
         cmocka_unit_test(find_knows_its_own_addresses),
         cmocka_unit_test(signals_do_not_spoil_an_allocation),

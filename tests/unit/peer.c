@@ -51,8 +51,7 @@ static pid_t child_start(side *body, int me)
     reach_step(me, 1);
     await_step(1 - me, 1);
     body(me);
-    oriel_peer_stop();
-    oriel_file_stop();
+    oriel_file_leave();
     _exit(0);
 }
 
@@ -204,6 +203,21 @@ static void dead_process_is_noticed(void **state)
     run(notice_death, die, true);
 }
 
+/* The linker's --wrap: a question that was asked while the peer still ran is answered after it has gone. */
+bool __real_oriel_identity_alive(const struct oriel_identity *who);
+bool __wrap_oriel_identity_alive(const struct oriel_identity *who);
+
+static bool answers_late;
+
+bool __wrap_oriel_identity_alive(const struct oriel_identity *who)
+{
+    if (answers_late)
+        reach_step(0, 2);
+    while (answers_late && __real_oriel_identity_alive(who))
+        usleep(1000);
+    return __real_oriel_identity_alive(who);
+}
+
 static void watch_departure(int me)
 {
     struct oriel_peer *peer = open_other(me);
@@ -211,6 +225,14 @@ static void watch_departure(int me)
     while (oriel_identity_alive(&peer->identity))
         usleep(1000);
     EXPECT(oriel_peer_alive(peer));
+}
+
+static void ask_during_departure(int me)
+{
+    struct oriel_peer *peer = open_other(me);
+    answers_late = true;
+    EXPECT(oriel_peer_alive(peer));
+    EXPECT(atomic_load(&shared->step[me]) == 2); /* it was asked while the peer still ran */
 }
 
 static void depart(int me)
@@ -222,6 +244,7 @@ static void departure_in_good_order_raises_no_alarm(void **state)
 {
     (void)state;
     run(watch_departure, depart, false);
+    run(ask_during_departure, depart, false);
 }
 
 int main(void)

@@ -1,0 +1,324 @@
+/* Layouts: constructors simplify, sums and bounds are right, and cursors yield the bytes of the type map in order.
+ * The model is a list of where each byte that moves lies, expanded by the definition of each constructor.
+ * Each test owns its trees. */
+#include "ops/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+enum { MAP_MOST = 4096, ROUNDS = 20000 };
+
+struct map {
+    int count;
+    int64_t at[MAP_MOST];
+};
+
+static uint64_t state_of_chance = 88172645463325252u;
+
+static uint64_t below(uint64_t limit)
+{
+    state_of_chance ^= state_of_chance << 13;
+    state_of_chance ^= state_of_chance >> 7;
+    state_of_chance ^= state_of_chance << 17;
+    return (state_of_chance >> 20) % limit;
+}
+
+/* One element: its fields, without the padding. */
+static void map_element(struct map *map, enum oriel_kind kind, int64_t at)
+{
+    const struct oriel_kind_properties *properties = &oriel_kinds[kind];
+    for (uint32_t i = 0; i < properties->extent_bytes; i++)
+        if (!properties->padded || i < properties->value_bytes ||
+            (i >= properties->index_offset && i < properties->index_offset + properties->index_bytes))
+            map->at[map->count++] = at + i;
+}
+
+static void map_append(struct map *map, const struct map *from, int64_t offset)
+{
+    for (int i = 0; i < from->count; i++)
+        map->at[map->count++] = from->at[i] + offset;
+}
+
+static struct oriel_node *list_of_two(int64_t at_a, struct oriel_node *a, int64_t at_b, struct oriel_node *b)
+{
+    struct oriel_branch *branches = malloc(2 * sizeof *branches);
+    assert_non_null(branches);
+    branches[0] = (struct oriel_branch){at_a, a};
+    branches[1] = (struct oriel_branch){at_b, b};
+    return oriel_node_list(2, branches);
+}
+
+/* Takes pieces of any length that a cursor allows; every byte must be the map's next one. */
+static void expect_walk(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, const struct map *item)
+{
+    struct oriel_cursor cursor;
+    assert_true(oriel_cursor_open(&cursor, node, count, extent_bytes));
+    for (uint64_t i = 0; i < count; i++) {
+        for (int k = 0; k < item->count;) {
+            assert_true(oriel_cursor_fill(&cursor));
+            uint64_t most = oriel_batch_piece(&cursor.batch);
+            uint64_t len_bytes = below(3) == 0 ? 1 + below(most) : most;
+            int64_t at_bytes = cursor.batch.at_bytes;
+            oriel_batch_use(&cursor.batch, len_bytes);
+            for (uint64_t byte = 0; byte < len_bytes; byte++) {
+                assert_int_equal(at_bytes + (int64_t)byte, (int64_t)i * extent_bytes + item->at[k]);
+                if (++k == item->count && byte + 1 < len_bytes) { /* a piece may reach into the next item */
+                    k = 0;
+                    i++;
+                }
+            }
+        }
+    }
+    assert_false(oriel_cursor_fill(&cursor));
+    oriel_cursor_close(&cursor);
+}
+
+static void expect_sums(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, const struct map *item)
+{
+    int64_t low_bytes, high_bytes;
+    int64_t low = item->count > 0 ? INT64_MAX : 0, high = item->count > 0 ? INT64_MIN : 0;
+    assert_int_equal(node->size_bytes, item->count);
+    for (int i = 0; i < item->count; i++) {
+        low = item->at[i] < low ? item->at[i] : low;
+        high = item->at[i] + 1 > high ? item->at[i] + 1 : high;
+    }
+    assert_int_equal(node->low_bytes, low);
+    assert_int_equal(node->high_bytes, high);
+    int64_t last = (int64_t)(count - 1) * extent_bytes;
+    assert_true(oriel_layout_bounds(node, count, extent_bytes, &low_bytes, &high_bytes));
+    assert_int_equal(low_bytes, low + (last < 0 ? last : 0));
+    assert_int_equal(high_bytes, high + (last > 0 ? last : 0));
+}
+
+static void loops_over_touching_runs_are_runs(void **state)
+{
+    (void)state;
+    struct oriel_node *node = oriel_node_loop(5, 12, oriel_node_run(ORIEL_KIND_INT32, 3));
+    assert_int_equal(node->form, ORIEL_NODE_RUN);
+    assert_int_equal(node->count, 15);
+    assert_int_equal(node->size_bytes, 60);
+    node = oriel_node_loop(4, 100, oriel_node_loop(5, 20, oriel_node_loop(1, 999, node)));
+    assert_int_equal(node->form, ORIEL_NODE_LOOP);
+    assert_int_equal(node->count, 20);
+    assert_int_equal(node->depth, 2);
+    assert_int_equal(node->elements, 300);
+    oriel_node_free(node);
+}
+
+static void loops_that_do_not_touch_stay(void **state)
+{
+    (void)state;
+    struct oriel_node *node = oriel_node_loop(5, -12, oriel_node_run(ORIEL_KIND_INT32, 3));
+    assert_int_equal(node->form, ORIEL_NODE_LOOP);
+    assert_int_equal(node->low_bytes, -48);
+    assert_int_equal(node->high_bytes, 12);
+    assert_int_equal(node->kind, ORIEL_KIND_INT32);
+    oriel_node_free(node);
+    node = oriel_node_loop(2, 16, oriel_node_run(ORIEL_KIND_DOUBLE_INT, 1));
+    assert_int_equal(node->form, ORIEL_NODE_RUN);
+    assert_int_equal(node->high_bytes, 28); /* the padding behind the last pair does not move */
+    assert_int_equal(node->size_bytes, 24);
+    oriel_node_free(node);
+}
+
+static void what_is_empty_vanishes(void **state)
+{
+    (void)state;
+    struct oriel_node *node = oriel_node_loop(0, 8, oriel_node_run(ORIEL_KIND_INT32, 3));
+    assert_int_equal(node->elements, 0);
+    assert_int_equal(node->high_bytes, 0);
+    node = list_of_two(-700, oriel_node_loop(7, 8, node), 0, oriel_node_run(ORIEL_KIND_CHAR, 4));
+    assert_int_equal(node->form, ORIEL_NODE_RUN);
+    assert_int_equal(node->low_bytes, 0);
+    oriel_node_free(node);
+    node = list_of_two(3, oriel_node_run(ORIEL_KIND_CHAR, 0), 9, oriel_node_run(ORIEL_KIND_INT8, 0));
+    assert_int_equal(node->elements, 0);
+    struct oriel_cursor cursor;
+    assert_true(oriel_cursor_open(&cursor, node, 5, 8));
+    assert_false(oriel_cursor_fill(&cursor));
+    oriel_cursor_close(&cursor);
+    oriel_node_free(node);
+}
+
+static void lists_join_runs_that_touch_in_order(void **state)
+{
+    (void)state;
+    struct oriel_node *node =
+        list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 4, oriel_node_run(ORIEL_KIND_INT16, 3));
+    assert_int_equal(node->form, ORIEL_NODE_RUN);
+    assert_int_equal(node->count, 5);
+    oriel_node_free(node);
+    node = list_of_two(6, oriel_node_run(ORIEL_KIND_INT16, 2), 0, oriel_node_run(ORIEL_KIND_INT16, 3));
+    assert_int_equal(node->form, ORIEL_NODE_LIST);
+    assert_int_equal(node->count, 2);
+    assert_int_equal(node->kind, ORIEL_KIND_INT16);
+    oriel_node_free(node);
+    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 4, oriel_node_run(ORIEL_KIND_UINT16, 3));
+    assert_int_equal(node->form, ORIEL_NODE_LIST);
+    assert_int_equal(node->kind, ORIEL_KIND_NONE);
+    oriel_node_free(node);
+}
+
+static void a_missing_child_is_passed_on(void **state)
+{
+    (void)state;
+    assert_null(oriel_node_loop(3, 8, NULL));
+    assert_null(oriel_node_list(2, NULL));
+    assert_null(list_of_two(0, oriel_node_run(ORIEL_KIND_INT32, 1), 8, NULL));
+}
+
+/* A node and its map, grown together; no larger than MAP_MOST / 8. */
+static struct oriel_node *grow(struct map *map, int depth)
+{
+    static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR,      ORIEL_KIND_INT32,    ORIEL_KIND_DOUBLE,
+                                            ORIEL_KIND_SHORT_INT, ORIEL_KIND_LONG_INT, ORIEL_KIND_LONG_DOUBLE_INT};
+    map->count = 0;
+    if (depth == 0) {
+        enum oriel_kind kind = kinds[below(sizeof kinds / sizeof kinds[0])];
+        uint64_t count = below(4);
+        for (uint64_t i = 0; i < count; i++)
+            map_element(map, kind, (int64_t)(i * oriel_kinds[kind].extent_bytes));
+        return oriel_node_run(kind, count);
+    }
+    struct map *child = malloc(sizeof *child);
+    assert_non_null(child);
+    struct oriel_node *node;
+    if (below(2)) {
+        struct oriel_node *old = grow(child, depth - 1);
+        uint64_t count = below(4);
+        int64_t run_bytes = old->form == ORIEL_NODE_RUN ? (int64_t)(old->count * oriel_kinds[old->kind].extent_bytes) : 8;
+        int64_t strides[] = {run_bytes, (int64_t)below(200) - 100, (int64_t)old->count * old->stride_bytes};
+        int64_t stride_bytes = strides[below(3)];
+        while ((int)count * child->count > MAP_MOST / 8)
+            count--;
+        for (uint64_t i = 0; i < count; i++)
+            map_append(map, child, (int64_t)i * stride_bytes);
+        node = oriel_node_loop(count, stride_bytes, old);
+    } else {
+        uint64_t count = below(4), used = 0;
+        struct oriel_branch *branches = malloc((count + 1) * sizeof *branches);
+        assert_non_null(branches);
+        for (; used < count && map->count < MAP_MOST / 8; used++) {
+            branches[used].node = grow(child, (int)below((uint64_t)depth));
+            branches[used].offset_bytes = below(2) && map->count > 0 ? map->at[map->count - 1] + 1 : (int64_t)below(300) - 100;
+            map_append(map, child, branches[used].offset_bytes);
+        }
+        node = oriel_node_list(used, branches);
+    }
+    free(child);
+    assert_non_null(node);
+    return node;
+}
+
+static void random_trees_walk_as_their_maps(void **state)
+{
+    (void)state;
+    struct map *map = malloc(sizeof *map);
+    assert_non_null(map);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct oriel_node *node = grow(map, (int)below(6));
+        uint64_t count = 1 + below(3);
+        int64_t extent_bytes = (int64_t)below(400) - 100;
+        expect_sums(node, count, extent_bytes, map);
+        expect_walk(node, count, extent_bytes, map);
+        oriel_node_free(node);
+    }
+    free(map);
+}
+
+static void deep_trees_walk_with_frames_from_the_heap(void **state)
+{
+    (void)state;
+    enum { LEVELS = 100 };
+    struct map *map = malloc(sizeof *map);
+    assert_non_null(map);
+    map->count = 0;
+    struct oriel_node *node = oriel_node_run(ORIEL_KIND_INT32, 1);
+    map_element(map, ORIEL_KIND_INT32, 0);
+    for (int level = 1; level <= LEVELS; level++) {
+        node = list_of_two(0, node, 8 * level, oriel_node_run(ORIEL_KIND_INT32, 1));
+        map_element(map, ORIEL_KIND_INT32, 8 * level);
+    }
+    assert_int_equal(node->depth, LEVELS + 1);
+    assert_true(node->depth > ORIEL_CURSOR_DEPTH);
+    expect_sums(node, 2, 4, map);
+    expect_walk(node, 2, 4, map);
+    oriel_node_free(node);
+    free(map);
+}
+
+static void whole_runs_can_be_used_at_once(void **state)
+{
+    (void)state;
+    struct oriel_cursor cursor;
+    struct oriel_node *node = oriel_node_loop(10, -24, oriel_node_run(ORIEL_KIND_INT64, 2));
+    assert_true(oriel_cursor_open(&cursor, node, 1, 16));
+    assert_true(oriel_cursor_fill(&cursor));
+    assert_int_equal(cursor.batch.further, 9);
+    oriel_batch_use_runs(&cursor.batch, 7);
+    assert_true(oriel_cursor_fill(&cursor));
+    assert_int_equal(cursor.batch.at_bytes, -7 * 24);
+    assert_int_equal(cursor.batch.left_bytes, 16);
+    oriel_batch_use(&cursor.batch, 5);
+    assert_int_equal(cursor.batch.left_bytes, 11);
+    oriel_batch_use(&cursor.batch, 11);
+    assert_int_equal(cursor.batch.at_bytes, -8 * 24);
+    oriel_batch_use_runs(&cursor.batch, 2);
+    assert_false(oriel_cursor_fill(&cursor));
+    oriel_cursor_close(&cursor);
+    oriel_node_free(node);
+}
+
+static void padding_is_stepped_over(void **state)
+{
+    (void)state;
+    struct oriel_cursor cursor;
+    struct oriel_node *node = oriel_node_run(ORIEL_KIND_SHORT_INT, 2);
+    assert_true(oriel_cursor_open(&cursor, node, 1, 16));
+    assert_true(oriel_cursor_fill(&cursor));
+    static const int64_t places[] = {0, 4, 8, 12};
+    static const uint64_t lengths[] = {2, 4, 2, 4};
+    for (int i = 0; i < 4; i++) {
+        assert_true(oriel_cursor_fill(&cursor));
+        assert_int_equal(cursor.batch.at_bytes, places[i]);
+        assert_int_equal(oriel_batch_piece(&cursor.batch), lengths[i]);
+        oriel_batch_use(&cursor.batch, lengths[i]);
+    }
+    assert_false(oriel_cursor_fill(&cursor));
+    oriel_cursor_close(&cursor);
+    oriel_node_free(node);
+}
+
+static void bounds_that_overflow_are_refused(void **state)
+{
+    (void)state;
+    int64_t low_bytes, high_bytes;
+    struct oriel_node *node = oriel_node_run(ORIEL_KIND_INT64, 1);
+    assert_true(oriel_layout_bounds(node, 1 + INT64_MAX / 16, 8, &low_bytes, &high_bytes));
+    assert_false(oriel_layout_bounds(node, INT64_MAX, 8, &low_bytes, &high_bytes));
+    assert_false(oriel_layout_bounds(node, UINT64_MAX, 1, &low_bytes, &high_bytes));
+    assert_false(oriel_layout_bounds(node, INT64_MAX, 1, &low_bytes, &high_bytes));
+    assert_true(oriel_layout_bounds(node, 3, -8, &low_bytes, &high_bytes));
+    assert_int_equal(low_bytes, -16);
+    assert_int_equal(high_bytes, 8);
+    oriel_node_free(node);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loops_over_touching_runs_are_runs),
+        cmocka_unit_test(loops_that_do_not_touch_stay),
+        cmocka_unit_test(what_is_empty_vanishes),
+        cmocka_unit_test(lists_join_runs_that_touch_in_order),
+        cmocka_unit_test(a_missing_child_is_passed_on),
+        cmocka_unit_test(random_trees_walk_as_their_maps),
+        cmocka_unit_test(deep_trees_walk_with_frames_from_the_heap),
+        cmocka_unit_test(whole_runs_can_be_used_at_once),
+        cmocka_unit_test(padding_is_stepped_over),
+        cmocka_unit_test(bounds_that_overflow_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
