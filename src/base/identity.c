@@ -48,7 +48,7 @@ bool oriel_identity_alive(const struct oriel_identity *who)
     uint64_t start_time = who->start_time;
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)who->pid, 0);
     if (fd < 0)
-        return errno != ESRCH;
+        return errno != ESRCH && errno != EINVAL && errno != ENOENT; /* the last two: only a thread has the number now */
     struct pollfd exited = {.fd = fd, .events = POLLIN};
     bool alive = poll(&exited, 1, 0) == 0;
     close(fd);

@@ -165,10 +165,12 @@ bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *val
 
 void oriel_table_visit(struct oriel_table *table, void (*visit)(void *value, void *context), void *context)
 {
-    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+    pthread_mutex_lock(&table->mutex);
+    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++)
         if (value_of(&slots->slot[i]) != NULL)
             visit(value_of(&slots->slot[i]), context);
+    pthread_mutex_unlock(&table->mutex);
 }
 
 void oriel_table_close(struct oriel_table *table)

@@ -26,7 +26,7 @@ bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value);
 /* Removes key if its value is still the one given; true when it was. */
 bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value);
 
-/* Calls visit for every value; nobody may write meanwhile. */
+/* Calls visit for every value, with the writers shut out: visit must not change the table. */
 void oriel_table_visit(struct oriel_table *table, void (*visit)(void *value, void *context), void *context);
 
 /* Frees the slots, not the values; nobody may read or write any more. */

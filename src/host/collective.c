@@ -40,13 +40,14 @@ static enum oriel_status finish(MPI_Request *request, const char *what, const st
     }
 }
 
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out)
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
+                                    const struct oriel_watch *watch)
 {
     MPI_Request request;
     if (oriel_host()->Iallgather(in, (int)len_bytes, MPI_BYTE, out, (int)len_bytes, MPI_BYTE, comm, &request) !=
         MPI_SUCCESS)
         return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
-    return finish(&request, what, NULL);
+    return finish(&request, what, watch);
 }
 
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,

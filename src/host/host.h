@@ -35,11 +35,12 @@ void *oriel_host_symbol(const char *name);
 const char *oriel_host_name(void);
 
 /* Gathers len_bytes of every rank of comm on every rank, in rank order, yielding while it waits.  what names the call for
- * the line that is written when a rank does not answer within 10 s.  Collective. */
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out);
+ * the line that is written when a rank does not answer within 10 s.  The watch's error ends the wait, and the collective is
+ * given up; it may be NULL.  Collective. */
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
+                                    const struct oriel_watch *watch);
 
-/* The bits that every rank of comm has set.  Collective, waits like oriel_host_gather; watch may be NULL, else its error
- * ends the wait and the collective is given up. */
+/* The bits that every rank of comm has set.  Collective, waits like oriel_host_gather. */
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch);
 

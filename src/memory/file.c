@@ -155,6 +155,19 @@ static void punch(uint64_t offset, uint64_t len_bytes)
         memset(file.base + offset, 0, len_bytes); /* free memory is zero all the same */
 }
 
+/* Step by step: older kernels give up a reservation at every signal, and a long one might never come to its end. */
+static int reserve_pages(uint64_t offset, uint64_t len_bytes)
+{
+    for (uint64_t done = 0; done < len_bytes;) {
+        uint64_t now = len_bytes - done < GROWTH_BYTES ? len_bytes - done : GROWTH_BYTES;
+        if (fallocate(file.fd, 0, (off_t)(offset + done), (off_t)now) == 0)
+            done += now;
+        else if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
 /* Either nobody could give that much, or only this file cannot: the host then may. */
 static enum oriel_status no_room(uint64_t len_bytes)
 {
@@ -177,8 +190,8 @@ static enum oriel_status take_pages(uint64_t len_bytes, uint64_t align_bytes, ui
         if (!grow_file(len_bytes + align_bytes) || !oriel_arena_take(&file.large, len_bytes, align_bytes, offset))
             return no_room(len_bytes);
     }
-    if (len_bytes <= reserved_bytes && fallocate(file.fd, 0, (off_t)*offset, (off_t)len_bytes) != 0) {
-        int error = errno;
+    int error = len_bytes <= reserved_bytes ? reserve_pages(*offset, len_bytes) : 0;
+    if (error != 0) {
         punch(*offset, len_bytes);
         oriel_arena_give(&file.large, *offset, len_bytes);
         return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve %lu bytes: %s", (unsigned long)len_bytes, strerror(error));

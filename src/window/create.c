@@ -154,6 +154,35 @@ static enum oriel_status prepare(struct attempt *attempt)
     return ORIEL_OK;
 }
 
+/* Before the records have come only windows that exist know who the others are: looks whether one of their ranks that is in
+ * this communicator too has died. */
+struct known {
+    MPI_Group group; /* the communicator's */
+    enum oriel_status status;
+};
+
+static void look_at_known(struct oriel_window *window, void *context)
+{
+    struct known *known = context;
+    for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
+        const struct oriel_peer *peer = window->group->peers[i];
+        int there = i;
+        int here = MPI_UNDEFINED;
+        if (!oriel_peer_alive(peer) &&
+            oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->group, &here) == MPI_SUCCESS &&
+            here != MPI_UNDEFINED)
+            known->status = oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid);
+    }
+}
+
+static enum oriel_status watch_known(void *context)
+{
+    struct known *known = context;
+    known->status = ORIEL_OK;
+    oriel_handle_visit(look_at_known, known);
+    return known->status;
+}
+
 static enum oriel_status exchange(struct attempt *attempt)
 {
     uint32_t n = (uint32_t)attempt->window->n;
@@ -164,8 +193,13 @@ static enum oriel_status exchange(struct attempt *attempt)
         attempt->records[0] = attempt->own;
         return ORIEL_OK;
     }
-    return oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own, sizeof attempt->own,
-                             attempt->records);
+    struct known known = {MPI_GROUP_NULL, ORIEL_OK};
+    struct oriel_watch watch = {watch_known, &known};
+    oriel_host()->Comm_group(attempt->creation->comm, &known.group);
+    enum oriel_status status = oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
+                                                 sizeof attempt->own, attempt->records, &watch);
+    oriel_host()->Group_free(&known.group);
+    return status;
 }
 
 /* Whether some rank cannot share memory at all, or speaks another version. */

@@ -26,6 +26,8 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
 
 bool oriel_handle_is_forwarded(MPI_Win win)
 {
+    if (atomic_load_explicit(&in_child, memory_order_relaxed))
+        return false; /* the fork may have come while the table was being changed */
     return oriel_options()->bypass || oriel_table_find(&table, oriel_handle_key(win)) == &forwarded;
 }
 
@@ -59,6 +61,24 @@ void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
     }
     if (removed)
         oriel_recent_invalidate();
+}
+
+struct visitor {
+    void (*visit)(struct oriel_window *window, void *context);
+    void *context;
+};
+
+static void visit_own(void *value, void *context)
+{
+    const struct visitor *visitor = context;
+    if (value != &forwarded)
+        visitor->visit(value, visitor->context);
+}
+
+void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context), void *context)
+{
+    struct visitor visitor = {visit, context};
+    oriel_table_visit(&table, visit_own, &visitor);
 }
 
 uint32_t oriel_handle_live(void)

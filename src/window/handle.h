@@ -33,6 +33,9 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win);
 /* After the host has freed the handle.  window is NULL for a forwarded one. */
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window);
 
+/* Calls visit for every one of Oriel's windows; none of them is freed meanwhile. */
+void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context), void *context);
+
 /* How many of Oriel's windows are alive. */
 uint32_t oriel_handle_live(void);
 

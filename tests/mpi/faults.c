@@ -52,6 +52,20 @@ static int wait_exclusive(void) { return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, 
 static int wait_shared(void) { return MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win); }
 static int wait_free(void) { return MPI_Win_free(&win); }
 
+static int wait_fence_twice(void)
+{
+    int code = MPI_Win_fence(0, win);
+    return code == MPI_SUCCESS ? code : MPI_Win_fence(0, win);
+}
+
+static int wait_creation(void)
+{
+    MPI_Win another;
+    void *base;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    return MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &another);
+}
+
 /* lock_all may return before it has each target; the operation needs it. */
 static int wait_lock_all(void)
 {
@@ -141,6 +155,8 @@ static const struct scenario scenarios[] = {
     { "wait", nothing, nothing, wait_wait, false },
     { "test", nothing, nothing, wait_test, false },
     { "free", nothing, nothing, wait_free, false },
+    { "fence-twice", nothing, nothing, wait_fence_twice, false },
+    { "creation", nothing, nothing, wait_creation, false },
     { "accumulate", nothing, accumulate_until_dead, accumulate_for_a_while, true },
 };
 
