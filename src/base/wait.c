@@ -16,7 +16,7 @@
 
 /* A wait yields for a millisecond, calling the host now and then, and then sleeps a millisecond at a time, since nobody wakes
  * it for what the host must do. */
-enum { YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 8 };
+enum { YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
 
 static _Atomic(void (*)(void)) progress_hook;
 
@@ -90,7 +90,7 @@ enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *slee
             continue;
         if (waited_ns >= spin_ns + YIELD_NS)
             break;
-        if (yields++ % YIELDS_PER_PROGRESS == 0)
+        if (++yields % YIELDS_PER_PROGRESS == 0)
             oriel_wait_progress();
         sched_yield();
     }
