@@ -76,8 +76,10 @@ enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested, 
         let_readers_first(gate);
     oriel_delay();
     uint64_t before = atomic_fetch_add_explicit(&gate->word, ONE_WRITER, memory_order_seq_cst); /* G3 */
-    if (oriel_unlikely(before >= ONE_READER))
+    if (oriel_unlikely(before >= ONE_READER)) {
         status = oriel_wait(&gate->half.readers, &gate->writer_sleepers, ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
+        (void)atomic_load_explicit(&gate->word, memory_order_acquire); /* C11 orders it after G2, a release of the whole word */
+    }
     if (status != ORIEL_OK)
         oriel_gate_leave_writer(gate);
     return status;
