@@ -20,15 +20,19 @@ static int64_t extent_of(MPI_Datatype datatype)
     return extent;
 }
 
-/* count items of old, one extent apart. */
-static struct oriel_node *block(MPI_Datatype old, int64_t count, enum oriel_status *status)
+/* One item of old. */
+static struct oriel_node *item_of(MPI_Datatype old, enum oriel_status *status)
 {
     struct oriel_node *item = NULL;
     if (*status == ORIEL_OK)
         *status = oriel_flatten(old, &item);
-    if (*status != ORIEL_OK)
-        return NULL;
-    return oriel_node_loop((uint64_t)count, extent_of(old), item);
+    return *status == ORIEL_OK ? item : NULL;
+}
+
+/* count items of old, one extent apart. */
+static struct oriel_node *block(MPI_Datatype old, int64_t count, enum oriel_status *status)
+{
+    return oriel_node_loop((uint64_t)count, extent_of(old), item_of(old, status));
 }
 
 /* What the list constructors have in common: blocks of given lengths at given displacements. */
@@ -45,14 +49,17 @@ struct list {
 static struct oriel_node *make_list(const struct list *list, enum oriel_status *status)
 {
     struct oriel_branch *branches = calloc((size_t)list->count + 1, sizeof *branches);
-    if (branches == NULL)
-        return NULL;
-    for (int64_t i = 0; i < list->count; i++) {
+    struct oriel_node *item = list->many_types ? NULL : item_of(list->types[0], status);
+    int64_t extent_bytes = list->many_types ? 0 : extent_of(list->types[0]);
+    for (int64_t i = 0; branches != NULL && i < list->count; i++) {
         int64_t length = list->lengths != NULL ? list->lengths[i] : list->length;
         branches[i].offset_bytes = list->displacements[i] * (list->unit_bytes != 0 ? list->unit_bytes : 1);
-        branches[i].node = block(list->types[list->many_types ? i : 0], length, status);
+        branches[i].node = list->many_types
+                               ? block(list->types[i], length, status)
+                               : oriel_node_loop((uint64_t)length, extent_bytes, oriel_node_share(item));
     }
-    return oriel_node_list((uint64_t)list->count, branches);
+    oriel_node_free(item);
+    return branches != NULL ? oriel_node_list((uint64_t)list->count, branches) : NULL;
 }
 
 /* A node that starts offset_bytes further on. */
@@ -110,10 +117,8 @@ static struct dimension dimension_of(int64_t size, int64_t distribution, int64_t
     return dimension;
 }
 
-/* The blocks of one dimension, whole ones in a loop and the last, shorter one behind it.  The last block needs a copy of the
- * node below, which make gives. */
-static struct oriel_node *distribute(const struct dimension *dimension, int64_t stride_bytes,
-                                     struct oriel_node *(*make)(void *context), void *context)
+/* The blocks of one dimension, whole ones in a loop and the last, shorter one behind it.  Takes over the node below. */
+static struct oriel_node *distribute(const struct dimension *dimension, int64_t stride_bytes, struct oriel_node *below)
 {
     int64_t first = dimension->coordinate * dimension->block;
     int64_t cycle = dimension->processes * dimension->block;
@@ -124,47 +129,41 @@ static struct oriel_node *distribute(const struct dimension *dimension, int64_t 
         rest = 0;
     }
     struct oriel_branch *branches = calloc(2, sizeof *branches);
-    if (branches == NULL)
+    if (branches == NULL) {
+        oriel_node_free(below);
         return NULL;
+    }
     branches[0].offset_bytes = first * stride_bytes;
     branches[0].node = oriel_node_loop((uint64_t)whole, cycle * stride_bytes,
-                                       oriel_node_loop((uint64_t)dimension->block, stride_bytes, make(context)));
+                                       oriel_node_loop((uint64_t)dimension->block, stride_bytes, oriel_node_share(below)));
     branches[1].offset_bytes = (first + whole * cycle) * stride_bytes;
-    branches[1].node = oriel_node_loop((uint64_t)rest, stride_bytes, make(context));
+    branches[1].node = oriel_node_loop((uint64_t)rest, stride_bytes, below);
     return oriel_node_list(2, branches);
 }
 
-/* A distributed array from its fastest dimension up to dimension level. */
-struct darray {
-    const struct oriel_contents *contents;
-    int64_t level; /* dimensions still to be distributed below, in order of speed; -1: the element */
-    enum oriel_status *status;
-};
-
-/* numbers: size, rank, ndims, gsizes, distribs, dargs, psizes, order. */
-static struct oriel_node *make_darray_level(void *context)
+/* A distributed array, from its fastest dimension up.  numbers: size, rank, ndims, gsizes, distribs, dargs, psizes, order. */
+static struct oriel_node *make_darray(const struct oriel_contents *contents, enum oriel_status *status)
 {
-    const struct darray *array = context;
-    const int64_t *numbers = array->contents->numbers;
-    if (array->level < 0)
-        return block(array->contents->types[0], 1, array->status);
+    const int64_t *numbers = contents->numbers;
     int64_t n = numbers[2];
     const int64_t *gsizes = numbers + 3;
     const int64_t *distributions = gsizes + n;
     const int64_t *arguments = distributions + n;
     const int64_t *psizes = arguments + n;
     bool fortran = psizes[n] == MPI_ORDER_FORTRAN;
-    int64_t d = fortran ? array->level : n - 1 - array->level;
-    int64_t stride_bytes = extent_of(array->contents->types[0]);
-    for (int64_t k = 0; k < array->level; k++)
-        stride_bytes *= gsizes[fortran ? k : n - 1 - k];
-    int64_t coordinate = numbers[1]; /* the process grid is in C order whatever the array's (MPI-4.1, 5.1.4) */
-    for (int64_t k = n - 1; k > d; k--)
-        coordinate /= psizes[k];
-    struct dimension dimension =
-        dimension_of(gsizes[d], distributions[d], arguments[d], psizes[d], coordinate % psizes[d]);
-    struct darray below = {array->contents, array->level - 1, array->status};
-    return distribute(&dimension, stride_bytes, make_darray_level, &below);
+    int64_t stride_bytes = extent_of(contents->types[0]);
+    struct oriel_node *node = block(contents->types[0], 1, status);
+    for (int64_t level = 0; level < n; level++) {
+        int64_t d = fortran ? level : n - 1 - level;
+        int64_t coordinate = numbers[1]; /* the process grid is in C order whatever the array's (MPI-4.1, 5.1.4) */
+        for (int64_t k = n - 1; k > d; k--)
+            coordinate /= psizes[k];
+        struct dimension dimension =
+            dimension_of(gsizes[d], distributions[d], arguments[d], psizes[d], coordinate % psizes[d]);
+        node = distribute(&dimension, stride_bytes, node);
+        stride_bytes *= gsizes[d];
+    }
+    return node;
 }
 
 static struct oriel_node *rebuild(const struct oriel_contents *contents, enum oriel_status *status)
@@ -196,7 +195,7 @@ static struct oriel_node *rebuild(const struct oriel_contents *contents, enum or
     case MPI_COMBINER_SUBARRAY:
         return make_subarray(contents, status);
     case MPI_COMBINER_DARRAY:
-        return make_darray_level(&(struct darray){contents, numbers[2] - 1, status});
+        return make_darray(contents, status);
     default:
         *status = oriel_fail(ORIEL_E_TYPE, "the datatype has a constructor that is not known (%d)", contents->combiner);
         return NULL;

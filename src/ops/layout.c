@@ -13,13 +13,14 @@ static struct oriel_node *make(enum oriel_node_form form)
         node->form = form;
         node->kind = ORIEL_KIND_NONE;
         node->depth = 1;
+        node->references = 1;
     }
     return node;
 }
 
 void oriel_node_free(struct oriel_node *node)
 {
-    if (node == NULL)
+    if (node == NULL || --node->references > 0)
         return;
     oriel_node_free(node->child);
     for (uint64_t i = 0; node->branches != NULL && i < node->count; i++)
@@ -28,11 +29,11 @@ void oriel_node_free(struct oriel_node *node)
     free(node);
 }
 
-/* What one element moves from its first byte on: the padding behind a pair's index does not. */
-static uint64_t span_of(enum oriel_kind kind)
+struct oriel_node *oriel_node_share(struct oriel_node *node)
 {
-    const struct oriel_kind_properties *properties = &oriel_kinds[kind];
-    return properties->padded ? properties->index_offset + properties->index_bytes : properties->extent_bytes;
+    if (node != NULL)
+        node->references++;
+    return node;
 }
 
 static uint64_t size_of(enum oriel_kind kind)
@@ -43,10 +44,10 @@ static uint64_t size_of(enum oriel_kind kind)
 
 static void sum_run(struct oriel_node *node)
 {
-    uint64_t extent_bytes = oriel_kinds[node->kind].extent_bytes;
+    const struct oriel_kind_properties *kind = &oriel_kinds[node->kind];
     node->elements = node->count;
     node->size_bytes = node->count * size_of(node->kind);
-    node->high_bytes = node->count == 0 ? 0 : (int64_t)((node->count - 1) * extent_bytes + span_of(node->kind));
+    node->high_bytes = node->count == 0 ? 0 : (int64_t)(node->count * kind->extent_bytes - oriel_kind_tail_bytes(kind));
 }
 
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
@@ -83,22 +84,47 @@ static void sum_loop(struct oriel_node *loop)
     loop->depth = child->depth + 1;
 }
 
+/* The run or loop itself when it has no other owner, else a copy in its place; NULL, and nothing done, when memory is exhausted. */
+static struct oriel_node *make_own(struct oriel_node *node)
+{
+    if (node->references == 1)
+        return node;
+    struct oriel_node *copy = make(node->form);
+    if (copy == NULL)
+        return NULL;
+    *copy = *node;
+    copy->references = 1;
+    oriel_node_share(copy->child);
+    node->references--;
+    return copy;
+}
+
+/* A run or loop of count times as many. */
+static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
+{
+    struct oriel_node *own = make_own(node);
+    if (own == NULL) {
+        oriel_node_free(node);
+        return NULL;
+    }
+    own->count *= count;
+    if (own->form == ORIEL_NODE_RUN)
+        sum_run(own);
+    else
+        sum_loop(own);
+    return own;
+}
+
 struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child)
 {
     if (child == NULL || count == 1)
         return child;
     if (count == 0 || child->elements == 0)
         return make_empty(child);
-    if (child->form == ORIEL_NODE_RUN && stride_bytes == run_bytes(child)) {
-        child->count *= count;
-        sum_run(child);
-        return child;
-    }
-    if (child->form == ORIEL_NODE_LOOP && stride_bytes == (int64_t)child->count * child->stride_bytes) {
-        child->count *= count;
-        sum_loop(child);
-        return child;
-    }
+    if (child->form == ORIEL_NODE_RUN && stride_bytes == run_bytes(child))
+        return repeat(child, count);
+    if (child->form == ORIEL_NODE_LOOP && stride_bytes == (int64_t)child->count * child->stride_bytes)
+        return repeat(child, count);
     struct oriel_node *loop = make(ORIEL_NODE_LOOP);
     if (loop == NULL) {
         oriel_node_free(child);
@@ -118,20 +144,28 @@ static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
            a->offset_bytes + run_bytes(a->node) == b->offset_bytes;
 }
 
+/* Makes run a as long as both; false when they do not touch, or memory is exhausted, and both stay as they are. */
+static bool join(struct oriel_branch *a, const struct oriel_branch *b)
+{
+    struct oriel_node *longer = touches(a, b) ? make_own(a->node) : NULL;
+    if (longer == NULL)
+        return false;
+    longer->count += b->node->count;
+    sum_run(longer);
+    oriel_node_free(b->node);
+    a->node = longer;
+    return true;
+}
+
 /* Drops what is empty and joins runs that touch; returns how many branches are left. */
 static uint64_t simplify(struct oriel_branch *branches, uint64_t count)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
-        if (branches[i].node->elements == 0) {
+        if (branches[i].node->elements == 0)
             oriel_node_free(branches[i].node);
-        } else if (kept > 0 && touches(&branches[kept - 1], &branches[i])) {
-            branches[kept - 1].node->count += branches[i].node->count;
-            sum_run(branches[kept - 1].node);
-            oriel_node_free(branches[i].node);
-        } else {
+        else if (kept == 0 || !join(&branches[kept - 1], &branches[i]))
             branches[kept++] = branches[i];
-        }
     }
     return kept;
 }

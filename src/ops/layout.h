@@ -28,6 +28,7 @@ struct oriel_node {
     int64_t low_bytes;   /* the first byte that moves, relative to the node's own place; 0 when nothing moves */
     int64_t high_bytes;  /* behind the last byte that moves; likewise */
     unsigned depth;      /* 1 for a run */
+    unsigned references; /* parents, or owners; constructors change a node in place only while there is one */
 };
 
 struct oriel_branch {
@@ -40,6 +41,9 @@ struct oriel_branch {
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count);
 struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child);
 struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches); /* branches: from malloc */
+
+/* One more owner of the node, which a constructor may take over in its place.  Not thread-safe: trees are built by one thread. */
+struct oriel_node *oriel_node_share(struct oriel_node *node);
 
 void oriel_node_free(struct oriel_node *node);
 
@@ -85,6 +89,12 @@ void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs);
 
 /* How many bytes from at_bytes on move without a hole: the rest of the run, or of a padded pair's field. */
 uint64_t oriel_batch_piece(const struct oriel_batch *batch);
+
+/* What lies behind the last field of a padded pair, and does not move. */
+static inline uint64_t oriel_kind_tail_bytes(const struct oriel_kind_properties *kind)
+{
+    return kind->padded ? kind->extent_bytes - kind->index_offset - kind->index_bytes : 0;
+}
 
 /* The bytes from the first to behind the last that move of count items, relative to the buffer; false when that overflows. */
 bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,

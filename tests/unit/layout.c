@@ -306,6 +306,30 @@ static void bounds_that_overflow_are_refused(void **state)
     oriel_node_free(node);
 }
 
+/* Constructors that simplify must not change what another tree holds too. */
+static void shared_nodes_stay_as_they_are(void **state)
+{
+    (void)state;
+    struct oriel_node *item = oriel_node_run(ORIEL_KIND_INT32, 2);
+    struct oriel_node *longer = oriel_node_loop(3, 8, oriel_node_share(item));
+    assert_int_equal(longer->elements, 6);
+    struct oriel_node *joined = list_of_two(0, oriel_node_share(item), 8, oriel_node_share(item));
+    assert_int_equal(joined->form, ORIEL_NODE_RUN);
+    assert_int_equal(joined->elements, 4);
+    struct oriel_node *spread = oriel_node_loop(4, 32, oriel_node_share(item));
+    struct oriel_node *wider = oriel_node_loop(2, 128, oriel_node_share(spread));
+    assert_int_equal(wider->elements, 16);
+    assert_int_equal(spread->elements, 8);
+    assert_int_equal(item->elements, 2);
+    assert_int_equal(item->count, 2);
+    oriel_node_free(item);
+    oriel_node_free(longer);
+    oriel_node_free(joined);
+    oriel_node_free(spread);
+    assert_int_equal(wider->child->count, 2); /* alive while a tree holds it */
+    oriel_node_free(wider);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(whole_runs_can_be_used_at_once),
         cmocka_unit_test(padding_is_stepped_over),
         cmocka_unit_test(bounds_that_overflow_are_refused),
+        cmocka_unit_test(shared_nodes_stay_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
