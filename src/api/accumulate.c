@@ -224,7 +224,7 @@ int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Dat
 /* MPI-4.1, 13.3.5: C and Fortran integers, logicals, bytes and multi-language types. */
 static inline bool may_swap(enum oriel_kind kind)
 {
-    return oriel_kinds[kind].native[ORIEL_OPERATOR_BAND] != NULL || oriel_kinds[kind].native[ORIEL_OPERATOR_LAND] != NULL;
+    return oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] != NULL || oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] != NULL;
 }
 
 static __attribute__((noinline)) int compare_and_swap_general(const void *origin_addr, const void *compare_addr,
@@ -252,7 +252,7 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
 {
     const struct oriel_type *type;
     char *there = fast_element(win, datatype, target_rank, target_disp, &type);
-    if (oriel_unlikely(there == NULL || !may_swap(type->kind)))
+    if (oriel_unlikely(there == NULL || !may_swap(type->kind) || type->extent_bytes > ORIEL_SWAP_NATIVE_BYTES))
         return compare_and_swap_general(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
     oriel_swap_native(there, origin_addr, compare_addr, result_addr, (uint64_t)type->extent_bytes);
     return MPI_SUCCESS;

@@ -2,6 +2,8 @@
  * operations call. */
 #include "api/check.h"
 
+#include "window/regions.h"
+
 static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint target_disp,
                                       const struct oriel_span *target)
 {
@@ -9,6 +11,53 @@ static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint
                       "displacement %ld in units of %ld with %lu items of %lu bytes leaves rank %d's window of %lu bytes",
                       (long)target_disp, (long)there->disp_unit, (unsigned long)target->side.count,
                       (unsigned long)target->side.type->size_bytes, target->rank, (unsigned long)there->size_bytes);
+}
+
+static enum oriel_status not_attached(uint64_t address, uint64_t len_bytes, int32_t target)
+{
+    return oriel_fail(ORIEL_E_RANGE, "%lu bytes at address %#lx are not all attached at rank %d", (unsigned long)len_bytes,
+                      (unsigned long)address, (int)target);
+}
+
+/* Every run of the target's items by itself: what lies in the holes between them need not be attached. */
+static enum oriel_status check_runs(const struct oriel_window *window, uint64_t address, const struct oriel_span *target)
+{
+    struct oriel_cursor cursor;
+    bool held = true;
+    enum oriel_status status = ORIEL_OK;
+    const struct oriel_type *type = target->side.type;
+    if (!oriel_cursor_open(&cursor, type->layout, target->side.count, type->extent_bytes))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    while (status == ORIEL_OK && oriel_cursor_fill(&cursor)) {
+        const struct oriel_batch *batch = &cursor.batch;
+        uint64_t run = address + (uint64_t)batch->at_bytes;
+        uint64_t len_bytes = batch->run_bytes - oriel_kind_tail_bytes(&oriel_kinds[batch->kind]);
+        status = oriel_regions_hold(window, target->rank, run, len_bytes, &held);
+        if (status == ORIEL_OK && !held)
+            status = not_attached(run, len_bytes, target->rank);
+        oriel_batch_use_runs(&cursor.batch, 1);
+    }
+    oriel_cursor_close(&cursor);
+    return status;
+}
+
+/* A dynamic window: the displacement is an address, and all that is touched must be attached (MPI-4.1, 13.2.4). */
+static enum oriel_status check_attached(const struct oriel_window *window, MPI_Aint target_disp, struct oriel_span *target)
+{
+    int64_t low_bytes;
+    int64_t high_bytes;
+    bool held = false;
+    const struct oriel_type *type = target->side.type;
+    uint64_t address = (uint64_t)target_disp;
+    target->offset_bytes = address;
+    if (!oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes))
+        return not_attached(address, type->size_bytes, target->rank);
+    uint64_t low = address + (uint64_t)low_bytes;
+    uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
+    enum oriel_status status = oriel_regions_hold(window, target->rank, low, len_bytes, &held);
+    if (status != ORIEL_OK || held)
+        return status;
+    return type->dense ? not_attached(low, len_bytes, target->rank) : check_runs(window, address, target);
 }
 
 enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank, MPI_Aint target_disp,
@@ -27,6 +76,8 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
     target->offset_bytes = 0;
     if (target->side.count == 0 || type->elements == 0)
         return ORIEL_OK; /* nothing is accessed at any displacement */
+    if (there->mechanism == ORIEL_BY_ADDRESS)
+        return check_attached(window, target_disp, target);
     if (target_disp < 0 || __builtin_mul_overflow(target_disp, there->disp_unit, &offset_bytes) ||
         !oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes) ||
         __builtin_add_overflow(low_bytes, offset_bytes, &low_bytes) ||

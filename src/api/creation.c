@@ -1,11 +1,12 @@
-/* MPI_Win_create, _allocate, _allocate_shared, their large-count forms, and MPI_Win_free (MPI-4.1, 13.2).  A window that Oriel
- * cannot serve is made by the host and known as forwarded.  Programs call, through entries.c. */
+/* MPI_Win_create, _allocate, _allocate_shared, _create_dynamic, their large-count forms, attach and detach, and MPI_Win_free
+ * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through entries.c. */
 #include "api/api.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "sync/sync.h"
 #include "window/create.h"
 #include "window/handle.h"
+#include "window/regions.h"
 
 #include <limits.h>
 
@@ -141,20 +142,23 @@ int oriel_entry_Win_free(MPI_Win *win)
                 : oriel_error_raise(window, "MPI_Win_free", status);
 }
 
-static int unsupported_dynamic(const char *call, MPI_Comm comm)
-{
-    bool to_host;
-    int code = check_comm(call, comm, &to_host);
-    if (code != MPI_SUCCESS)
-        return code;
-    return oriel_error_raise_comm(comm, call, oriel_fail(ORIEL_E_UNSUPPORTED, "dynamic windows are not built yet"));
-}
-
 int oriel_entry_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
-    if (oriel_options()->bypass)
-        return oriel_host()->Win_create_dynamic(info, comm, win);
-    return unsupported_dynamic("MPI_Win_create_dynamic", comm);
+    bool to_host;
+    struct oriel_creation creation = {"MPI_Win_create_dynamic", ORIEL_FLAVOUR_DYNAMIC, NULL, 0, 1, info, comm};
+    int code = create(&creation, NULL, win, &to_host);
+    return to_host ? note_forwarded(oriel_host()->Win_create_dynamic(info, comm, win), win) : code;
+}
+
+static enum oriel_status attach(struct oriel_window *window, const void *base, MPI_Aint size)
+{
+    if (window->flavour != ORIEL_FLAVOUR_DYNAMIC)
+        return oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one");
+    if (size < 0)
+        return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size);
+    if (base == NULL && size > 0)
+        return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)size);
+    return oriel_regions_attach(window, (uint64_t)(uintptr_t)base, (uint64_t)size);
 }
 
 int oriel_entry_Win_attach(MPI_Win win, void *base, MPI_Aint size)
@@ -163,7 +167,7 @@ int oriel_entry_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_attach(win, base, size)
                                               : oriel_error_not_a_window("MPI_Win_attach");
-    return oriel_error_raise(window, "MPI_Win_attach", oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one"));
+    return oriel_error_raise(window, "MPI_Win_attach", attach(window, base, size));
 }
 
 int oriel_entry_Win_detach(MPI_Win win, const void *base)
@@ -172,5 +176,8 @@ int oriel_entry_Win_detach(MPI_Win win, const void *base)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_detach(win, base)
                                               : oriel_error_not_a_window("MPI_Win_detach");
-    return oriel_error_raise(window, "MPI_Win_detach", oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one"));
+    enum oriel_status status = window->flavour == ORIEL_FLAVOUR_DYNAMIC
+                                   ? oriel_regions_detach(window, (uint64_t)(uintptr_t)base)
+                                   : oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one");
+    return oriel_error_raise(window, "MPI_Win_detach", status);
 }

@@ -39,6 +39,7 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
     madvise(base, header.reserve_bytes, MADV_DONTDUMP);
     peer->base = base;
     peer->reserve_bytes = header.reserve_bytes;
+    peer->owner_address = header.owner_address;
     return ORIEL_OK;
 }
 
@@ -68,6 +69,7 @@ static enum oriel_status open_locked(const struct oriel_identity *who, struct or
     if (is_own(who)) {
         peer->base = oriel_file_base();
         peer->reserve_bytes = oriel_file_reserve();
+        peer->owner_address = (uint64_t)(uintptr_t)peer->base;
     } else {
         status = open_file(peer);
     }

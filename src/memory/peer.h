@@ -11,6 +11,7 @@ struct oriel_peer {
     struct oriel_identity identity;
     char *base; /* of its memory file in this process */
     uint64_t reserve_bytes;
+    uint64_t owner_address; /* where the peer itself has base mapped */
     _Atomic uint32_t cma; /* ORIEL_CMA_GRANTED once a probe has succeeded */
 };
 

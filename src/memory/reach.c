@@ -23,9 +23,8 @@ static enum oriel_status probe(const struct oriel_peer *peer)
 {
     if (oriel_options()->cma == ORIEL_CMA_NEVER)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_CMA=never");
-    const struct oriel_file_header *mapped = (const struct oriel_file_header *)peer->base;
     struct oriel_file_header header;
-    struct oriel_remote remote = {.address = mapped->owner_address, .pid = peer->identity.pid};
+    struct oriel_remote remote = {.address = peer->owner_address, .pid = peer->identity.pid};
     enum oriel_status status = oriel_transport_cma.read(&remote, &header, sizeof header);
     if (status == ORIEL_OK && !oriel_identity_equal(&header.identity, &peer->identity))
         status = oriel_fail(ORIEL_E_OTHER, "CMA reads another process than the peer %d", (int)peer->identity.pid);

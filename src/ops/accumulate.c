@@ -8,17 +8,15 @@
 
 #include <string.h>
 
-enum { STAGE_BYTES = 16384 };
+enum { STAGE_BYTES = 16384, STAGE_PAIRS = 512 };
 
 /* One accumulate on its way.  The target's lock is taken when the first run needs it and kept to the end. */
 struct update {
     struct oriel_window *window;
     int32_t rank;
-    const struct oriel_transport *by;
-    struct oriel_remote there;
+    uint64_t offset_bytes; /* of the first item's place in the target's window */
     enum oriel_kind kind;
     enum oriel_operator operator;
-    bool cpu_reaches; /* every origin reaches the target with its own CPU instructions */
     bool locked;
 };
 
@@ -27,27 +25,42 @@ static bool is_aligned(const void *address, uint64_t size_bytes)
     return ((uintptr_t)address & (size_bytes - 1)) == 0;
 }
 
+/* The fields of count padded pairs, without what lies between and behind them. */
+static enum oriel_status write_fields(const struct oriel_transport *by, const struct oriel_remote *there, char *pairs,
+                                      const struct oriel_kind_properties *kind, uint64_t count)
+{
+    struct oriel_piece pieces[2 * STAGE_PAIRS];
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t value = i * kind->extent_bytes;
+        uint64_t index = value + kind->index_offset;
+        pieces[2 * i] = (struct oriel_piece){(int64_t)value, pairs + value, kind->value_bytes};
+        pieces[2 * i + 1] = (struct oriel_piece){(int64_t)index, pairs + index, kind->index_bytes};
+    }
+    return by->write_pieces(there, pieces, 2 * (unsigned)count);
+}
+
 /* Read, modify, write of memory that only the kernel reaches, in pieces of whole elements.  The padding behind the last
  * pair may lie outside of the window and is left out. */
-static enum oriel_status update_staged(const struct update *update, const struct oriel_remote *there, const char *origin,
+static enum oriel_status update_staged(const struct update *update, const struct oriel_way *way, const char *origin,
                                        char *result, uint64_t count)
 {
     char stage[STAGE_BYTES] __attribute__((aligned(64)));
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    uint64_t tail_bytes = kind->padded ? kind->extent_bytes - kind->index_offset - kind->index_bytes : 0;
-    uint64_t most = STAGE_BYTES / kind->extent_bytes;
+    uint64_t tail_bytes = oriel_kind_tail_bytes(kind);
+    uint64_t most = kind->padded ? STAGE_PAIRS : STAGE_BYTES / kind->extent_bytes;
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
         uint64_t now = count - done < most ? count - done : most;
         uint64_t at = done * kind->extent_bytes;
         uint64_t len_bytes = now * kind->extent_bytes - tail_bytes;
-        struct oriel_remote piece = oriel_remote_advance(there, at);
-        status = update->by->read(&piece, stage, len_bytes);
+        struct oriel_remote piece = oriel_remote_advance(&way->there, at);
+        status = way->by->read(&piece, stage, len_bytes);
         if (status == ORIEL_OK) {
             kind->plain[update->operator](stage, origin != NULL ? origin + at : NULL,
                                           result != NULL ? result + at : NULL, now);
             if (update->operator != ORIEL_OPERATOR_NO_OP)
-                status = update->by->write(&piece, stage, len_bytes);
+                status = kind->padded ? write_fields(way->by, &piece, stage, kind, now)
+                                      : way->by->write(&piece, stage, len_bytes);
         }
         done += now;
     }
@@ -59,10 +72,12 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
                                     uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    struct oriel_remote there = oriel_remote_advance(&update->there, (uint64_t)at_bytes);
+    struct oriel_way way =
+        oriel_remote_find(update->window, update->rank, update->offset_bytes + (uint64_t)at_bytes, 0,
+                          (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
     oriel_kernel *native = kind->native[update->operator];
-    if (oriel_likely(native != NULL && update->cpu_reaches && is_aligned(there.direct, kind->extent_bytes))) {
-        native(there.direct, origin, result, count);
+    if (oriel_likely(native != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes))) {
+        native(way.there.direct, origin, result, count);
         return ORIEL_OK;
     }
     if (!update->locked) {
@@ -71,9 +86,9 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
             return status;
         update->locked = true;
     }
-    if (update->by != &oriel_transport_shared)
-        return update_staged(update, &there, origin, result, count);
-    kind->plain[update->operator](there.direct, origin, result, count);
+    if (way.by != &oriel_transport_shared)
+        return update_staged(update, &way, origin, result, count);
+    kind->plain[update->operator](way.there.direct, origin, result, count);
     return ORIEL_OK;
 }
 
@@ -111,7 +126,7 @@ static char *walker_take(struct walker *walker, uint64_t len_bytes)
 {
     if (!walker->present)
         return NULL;
-    char *at = (char *)((uintptr_t)walker->here + (uintptr_t)walker->cursor.batch.at_bytes);
+    char *at = oriel_at(walker->here, walker->cursor.batch.at_bytes);
     oriel_batch_use(&walker->cursor.batch, len_bytes);
     return at;
 }
@@ -167,9 +182,11 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                                    enum oriel_operator operator, const struct oriel_buffer *origin,
                                    const struct oriel_buffer *result)
 {
-    struct update update = {.window = window, .rank = target->rank, .kind = target->side.type->kind, .operator = operator};
-    update.by = oriel_remote_find(window, target->rank, target->offset_bytes, &update.there);
-    update.cpu_reaches = window->targets[target->rank].mechanism == ORIEL_BY_ARENA;
+    struct update update = {.window = window,
+                            .rank = target->rank,
+                            .offset_bytes = target->offset_bytes,
+                            .kind = target->side.type->kind,
+                            .operator = operator};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
     if (operator == ORIEL_OPERATOR_NO_OP)
         origin = NULL;
@@ -187,35 +204,33 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     return status;
 }
 
-static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_transport *by,
-                                     const struct oriel_remote *there, uint64_t len_bytes, const void *origin,
-                                     const void *compare, void *result)
+static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_way *way,
+                                     uint64_t len_bytes, const void *origin, const void *compare, void *result)
 {
-    uint64_t found;
-    uint64_t wanted;
-    uint64_t desired;
-    memcpy(&wanted, compare, len_bytes); /* result may be the same buffer */
-    memcpy(&desired, origin, len_bytes);
+    char found[ORIEL_SWAP_BYTES];
+    char wanted[ORIEL_SWAP_BYTES];
+    char desired[ORIEL_SWAP_BYTES];
+    memcpy(wanted, compare, len_bytes); /* result may be the same buffer */
+    memcpy(desired, origin, len_bytes);
     enum oriel_status status = oriel_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
-    status = by->read(there, &found, len_bytes);
-    if (status == ORIEL_OK && memcmp(&found, &wanted, len_bytes) == 0)
-        status = by->write(there, &desired, len_bytes);
+    status = way->by->read(&way->there, found, len_bytes);
+    if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
+        status = way->by->write(&way->there, desired, len_bytes);
     oriel_mutex_unlock(window, rank);
     if (status == ORIEL_OK)
-        memcpy(result, &found, len_bytes);
+        memcpy(result, found, len_bytes);
     return oriel_remote_status(status, window, rank);
 }
 
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result)
 {
-    struct oriel_remote there;
     uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
-    const struct oriel_transport *by = oriel_remote_find(window, target->rank, target->offset_bytes, &there);
-    if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA || !is_aligned(there.direct, len_bytes))
-        return swap_locked(window, target->rank, by, &there, len_bytes, origin, compare, result);
-    oriel_swap_native(there.direct, origin, compare, result, len_bytes);
+    struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
+    if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || !is_aligned(way.there.direct, len_bytes))
+        return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
+    oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
     return ORIEL_OK;
 }

@@ -35,10 +35,9 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* A sum of numbers: here is NULL for MPI_BOTTOM, whose displacements are addresses. */
 static char *at_origin(const struct mover *mover)
 {
-    return (char *)((uintptr_t)mover->here + (uintptr_t)mover->origin.batch.at_bytes);
+    return oriel_at(mover->here, mover->origin.batch.at_bytes);
 }
 
 /* What both sides have without a hole, as one piece. */
@@ -109,7 +108,7 @@ static bool move_strided(struct mover *mover)
     uint64_t runs = smaller(there.runs, here.runs);
     if (mover->by != &oriel_transport_shared || runs < 2)
         return false;
-    char *at_target = (char *)mover->there->direct + target->at_bytes;
+    char *at_target = oriel_at(mover->there->direct, target->at_bytes);
     char *at_here = at_origin(mover);
     if (mover->to_target)
         copy_strided(at_target, there.stride_bytes, at_here, here.stride_bytes, run_bytes, runs);

@@ -37,7 +37,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                                    enum oriel_operator operator, const struct oriel_buffer *origin,
                                    const struct oriel_buffer *result);
 
-/* compare_and_swap of one element of up to 8 bytes, compared bytewise. */
+/* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (ops/swap.h), compared bytewise. */
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result);
 

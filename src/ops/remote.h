@@ -5,19 +5,37 @@
 #include "transport/transport.h"
 #include "window/window.h"
 
-/* Own memory is loaded and stored whatever its mechanism says to others. */
-static inline const struct oriel_transport *oriel_remote_find(const struct oriel_window *window, int32_t target,
-                                                              uint64_t offset_bytes, struct oriel_remote *out)
+struct oriel_way {
+    const struct oriel_transport *by;
+    struct oriel_remote there;
+    bool cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
+};
+
+/* Whether the target itself has these len_bytes in its memory file. */
+static inline bool oriel_remote_in_file(const struct oriel_peer *peer, uint64_t address, uint64_t len_bytes)
+{
+    uint64_t offset = address - peer->owner_address;
+    return offset < peer->reserve_bytes && len_bytes <= peer->reserve_bytes - offset;
+}
+
+/* The way to the bytes from low_bytes to high_bytes around a place in a target's window.  Own memory is loaded and stored
+ * whatever its mechanism says to others. */
+static inline struct oriel_way oriel_remote_find(const struct oriel_window *window, int32_t target, uint64_t offset_bytes,
+                                                 int64_t low_bytes, int64_t high_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
-    if (there->mechanism == ORIEL_BY_ARENA) {
-        out->direct = oriel_window_direct(window, target, offset_bytes);
-        return &oriel_transport_shared;
+    if (there->mechanism == ORIEL_BY_ARENA)
+        return (struct oriel_way){&oriel_transport_shared, {.direct = oriel_window_direct(window, target, offset_bytes)},
+                                  true};
+    const struct oriel_peer *peer = window->group->peers[target];
+    struct oriel_remote remote = {.address = there->address + offset_bytes, .pid = peer->identity.pid};
+    if (there->mechanism == ORIEL_BY_ADDRESS &&
+        oriel_remote_in_file(peer, remote.address + (uint64_t)low_bytes, (uint64_t)(high_bytes - low_bytes))) {
+        remote.direct = oriel_at(peer->base, (int64_t)(remote.address - peer->owner_address));
+        return (struct oriel_way){&oriel_transport_shared, remote, true};
     }
-    out->address = there->address + offset_bytes;
-    out->pid = window->group->peers[target]->identity.pid;
-    out->direct = (void *)(uintptr_t)out->address;
-    return target == window->rank ? &oriel_transport_shared : &oriel_transport_cma;
+    remote.direct = (void *)(uintptr_t)remote.address;
+    return (struct oriel_way){target == window->rank ? &oriel_transport_shared : &oriel_transport_cma, remote, false};
 }
 
 /* A transport knows processes only: says which rank has died. */
@@ -33,7 +51,8 @@ static inline enum oriel_status oriel_remote_status(enum oriel_status status, co
 /* The same place offset_bytes further on. */
 static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote, uint64_t offset_bytes)
 {
-    return (struct oriel_remote){(char *)remote->direct + offset_bytes, remote->address + offset_bytes, remote->pid};
+    return (struct oriel_remote){oriel_at(remote->direct, (int64_t)offset_bytes), remote->address + offset_bytes,
+                                 remote->pid};
 }
 
 #endif

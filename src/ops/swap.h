@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The largest element, and the largest that the CPU swaps. */
+enum { ORIEL_SWAP_BYTES = 16, ORIEL_SWAP_NATIVE_BYTES = 8 };
+
 #define ORIEL_SWAP(type)                                                                                             \
     {                                                                                                                \
         type expected;                                                                                               \

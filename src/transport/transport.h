@@ -18,6 +18,13 @@ struct oriel_remote {
     int32_t pid;      /* of the owner; CMA only */
 };
 
+/* The place offset_bytes from base: a sum of numbers, since base alone may lie outside of any object (displacement 0 of a
+ * datatype with absolute addresses). */
+static inline char *oriel_at(const void *base, int64_t offset_bytes)
+{
+    return (char *)((uintptr_t)base + (uintptr_t)offset_bytes);
+}
+
 /* A part of a transfer: len_bytes between offset_bytes from the remote place (it may be negative) and here. */
 struct oriel_piece {
     int64_t offset_bytes;

@@ -19,6 +19,7 @@
 #include "sync/watch.h"
 #include "window/handle.h"
 #include "window/objects.h"
+#include "window/regions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,10 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     target->disp_unit = creation->disp_unit;
     target->mechanism = ORIEL_BY_ARENA;
     attempt->own.memory = *oriel_file_identity();
+    if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
+        target->mechanism = ORIEL_BY_ADDRESS;
+        return ORIEL_OK;
+    }
     if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
         target->address = (uint64_t)(uintptr_t)creation->base;
         if (size_bytes > 0 && !oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
@@ -331,7 +336,7 @@ static enum oriel_status probe_cma(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
-        if (i != window->rank && attempt->records[i].target.mechanism == ORIEL_BY_CMA)
+        if (i != window->rank && attempt->records[i].target.mechanism != ORIEL_BY_ARENA)
             status = oriel_reach_cma(window->group->peers[i]);
     return status;
 }
@@ -372,20 +377,25 @@ static uint32_t contribute(struct attempt *attempt)
 
 static void finish(struct attempt *attempt)
 {
+    static _Atomic uint64_t serials;
     struct oriel_window *window = attempt->window;
     const struct oriel_creation *creation = attempt->creation;
     static const int flavors[] = {
         [ORIEL_FLAVOUR_CREATE] = MPI_WIN_FLAVOR_CREATE,
         [ORIEL_FLAVOUR_ALLOCATE] = MPI_WIN_FLAVOR_ALLOCATE,
         [ORIEL_FLAVOUR_SHARED] = MPI_WIN_FLAVOR_SHARED,
+        [ORIEL_FLAVOUR_DYNAMIC] = MPI_WIN_FLAVOR_DYNAMIC,
     };
     window->flavour = creation->flavour;
     window->common = (struct oriel_common *)(window->control_bases[0] + attempt->records[0].common_offset);
     window->targets = window->common->targets;
     window->control = oriel_window_control(window, window->rank);
     window->access = oriel_control_access(window->control, window->n);
-    window->base = creation->flavour == ORIEL_FLAVOUR_CREATE ? creation->base
-                                                             : oriel_window_direct(window, window->rank, 0);
+    if (creation->flavour == ORIEL_FLAVOUR_CREATE)
+        window->base = creation->base;
+    else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
+        window->base = oriel_window_direct(window, window->rank, 0);
+    window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
     window->host->disp_unit = (int)creation->disp_unit;
     window->host->create_flavor = flavors[creation->flavour];
@@ -399,6 +409,11 @@ static void note_path(const struct attempt *attempt)
     int by_arena = 0;
     if (window->rank != 0)
         return;
+    if (window->flavour == ORIEL_FLAVOUR_DYNAMIC) {
+        oriel_note("%s: %d ranks: attached memory from MPI_Alloc_mem or a window by load and store, all other by CMA",
+                   attempt->creation->call, (int)window->n);
+        return;
+    }
     for (int32_t i = 0; i < window->n; i++)
         by_arena += window->targets[i].mechanism == ORIEL_BY_ARENA;
     oriel_note("%s: %d ranks: memory of %d by load and store, of %d by CMA%s", attempt->creation->call, (int)window->n,
@@ -412,6 +427,7 @@ static void destroy(struct oriel_window *window)
     give_back(window->memory_offset);
     give_back(window->common_offset);
     give_back(window->control_offset);
+    oriel_regions_close(window);
     if (window->group != NULL)
         oriel_group_release(window->group);
     if (window->host->group != MPI_GROUP_NULL)
@@ -445,7 +461,8 @@ static bool make_empty(struct attempt *attempt)
     }
     *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
     *window = (struct oriel_window){
-        .n = n, .rank = rank, .control_offset = -1, .common_offset = -1, .memory_offset = -1, .host = host};
+        .n = n, .rank = rank, .control_offset = -1, .common_offset = -1, .memory_offset = -1,
+        .regions_offset = -1, .host = host};
     attempt->window = window;
     return true;
 }

@@ -18,6 +18,7 @@
 enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
     ORIEL_BY_CMA,   /* process_vm_readv and writev, at address */
+    ORIEL_BY_ADDRESS, /* a dynamic window: the one or the other, as each location's address says */
 };
 
 /* One target's window.  Written by rank 0 before creation ends, read-only after. */
@@ -26,7 +27,7 @@ struct oriel_target {
     uint64_t direct_bytes;   /* size_bytes where every origin loads and stores (ORIEL_BY_ARENA), else 0 */
     int64_t disp_unit;       /* above 0 */
     uint64_t size_bytes;     /* 0 or more */
-    uint64_t address;        /* of the first byte in the target's address space */
+    uint64_t address;        /* of the first byte in the target's address space; 0 for a dynamic window */
     uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
     uint64_t mechanism;      /* enum oriel_mechanism */
     uint64_t unused;         /* zero: a target fills a cache line */
@@ -94,10 +95,24 @@ enum oriel_access {
     ORIEL_ACCESS_STARTED,
 };
 
+/* Memory attached to a dynamic window: [start, end) in the owner's address space. */
+struct oriel_region {
+    _Atomic uint64_t start;
+    _Atomic uint64_t end;
+};
+
+/* The table of the attached memory (window/regions.c has the argument).  Written by the owner alone. */
+struct oriel_regions {
+    _Atomic uint64_t version; /* odd while the table changes; only grows */
+    _Atomic uint64_t offset;  /* of the array of struct oriel_region, sorted by start, in the owner's memory file */
+    _Atomic uint64_t count;
+};
+
 struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
     alignas(ORIEL_CACHE_LINE) struct oriel_mutex accumulate;
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
+    alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     alignas(ORIEL_CACHE_LINE) struct oriel_pair pairs[]; /* [n], then _Atomic uint8_t access[n] */
 };
 

@@ -10,6 +10,7 @@ enum oriel_flavour {
     ORIEL_FLAVOUR_CREATE,
     ORIEL_FLAVOUR_ALLOCATE,
     ORIEL_FLAVOUR_SHARED,
+    ORIEL_FLAVOUR_DYNAMIC,
 };
 
 /* Which access epochs this process has open.  FENCE may stand with none of the others but USED. */
@@ -47,10 +48,15 @@ struct oriel_window {
     struct oriel_group *group;
     struct oriel_peer **memory_peers; /* own array where some memory lies in another process's file, else NULL */
     char **own_memory_bases;          /* likewise */
-    void *base;                       /* of the own window, NULL for size 0 of Win_create */
+    void *base;                       /* of the own window; NULL for a dynamic one and for size 0 of Win_create */
     int64_t control_offset;           /* -1 before it is allocated; likewise below */
     int64_t common_offset;            /* rank 0's */
     int64_t memory_offset;            /* what free gives back */
+    int64_t regions_offset;           /* a dynamic window's table of attached memory; likewise */
+    uint64_t regions_capacity;        /* of that table */
+    uint64_t *empty_regions;          /* addresses attached with size 0 */
+    size_t empty_count;
+    uint64_t serial;                  /* of all windows that this process ever made, from 1 */
     enum oriel_flavour flavour;
     bool parted; /* MPI_Win_free has passed its barrier: a second try, after a callback failed, must not wait again */
     struct oriel_window *next_leaving;

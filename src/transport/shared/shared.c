@@ -19,7 +19,7 @@ static enum oriel_status write_pieces_shared(const struct oriel_remote *to, cons
                                              unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        oriel_copy((char *)to->direct + pieces[i].offset_bytes, pieces[i].here, pieces[i].len_bytes);
+        oriel_copy(oriel_at(to->direct, pieces[i].offset_bytes), pieces[i].here, pieces[i].len_bytes);
     return ORIEL_OK;
 }
 
@@ -27,7 +27,7 @@ static enum oriel_status read_pieces_shared(const struct oriel_remote *from, con
                                             unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        oriel_copy(pieces[i].here, (char *)from->direct + pieces[i].offset_bytes, pieces[i].len_bytes);
+        oriel_copy(pieces[i].here, oriel_at(from->direct, pieces[i].offset_bytes), pieces[i].len_bytes);
     return ORIEL_OK;
 }
 

@@ -1,0 +1,502 @@
+/* Dynamic windows: memory attached at any time is reached by its address from every rank, by every operation, in every kind
+ * of epoch; nothing else is.
+ * A plain MPI program, run by the test rows. */
+#include "dynamic.h"
+
+enum { WORDS = 64, PIECES = 500, PIECE_WORDS = 4 };
+
+static int64_t static_words[WORDS];
+
+static void put_word(MPI_Win win, int target, MPI_Aint address, int64_t value)
+{
+    MPI_Put(&value, 1, MPI_INT64_T, target, address, 1, MPI_INT64_T, win);
+}
+
+static int64_t get_word(MPI_Win win, int target, MPI_Aint address)
+{
+    int64_t value = -1;
+    MPI_Get(&value, 1, MPI_INT64_T, target, address, 1, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    return value;
+}
+
+static void attached_memory_is_reached_by_address(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = memory_make(kind, WORDS * sizeof *words);
+    CHECK_OK(MPI_Win_attach(win, words, WORDS * sizeof *words));
+    addresses_share(words, there);
+    MPI_Win_lock_all(0, win);
+    for (int target = 0; target < world_size; target++)
+        put_word(win, target, MPI_Aint_add(there[target], 8 * world_rank), 100 * world_rank + target);
+    MPI_Win_flush_all(win);
+    for (int target = 0; target < world_size; target++)
+        CHECK_EQUAL(get_word(win, target, there[target] + 8 * world_rank), 100 * world_rank + target);
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    for (int origin = 0; origin < world_size; origin++)
+        CHECK_EQUAL(words[origin], 100 * origin + world_rank);
+    CHECK_OK(MPI_Win_detach(win, words));
+    MPI_Win_free(&win);
+    CHECK(win == MPI_WIN_NULL, "the freed handle is not MPI_WIN_NULL");
+    memory_free(kind, words);
+}
+
+static void static_and_stack_memory_can_be_attached(enum window_kind kind)
+{
+    MPI_Aint in_static[MANY_RANKS], on_stack[MANY_RANKS];
+    int64_t local[4] = { 0 };
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    (void)kind;
+    memset(static_words, 0, sizeof static_words);
+    MPI_Win_attach(win, static_words, sizeof static_words);
+    MPI_Win_attach(win, local, sizeof local);
+    addresses_share(static_words, in_static);
+    addresses_share(local, on_stack);
+    MPI_Win_fence(0, win);
+    put_word(win, next_rank(), in_static[next_rank()] + 16, 11 + world_rank);
+    put_word(win, next_rank(), on_stack[next_rank()] + 24, 22 + world_rank);
+    MPI_Win_fence(0, win);
+    CHECK_EQUAL(load_word(&static_words[2]), 11 + previous_rank());
+    CHECK_EQUAL(load_word(&local[3]), 22 + previous_rank());
+    MPI_Win_detach(win, local);
+    MPI_Win_free(&win); /* detaches the rest */
+}
+
+static void window_has_the_attributes_of_its_flavour(enum window_kind kind)
+{
+    void *base = &base;
+    MPI_Aint *size, shared_size = 7;
+    int *unit, *flavour, *model, found[5], shared_unit = 7;
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    (void)kind;
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found[0]);
+    MPI_Win_get_attr(win, MPI_WIN_SIZE, &size, &found[1]);
+    MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &unit, &found[2]);
+    MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &flavour, &found[3]);
+    MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &found[4]);
+    for (int i = 0; i < 5; i++)
+        CHECK(found[i], "attribute %d is missing", i);
+    CHECK(base == MPI_BOTTOM, "the base is %p", base);
+    CHECK_EQUAL(*size, 0);
+    CHECK_EQUAL(*unit, 1);
+    CHECK_EQUAL(*flavour, MPI_WIN_FLAVOR_DYNAMIC);
+    CHECK_EQUAL(*model, MPI_WIN_UNIFIED);
+    CHECK_OK(MPI_Win_shared_query(win, next_rank(), &shared_size, &shared_unit, &base));
+    CHECK(shared_size == 0 && base == NULL, "shared_query gives %ld bytes at %p", (long)shared_size, base);
+    MPI_Win_free(&win);
+}
+
+/* One array attached piece by piece in a random order: an access may cross all the seams. */
+static void access_spans_regions_that_touch(enum window_kind kind)
+{
+    enum { SEAMS = 16, BYTES = 1000 };
+    MPI_Aint there[MANY_RANKS];
+    struct random random = random_start(17 + (uint64_t)world_rank);
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    char *memory = memory_make(kind, SEAMS * BYTES), sent[SEAMS * BYTES], got[SEAMS * BYTES];
+    int order[SEAMS];
+    for (int i = 0; i < SEAMS; i++) {
+        int j = (int)random_below(&random, (uint64_t)i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (int i = 0; i < SEAMS; i++)
+        CHECK_OK(MPI_Win_attach(win, memory + order[i] * BYTES, BYTES));
+    addresses_share(memory, there);
+    memset(got, 0, sizeof got);
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (char)(i * 7 + (size_t)world_rank);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next_rank(), 0, win);
+    CHECK_OK(MPI_Put(sent, sizeof sent, MPI_BYTE, next_rank(), there[next_rank()], sizeof sent, MPI_BYTE, win));
+    MPI_Win_flush(next_rank(), win);
+    CHECK_OK(MPI_Get(got, BYTES + 2, MPI_BYTE, next_rank(), there[next_rank()] + BYTES - 1, BYTES + 2, MPI_BYTE, win));
+    MPI_Win_unlock(next_rank(), win);
+    CHECK(memcmp(got, sent + BYTES - 1, BYTES + 2) == 0, "what crossed three regions came back changed");
+    barrier(MPI_COMM_WORLD);
+    for (size_t i = 0; i < sizeof sent; i++)
+        if (!CHECK(memory[i] == (char)(i * 7 + (size_t)previous_rank()), "byte %zu is wrong", i))
+            break;
+    MPI_Win_free(&win);
+    memory_free(kind, memory);
+}
+
+/* The holes of a target datatype are nobody's business. */
+static void holes_of_a_datatype_need_not_be_attached(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    MPI_Datatype strided;
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = memory_make(kind, 32 * sizeof *words), sent[8];
+    MPI_Type_vector(8, 1, 4, MPI_INT64_T, &strided);
+    MPI_Type_commit(&strided);
+    for (int i = 0; i < 8; i++) {
+        sent[i] = 1000 * world_rank + i;
+        MPI_Win_attach(win, &words[4 * i], sizeof words[0]);
+    }
+    addresses_share(words, there);
+    MPI_Win_fence(0, win);
+    CHECK_OK(MPI_Put(sent, 8, MPI_INT64_T, next_rank(), there[next_rank()], 1, strided, win));
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < 32; i++)
+        CHECK_EQUAL(words[i], i % 4 == 0 ? 1000 * previous_rank() + i / 4 : 0);
+    MPI_Win_fence(0, win);
+    CHECK_OK(MPI_Accumulate(sent, 8, MPI_INT64_T, next_rank(), there[next_rank()], 1, strided, MPI_SUM, win));
+    MPI_Win_fence(0, win);
+    CHECK_EQUAL(words[28], 2 * (1000 * previous_rank() + 7));
+    MPI_Type_free(&strided);
+    MPI_Win_free(&win);
+    memory_free(kind, words);
+}
+
+/* Absolute addresses in the datatype, displacement MPI_BOTTOM: both sorts of memory in one operation. */
+static void datatype_of_addresses_reaches_all_sorts_of_memory(enum window_kind kind)
+{
+    enum { PLACES = 3 };
+    MPI_Aint there[PLACES][MANY_RANKS], blocks[PLACES];
+    MPI_Datatype scattered;
+    int lengths[PLACES] = { 2, 1, 3 };
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int32_t *places[PLACES] = { memory_make(KIND_ARENA, 64), memory_make(KIND_HEAP, 64), (int32_t *)static_words };
+    int32_t sent[6], seen[6] = { 0 };
+    (void)kind;
+    memset(static_words, 0, sizeof static_words);
+    for (int i = 0; i < PLACES; i++) {
+        MPI_Win_attach(win, places[i], 64);
+        addresses_share(places[i], there[i]);
+        blocks[i] = there[i][next_rank()];
+    }
+    for (int i = 0; i < 6; i++)
+        sent[i] = 10 * world_rank + i + 1;
+    MPI_Type_create_hindexed(PLACES, lengths, blocks, MPI_INT32_T, &scattered);
+    MPI_Type_commit(&scattered);
+    MPI_Win_fence(0, win);
+    CHECK_OK(MPI_Put(sent, 6, MPI_INT32_T, next_rank(), 0, 1, scattered, win));
+    MPI_Win_fence(0, win);
+    CHECK_OK(MPI_Accumulate(sent, 6, MPI_INT32_T, next_rank(), 0, 1, scattered, MPI_SUM, win));
+    MPI_Win_fence(0, win);
+    CHECK_OK(MPI_Get(seen, 6, MPI_INT32_T, next_rank(), 0, 1, scattered, win));
+    MPI_Win_fence(0, win);
+    for (int i = 0, n = 0; i < PLACES; i++)
+        for (int k = 0; k < lengths[i]; k++, n++) {
+            CHECK_EQUAL(places[i][k], 2 * (10 * previous_rank() + n + 1));
+            CHECK_EQUAL(seen[n], 2 * sent[n]);
+        }
+    MPI_Type_free(&scattered);
+    MPI_Win_free(&win);
+    memory_free(KIND_ARENA, places[0]);
+    memory_free(KIND_HEAP, places[1]);
+}
+
+static void atomics_of_all_ranks_add_up(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    int rounds = scaled_rounds(2000);
+    int64_t one = 1, old, *words = memory_make(kind, WORDS * sizeof *words);
+    double half = 0.5;
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    MPI_Win_attach(win, words, WORDS * sizeof *words);
+    addresses_share(words, there);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < rounds; i++) {
+        int target = i % world_size;
+        MPI_Fetch_and_op(&one, &old, MPI_INT64_T, target, there[target], MPI_SUM, win);
+        MPI_Accumulate(&half, 1, MPI_DOUBLE, target, there[target] + 8, 1, MPI_DOUBLE, MPI_SUM, win);
+        int64_t seen = -1, wanted;
+        do { /* an addition by hand */
+            wanted = seen < 0 ? 0 : seen;
+            int64_t next = wanted + 1;
+            MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, target, there[target] + 16, win);
+            MPI_Win_flush(target, win);
+        } while (seen != wanted);
+    }
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    int64_t wanted = 0;
+    for (int i = 0; i < rounds; i++)
+        wanted += i % world_size == world_rank ? world_size : 0;
+    CHECK_EQUAL(words[0], wanted);
+    CHECK_EQUAL((int64_t)(2 * ((double *)words)[1]), wanted);
+    CHECK_EQUAL(words[2], wanted);
+    MPI_Win_free(&win);
+    memory_free(kind, words);
+}
+
+static void shuffle(struct random *random, int *order, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int j = (int)random_below(random, (uint64_t)i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+}
+
+/* Thousands of regions come and go in any order; those that are there are reached, each as itself. */
+static void thousands_of_regions_come_and_go(enum window_kind kind)
+{
+    enum { REGIONS = 6000 };
+    static int order[REGIONS];
+    MPI_Aint there[MANY_RANKS];
+    struct random random = random_start(5 + (uint64_t)world_rank);
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = memory_make(kind, 2 * REGIONS * sizeof *words); /* every other word is attached */
+    for (int round = 0; round < 2; round++) {
+        shuffle(&random, order, REGIONS);
+        for (int i = 0; i < REGIONS; i++)
+            MPI_Win_attach(win, &words[2 * order[i]], sizeof words[0]);
+        shuffle(&random, order, REGIONS);
+        for (int i = 0; i < REGIONS; i++) /* odd ones go again */
+            if (order[i] % 2 == 1)
+                MPI_Win_detach(win, &words[2 * order[i]]);
+        addresses_share(words, there);
+        MPI_Win_lock_all(0, win);
+        for (int i = 0; i < 2000; i++) {
+            int target = (int)random_below(&random, (uint64_t)world_size);
+            int64_t region = 2 * (int64_t)random_below(&random, REGIONS / 2);
+            MPI_Aint address = there[target] + 16 * region;
+            MPI_Accumulate(&region, 1, MPI_INT64_T, target, address, 1, MPI_INT64_T, MPI_REPLACE, win);
+        }
+        MPI_Win_unlock_all(win);
+        barrier(MPI_COMM_WORLD);
+        int64_t reached = 0;
+        for (int64_t i = 0; i < REGIONS; i++) {
+            CHECK(words[2 * i] == 0 || (i % 2 == 0 && words[2 * i] == i), "region %ld holds %ld", (long)i, (long)words[2 * i]);
+            CHECK_EQUAL(words[2 * i + 1], 0);
+            reached += words[2 * i] != 0;
+            if (i % 2 == 0)
+                MPI_Win_detach(win, &words[2 * i]);
+        }
+        CHECK(reached > REGIONS / 8, "%ld regions reached", (long)reached);
+        memset(words, 0, 2 * REGIONS * sizeof *words);
+        barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_free(&win);
+    memory_free(kind, words);
+}
+
+/* Everybody attaches and detaches while all others work on what stays. */
+static void table_changes_under_accesses(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    struct random random = random_start(99 + (uint64_t)world_rank);
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t one = 1, *counter = memory_make(kind, sizeof *counter);
+    int64_t *pieces = memory_make(kind, PIECES * PIECE_WORDS * sizeof *pieces);
+    bool attached[PIECES] = { false };
+    int rounds = scaled_rounds(4000);
+    MPI_Win_attach(win, counter, sizeof *counter);
+    addresses_share(counter, there);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < rounds; i++) {
+        int piece = (int)random_below(&random, PIECES);
+        int target = (int)random_below(&random, (uint64_t)world_size);
+        int64_t *base = &pieces[piece * PIECE_WORDS];
+        CHECK_OK(attached[piece] ? MPI_Win_detach(win, base) : MPI_Win_attach(win, base, 8 * PIECE_WORDS));
+        attached[piece] = !attached[piece];
+        for (int t = 0; t < world_size; t++)
+            CHECK_OK(MPI_Accumulate(&one, 1, MPI_INT64_T, (target + t) % world_size, there[(target + t) % world_size], 1,
+                                    MPI_INT64_T, MPI_SUM, win));
+        random_pause(&random, 50);
+    }
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    CHECK_EQUAL(*counter, (int64_t)rounds * world_size);
+    MPI_Win_free(&win);
+    memory_free(kind, counter);
+    memory_free(kind, pieces);
+}
+
+/* MPI-4.1, 13.2.4: an address tells where a list goes on; the last element's link is claimed by compare_and_swap. */
+struct link {
+    int64_t rank; /* -1: the end */
+    MPI_Aint address;
+};
+
+struct element {
+    struct link next;
+    int64_t value;
+};
+
+static struct link append_after(MPI_Win win, struct link at, const struct element *mine)
+{
+    int64_t nobody = -1, me = world_rank, found = -1;
+    MPI_Aint my_address;
+    MPI_Get_address(mine, &my_address);
+    MPI_Compare_and_swap(&me, &nobody, &found, MPI_INT64_T, (int)at.rank, at.address, win);
+    MPI_Win_flush((int)at.rank, win);
+    if (found == nobody) { /* the link is ours; its address is written once */
+        MPI_Accumulate(&my_address, 1, MPI_AINT, (int)at.rank, at.address + 8, 1, MPI_AINT, MPI_REPLACE, win);
+        MPI_Win_flush((int)at.rank, win);
+        return (struct link){ -1, 0 };
+    }
+    struct link next = { found, 0 };
+    while (next.address == 0) { /* claimed, not yet written */
+        MPI_Fetch_and_op(NULL, &next.address, MPI_AINT, (int)at.rank, at.address + 8, MPI_NO_OP, win);
+        MPI_Win_flush((int)at.rank, win);
+        if (next.address == 0)
+            sleep_us(10);
+    }
+    return next;
+}
+
+static void list_over_all_ranks_is_built_without_locks(enum window_kind kind)
+{
+    enum { EACH = 20 };
+    MPI_Aint heads[MANY_RANKS];
+    struct element *elements[EACH];
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    struct link *head = memory_make(kind, sizeof *head);
+    *head = (struct link){ -1, 0 };
+    MPI_Win_attach(win, head, sizeof *head);
+    addresses_share(head, heads);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < EACH; i++) {
+        elements[i] = memory_make(kind, sizeof *elements[i]);
+        *elements[i] = (struct element){ { -1, 0 }, world_rank * EACH + i };
+        MPI_Win_attach(win, elements[i], sizeof *elements[i]);
+        MPI_Win_sync(win);
+        for (struct link at = { 0, heads[0] }; at.rank >= 0;)
+            at = append_after(win, at, elements[i]);
+    }
+    MPI_Win_flush_all(win);
+    barrier(MPI_COMM_WORLD);
+    int64_t count = 0, sum = 0;
+    struct element element;
+    struct link at;
+    MPI_Get(&at, 2, MPI_INT64_T, 0, heads[0], 2, MPI_INT64_T, win);
+    MPI_Win_flush(0, win);
+    while (at.rank >= 0 && count <= (int64_t)EACH * world_size) {
+        MPI_Get(&element, 3, MPI_INT64_T, (int)at.rank, at.address, 3, MPI_INT64_T, win);
+        MPI_Win_flush((int)at.rank, win);
+        at = element.next;
+        sum += element.value;
+        count++;
+    }
+    int64_t all = (int64_t)EACH * world_size;
+    CHECK_EQUAL(count, all);
+    CHECK_EQUAL(sum, all * (all - 1) / 2);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    for (int i = 0; i < EACH; i++)
+        memory_free(kind, elements[i]);
+    memory_free(kind, head);
+}
+
+static void post_and_start_serve_dynamic_windows(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    MPI_Group all, to, from;
+    int next = next_rank(), previous = previous_rank();
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = memory_make(kind, WORDS * sizeof *words);
+    MPI_Win_attach(win, words, WORDS * sizeof *words);
+    addresses_share(words, there);
+    MPI_Win_get_group(win, &all);
+    MPI_Group_incl(all, 1, &next, &to);
+    MPI_Group_incl(all, 1, &previous, &from);
+    for (int64_t round = 1; round <= 20; round++) {
+        MPI_Win_post(from, 0, win);
+        MPI_Win_start(to, 0, win);
+        put_word(win, next, there[next] + 8 * (round % WORDS), round + world_rank);
+        MPI_Win_complete(win);
+        MPI_Win_wait(win);
+        CHECK_EQUAL(load_word(&words[round % WORDS]), round + previous);
+    }
+    MPI_Group_free(&all);
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+    MPI_Win_free(&win);
+    memory_free(kind, words);
+}
+
+static void one_memory_may_be_attached_to_several_windows(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    MPI_Win first = dynamic_make(MPI_COMM_WORLD), second = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = memory_make(kind, WORDS * sizeof *words);
+    MPI_Win_attach(first, words, WORDS * sizeof *words);
+    MPI_Win_attach(second, words + 1, 8);
+    addresses_share(words, there);
+    MPI_Win_fence(0, first);
+    put_word(first, next_rank(), there[next_rank()], 5);
+    MPI_Win_fence(0, first);
+    MPI_Win_detach(first, words);
+    MPI_Win_free(&first);
+    MPI_Win_fence(0, second);
+    put_word(second, next_rank(), there[next_rank()] + 8, 6);
+    MPI_Win_fence(0, second);
+    CHECK_EQUAL(words[0], 5);
+    CHECK_EQUAL(words[1], 6);
+    MPI_Win_free(&second);
+    memory_free(kind, words);
+}
+
+/* Fresh memory at an old address is looked up again, whatever an origin remembers. */
+static void detached_memory_can_be_attached_again_in_other_sizes(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = memory_make(kind, WORDS * sizeof *words);
+    addresses_share(words, there);
+    for (int64_t size = 1; size <= WORDS; size *= 2) {
+        CHECK_OK(MPI_Win_attach(win, words, 8 * size));
+        MPI_Win_fence(0, win);
+        for (int64_t i = 0; i < size; i++)
+            put_word(win, next_rank(), there[next_rank()] + 8 * i, 100 * size + i);
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+        for (int64_t i = 0; i < size; i++)
+            CHECK_EQUAL(load_word(&words[i]), 100 * size + i);
+        CHECK_OK(MPI_Win_detach(win, words));
+        barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_free(&win);
+    memory_free(kind, words);
+}
+
+static void requests_and_large_counts_reach_attached_memory(enum window_kind kind)
+{
+    MPI_Aint there[MANY_RANKS];
+    MPI_Request requests[3];
+    MPI_Status statuses[3];
+    int target = next_rank();
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = memory_make(kind, WORDS * sizeof *words), sent[2] = { 3, 4 }, got[2] = { 0 }, old = 0;
+    MPI_Win_attach(win, words, WORDS * sizeof *words);
+    addresses_share(words, there);
+    MPI_Win_lock_all(0, win);
+    MPI_Rput(sent, 2, MPI_INT64_T, target, there[target], 2, MPI_INT64_T, win, &requests[0]);
+    MPI_Raccumulate(&sent[0], 1, MPI_INT64_T, target, there[target], 1, MPI_INT64_T, MPI_PROD, win, &requests[1]);
+    MPI_Rget_accumulate(&sent[1], 1, MPI_INT64_T, &old, 1, MPI_INT64_T, target, there[target] + 8, 1, MPI_INT64_T, MPI_SUM,
+                        win, &requests[2]);
+    MPI_Waitall(3, requests, statuses);
+    MPI_Win_flush(target, win);
+    MPI_Rget(got, 2, MPI_INT64_T, target, there[target], 2, MPI_INT64_T, win, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    CHECK_EQUAL(old, 4);
+    CHECK_EQUAL(got[0], 9);
+    CHECK_EQUAL(got[1], 8);
+    MPI_Win_free(&win);
+    memory_free(kind, words);
+}
+
+static const struct test_case cases[] = {
+    CASE(attached_memory_is_reached_by_address, KINDS_MEMORY, 1),
+    CASE(static_and_stack_memory_can_be_attached, KIND_ANY, 1),
+    CASE(window_has_the_attributes_of_its_flavour, KIND_ANY, 1),
+    CASE(access_spans_regions_that_touch, KINDS_MEMORY, 1),
+    CASE(holes_of_a_datatype_need_not_be_attached, KINDS_MEMORY, 1),
+    CASE(datatype_of_addresses_reaches_all_sorts_of_memory, KIND_ANY, 1),
+    CASE(atomics_of_all_ranks_add_up, KINDS_MEMORY, 1),
+    CASE(thousands_of_regions_come_and_go, KINDS_MEMORY, 1),
+    CASE(table_changes_under_accesses, KINDS_MEMORY, 1),
+    CASE(list_over_all_ranks_is_built_without_locks, KINDS_MEMORY, 1),
+    CASE(post_and_start_serve_dynamic_windows, KINDS_MEMORY, 1),
+    CASE(one_memory_may_be_attached_to_several_windows, KINDS_MEMORY, 1),
+    CASE(detached_memory_can_be_attached_again_in_other_sizes, KINDS_MEMORY, 1),
+    CASE(requests_and_large_counts_reach_attached_memory, KINDS_MEMORY, 1),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
