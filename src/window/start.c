@@ -8,8 +8,11 @@
 #include "ops/datatype.h"
 #include "window/create.h"
 #include "window/handle.h"
+#include "window/objects.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t watching = PTHREAD_ONCE_INIT;
@@ -34,6 +37,39 @@ void oriel_window_stop(void)
     pthread_mutex_unlock(&mutex);
 }
 
+/* Windows that the program has left open. */
+struct left_open {
+    unsigned count;
+    size_t used;
+    char names[600];
+};
+
+/* Rank 0 of a window speaks for all its ranks, so that each window is reported once. */
+static void note_left_open(struct oriel_window *window, void *context)
+{
+    struct left_open *open = context;
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int name_bytes = 0;
+    if (window->rank != 0)
+        return;
+    open->count++;
+    size_t room = sizeof open->names - open->used;
+    if (room < sizeof name + sizeof ", (and more)")
+        return;
+    if (oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS || name[0] == '\0')
+        strcpy(name, "(unnamed)");
+    const char *more = room < 2 * sizeof name ? ", (and more)" : "";
+    open->used += (size_t)snprintf(open->names + open->used, room, "%s%s%s", open->used > 0 ? ", " : "", name, more);
+}
+
+static void report_left_open(void)
+{
+    struct left_open open = {.count = 0};
+    oriel_handle_visit(note_left_open, &open);
+    if (open.count > 0)
+        oriel_warn("MPI_Finalize: %u window%s not freed: %s", open.count, open.count == 1 ? " was" : "s were", open.names);
+}
+
 /* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, while MPI still works. */
 static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
 {
@@ -42,6 +78,7 @@ static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)value;
     (void)extra;
     pthread_mutex_lock(&mutex);
+    report_left_open();
     stop_locked();
     finalised = true;
     pthread_mutex_unlock(&mutex);
