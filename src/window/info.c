@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LEAST_ALIGNMENT = 64, MOST_ALIGNMENT = 1 << 30 };
+
 void oriel_hints_init(struct oriel_hints *hints)
 {
-#define HINT(field, key, initial) strcpy(hints->field, initial);
+#define HINT(field, key, initial, sort) strcpy(hints->field, initial);
 #include "window/hints.def"
 #undef HINT
 }
@@ -37,29 +39,53 @@ static bool is_ordering(const char *value)
     return value[0] != '\0';
 }
 
+/* Kinds of memory that this library can be given (MPI-4.1, 12.4.3), each with or without restrictors. */
+static bool is_memory_kinds(const char *value)
+{
+    static const char *const restrictors[] = {"alloc_mem", "win_allocate", "win_allocate_shared"};
+    char copy[ORIEL_HINT_BYTES];
+    char *rest = NULL;
+    strcpy(copy, value);
+    for (char *kind = strtok_r(copy, ",", &rest); kind != NULL; kind = strtok_r(NULL, ",", &rest)) {
+        char *inner = NULL;
+        const char *word = strtok_r(kind, ":", &inner);
+        bool known = word != NULL && (strcmp(word, "mpi") == 0 || strcmp(word, "system") == 0);
+        bool has_restrictors = known && word[0] == 'm';
+        while (known && (word = strtok_r(NULL, ":", &inner)) != NULL) {
+            known = false;
+            for (unsigned i = 0; has_restrictors && i < sizeof restrictors / sizeof restrictors[0]; i++)
+                known = known || strcmp(word, restrictors[i]) == 0;
+        }
+        if (!known)
+            return false;
+    }
+    return value[0] != '\0';
+}
+
 static bool is_number(const char *value)
 {
     return value[0] != '\0' && strspn(value, "0123456789") == strlen(value);
 }
 
-static bool is_valid(const char *value, const char *initial)
+static bool is_operators(const char *value)
 {
-    if (is_boolean(initial))
-        return is_boolean(value);
-    if (is_number(initial))
-        return is_number(value);
-    if (strcmp(initial, "same_op_no_op") == 0)
-        return strcmp(value, "same_op_no_op") == 0 || strcmp(value, "same_op") == 0;
-    return is_ordering(value);
+    return strcmp(value, "same_op_no_op") == 0 || strcmp(value, "same_op") == 0;
 }
 
-static bool read_hint(char *field, const char *key, const char *initial, MPI_Info info)
+/* Powers of two; smaller ones than the default may be ignored (MPI-4.1, 10.2). */
+static bool is_alignment(const char *value)
 {
-    char value[ORIEL_HINT_BYTES];
+    uint64_t bytes = is_number(value) ? strtoull(value, NULL, 10) : 0;
+    return bytes >= LEAST_ALIGNMENT && bytes <= MOST_ALIGNMENT && (bytes & (bytes - 1)) == 0;
+}
+
+static bool read_hint(char *field, const char *key, bool (*is_valid)(const char *value), MPI_Info info)
+{
+    char value[MPI_MAX_INFO_VAL + 1];
     int found = 0;
-    if (oriel_host()->Info_get(info, key, ORIEL_HINT_BYTES - 1, value, &found) != MPI_SUCCESS)
+    if (oriel_host()->Info_get(info, key, MPI_MAX_INFO_VAL, value, &found) != MPI_SUCCESS)
         return false;
-    if (found && is_valid(value, initial))
+    if (found && strlen(value) < ORIEL_HINT_BYTES && is_valid(value))
         strcpy(field, value);
     return true;
 }
@@ -69,7 +95,7 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
     bool read = true;
     if (info == MPI_INFO_NULL)
         return ORIEL_OK;
-#define HINT(field, key, initial) read = read && read_hint(hints->field, key, initial, info);
+#define HINT(field, key, initial, sort) read = read && read_hint(hints->field, key, is_##sort, info);
 #include "window/hints.def"
 #undef HINT
     return read ? ORIEL_OK : oriel_fail(ORIEL_E_INFO, "the info object is not valid");
@@ -91,8 +117,8 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *o
 {
     const struct oriel_host_calls *host = oriel_host();
     int code = host->Info_create(out);
-#define HINT(field, key, initial)  \
-    if (code == MPI_SUCCESS)       \
+#define HINT(field, key, initial, sort)                        \
+    if (code == MPI_SUCCESS && hints->field[0] != '\0') \
         code = host->Info_set(*out, key, hints->field);
 #include "window/hints.def"
 #undef HINT
@@ -101,9 +127,5 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *o
 
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints)
 {
-    uint64_t wanted = strtoull(hints->minimum_alignment, NULL, 10);
-    uint64_t align_bytes = 64;
-    while (align_bytes < wanted && align_bytes < UINT64_C(1) << 40)
-        align_bytes *= 2;
-    return align_bytes;
+    return strtoull(hints->minimum_alignment, NULL, 10);
 }

@@ -12,7 +12,7 @@
 enum { ORIEL_HINT_BYTES = 64 };
 
 struct oriel_hints {
-#define HINT(field, key, initial) char field[ORIEL_HINT_BYTES];
+#define HINT(field, key, initial, sort) char field[ORIEL_HINT_BYTES];
 #include "window/hints.def"
 #undef HINT
 };
@@ -26,7 +26,7 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
 /* The same on a window that exists: what only creation reads stays as it is. */
 enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
-/* A new info object with every hint and its value in use. */
+/* A new info object with every hint that has a value, and the value in use. */
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *out);
 
 bool oriel_hint_is_true(const char *value);
