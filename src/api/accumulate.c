@@ -28,6 +28,10 @@ static enum oriel_status update(struct oriel_window *window, const void *origin_
         status = oriel_check_operator(op, target.side.type->kind, &operator);
     if (status == ORIEL_OK && result != NULL)
         status = oriel_check_result(&target.side, result->count, result->datatype, &to.side);
+    if (status == ORIEL_OK && op != MPI_NO_OP)
+        status = oriel_check_buffer("origin", origin_addr, &from.side);
+    if (status == ORIEL_OK && result != NULL && count > 0)
+        status = oriel_check_buffer("result", result->addr, &to.side);
     if (status == ORIEL_OK)
         status = oriel_accumulate(window, &target, count, operator, &from, result != NULL ? &to : NULL);
     return status;
@@ -203,6 +207,10 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
     struct oriel_buffer to = {result_addr, target.side};
     if (status == ORIEL_OK)
         status = oriel_check_operator(op, target.side.type->kind, &operator);
+    if (status == ORIEL_OK && operator != ORIEL_OPERATOR_NO_OP)
+        status = oriel_check_buffer("origin", origin_addr, &target.side);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("result", result_addr, &target.side);
     if (status == ORIEL_OK)
         status = oriel_accumulate(window, &target, 1, operator, &from, &to);
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
@@ -214,7 +222,8 @@ int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Dat
     const struct oriel_type *type;
     char *there = fast_element(win, datatype, target_rank, target_disp, &type);
     enum oriel_operator operator = oriel_operator_find(op);
-    if (oriel_unlikely(there == NULL || operator == ORIEL_OPERATOR_NONE) ||
+    bool missing = result_addr == NULL || (origin_addr == NULL && operator != ORIEL_OPERATOR_NO_OP);
+    if (oriel_unlikely(there == NULL || missing) || oriel_unlikely(operator == ORIEL_OPERATOR_NONE) ||
         oriel_unlikely(oriel_kinds[type->kind].native[operator] == NULL))
         return fetch_and_op_general(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
     oriel_kinds[type->kind].native[operator](there, origin_addr, result_addr, 1);
@@ -243,6 +252,12 @@ static __attribute__((noinline)) int compare_and_swap_general(const void *origin
     if (status == ORIEL_OK && !may_swap(target.side.type->kind))
         status = oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype");
     if (status == ORIEL_OK)
+        status = oriel_check_buffer("origin", origin_addr, &target.side);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("compare", compare_addr, &target.side);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("result", result_addr, &target.side);
+    if (status == ORIEL_OK)
         status = oriel_compare_and_swap(window, &target, origin_addr, compare_addr, result_addr);
     return oriel_error_raise(window, "MPI_Compare_and_swap", status);
 }
@@ -252,7 +267,9 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
 {
     const struct oriel_type *type;
     char *there = fast_element(win, datatype, target_rank, target_disp, &type);
-    if (oriel_unlikely(there == NULL || !may_swap(type->kind) || type->extent_bytes > ORIEL_SWAP_NATIVE_BYTES))
+    bool missing = origin_addr == NULL || compare_addr == NULL || result_addr == NULL;
+    if (oriel_unlikely(there == NULL || missing) || oriel_unlikely(!may_swap(type->kind)) ||
+        oriel_unlikely(type->extent_bytes > ORIEL_SWAP_NATIVE_BYTES))
         return compare_and_swap_general(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
     oriel_swap_native(there, origin_addr, compare_addr, result_addr, (uint64_t)type->extent_bytes);
     return MPI_SUCCESS;

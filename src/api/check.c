@@ -154,6 +154,13 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window, const stru
     return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
+enum oriel_status oriel_check_buffer(const char *which, const void *address, const struct oriel_side *side)
+{
+    if (oriel_likely(address != NULL) || side->count == 0 || side->type->elements == 0 || side->type->layout->low_bytes > 0)
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_BUFFER, "the %s buffer is NULL", which);
+}
+
 enum oriel_status oriel_check_result(const struct oriel_side *target, MPI_Count count, MPI_Datatype datatype,
                                      struct oriel_side *result)
 {

@@ -15,6 +15,8 @@ static int put(struct oriel_window *window, const char *call, const void *origin
         return MPI_SUCCESS;
     enum oriel_status status = oriel_check_transfer(window, sides, true, &target, &here);
     if (status == ORIEL_OK)
+        status = oriel_check_buffer("origin", origin, &here);
+    if (status == ORIEL_OK)
         status = oriel_put(window, &target, origin, &here);
     return oriel_error_raise(window, call, status);
 }
@@ -26,6 +28,8 @@ static int get(struct oriel_window *window, const char *call, void *origin, cons
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = oriel_check_transfer(window, sides, false, &target, &here);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("origin", origin, &here);
     if (status == ORIEL_OK)
         status = oriel_get(window, &target, origin, &here);
     return oriel_error_raise(window, call, status);
@@ -60,7 +64,7 @@ int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype orig
     uint64_t len_bytes;
     char *there = fast(win, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
                        &len_bytes);
-    if (oriel_unlikely(there == NULL))
+    if (oriel_unlikely(there == NULL) || oriel_unlikely(origin_addr == NULL))
         return put_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                            target_datatype, win);
     oriel_copy(there, origin_addr, len_bytes);
@@ -124,7 +128,7 @@ int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_dat
     uint64_t len_bytes;
     char *there = fast(win, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
                        &len_bytes);
-    if (oriel_unlikely(there == NULL))
+    if (oriel_unlikely(there == NULL) || oriel_unlikely(origin_addr == NULL))
         return get_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                            target_datatype, win);
     oriel_copy(origin_addr, there, len_bytes);
