@@ -123,9 +123,10 @@ int oriel_entry_Win_free(MPI_Win *win)
         MPI_Win handle = *win;
         if (!oriel_handle_is_forwarded(handle))
             return oriel_error_not_a_window("MPI_Win_free");
+        struct oriel_window *forwarded = oriel_handle_forwarded(handle); /* NULL when Oriel is bypassed */
         int code = oriel_host()->Win_free(win);
-        if (code == MPI_SUCCESS)
-            oriel_handle_remove(handle, NULL);
+        if (code == MPI_SUCCESS && forwarded != NULL)
+            oriel_handle_remove(handle, forwarded);
         return code;
     }
     enum oriel_status status = oriel_epochs_closed(window);

@@ -1,16 +1,21 @@
-/* The table of window handles.  A forwarded window is in the table under one marker that is no window.  A handle may be
- * given out again by the host before its removal here: removal therefore names the window it removes. */
+/* The table of window handles.  A forwarded window is in the table as a window without ranks.  A handle may be given out
+ * again by the host before its removal here: removal therefore names the window it removes. */
 #include "window/handle.h"
 
 #include "base/options.h"
 #include "base/table.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 static struct oriel_table table = ORIEL_TABLE_INIT;
-static struct oriel_window forwarded; /* the marker */
 static _Atomic uint32_t live;
 static _Atomic bool in_child;
+
+static bool is_forwarded(const struct oriel_window *window)
+{
+    return window->n == 0;
+}
 
 struct oriel_window *oriel_handle_find_slow(uint64_t key)
 {
@@ -18,7 +23,7 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
         return NULL;
     uint64_t generation = oriel_recent_begin();
     struct oriel_window *window = oriel_table_find(&table, key);
-    if (window == NULL || window == &forwarded)
+    if (window == NULL || is_forwarded(window))
         return NULL;
     oriel_recent_keep_window(generation, key, window);
     return window;
@@ -28,7 +33,13 @@ bool oriel_handle_is_forwarded(MPI_Win win)
 {
     if (atomic_load_explicit(&in_child, memory_order_relaxed))
         return false; /* the fork may have come while the table was being changed */
-    return oriel_options()->bypass || oriel_table_find(&table, oriel_handle_key(win)) == &forwarded;
+    return oriel_options()->bypass || oriel_handle_forwarded(win) != NULL;
+}
+
+struct oriel_window *oriel_handle_forwarded(MPI_Win win)
+{
+    struct oriel_window *window = oriel_table_find(&table, oriel_handle_key(win));
+    return window != NULL && is_forwarded(window) ? window : NULL;
 }
 
 static enum oriel_status add(MPI_Win win, struct oriel_window *window)
@@ -48,19 +59,24 @@ enum oriel_status oriel_handle_add(MPI_Win win, struct oriel_window *window)
 
 enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
 {
-    return add(win, &forwarded);
+    struct oriel_window *window = malloc(sizeof *window);
+    if (window == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window of the host");
+    *window = (struct oriel_window){.n = 0};
+    enum oriel_status status = add(win, window);
+    if (status != ORIEL_OK)
+        free(window);
+    return status;
 }
 
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
 {
-    bool removed = oriel_table_remove(&table, oriel_handle_key(win), window != NULL ? window : &forwarded);
-    if (window != NULL) {
-        /* also when the host has given the handle out again meanwhile */
+    oriel_table_remove(&table, oriel_handle_key(win), window); /* unless the host has given the handle out again meanwhile */
+    oriel_recent_invalidate();
+    if (is_forwarded(window))
+        free(window);
+    else
         atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
-        removed = true;
-    }
-    if (removed)
-        oriel_recent_invalidate();
 }
 
 struct visitor {
@@ -71,7 +87,7 @@ struct visitor {
 static void visit_own(void *value, void *context)
 {
     const struct visitor *visitor = context;
-    if (value != &forwarded)
+    if (!is_forwarded(value))
         visitor->visit(value, visitor->context);
 }
 

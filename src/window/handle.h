@@ -27,10 +27,13 @@ static inline struct oriel_window *oriel_handle_find(MPI_Win win)
 /* Whether calls on this handle go to the host: it was made by the host, or Oriel is bypassed. */
 bool oriel_handle_is_forwarded(MPI_Win win);
 
+/* The table's entry for a handle that was left to the host, else NULL: only for its removal. */
+struct oriel_window *oriel_handle_forwarded(MPI_Win win);
+
 enum oriel_status oriel_handle_add(MPI_Win win, struct oriel_window *window);
 enum oriel_status oriel_handle_add_forwarded(MPI_Win win);
 
-/* After the host has freed the handle.  window is NULL for a forwarded one. */
+/* After the host has freed the handle.  window is what it stood for before, Oriel's or the entry of a forwarded one. */
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window);
 
 /* Calls visit for every one of Oriel's windows; none of them is freed meanwhile. */
