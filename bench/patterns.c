@@ -108,7 +108,8 @@ static void put_one(struct rma_run *run)
 {
     size_t at = slot_offset(run->done++);
     word_set(run->buffer, at, run->done);
-    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T, run->win);
+    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1, MPI_UINT64_T,
+            run->win);
 }
 
 /* The slots' data stand before the clock of each operation starts: what a batch leaves behind after count operations. */
@@ -121,12 +122,13 @@ static void slots_fill(struct rma_run *run, uint64_t count)
 
 static void put_flush(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     char *buffer = run->buffer;
     MPI_Win win = run->win;
     slots_fill(run, count);
     for (uint64_t k = run->done; k < run->done + count; k++) {
         size_t at = slot_offset(k);
-        MPI_Put(buffer + at, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T, win);
+        MPI_Put(buffer + at, 1, MPI_UINT64_T, target, begin + (MPI_Aint)at, 1, MPI_UINT64_T, win);
         MPI_Win_flush(target, win);
     }
     run->done += count;
@@ -134,13 +136,14 @@ static void put_flush(struct rma_run *run, uint64_t count)
 
 static void lock_put_unlock(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     char *buffer = run->buffer;
     MPI_Win win = run->win;
     slots_fill(run, count);
     for (uint64_t k = run->done; k < run->done + count; k++) {
         size_t at = slot_offset(k);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
-        MPI_Put(buffer + at, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T, win);
+        MPI_Put(buffer + at, 1, MPI_UINT64_T, target, begin + (MPI_Aint)at, 1, MPI_UINT64_T, win);
         MPI_Win_unlock(target, win);
     }
     run->done += count;
@@ -167,10 +170,11 @@ static void check_local_slots(struct rma_run *run)
 
 static void put_long(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     int len = (int)run->len_bytes;
     for (uint64_t i = 0; i < count; i++) {
         stamp(run->buffer, run->len_bytes, ++run->done);
-        MPI_Put(run->buffer, len, MPI_BYTE, target, 0, len, MPI_BYTE, run->win);
+        MPI_Put(run->buffer, len, MPI_BYTE, target, begin, len, MPI_BYTE, run->win);
         MPI_Win_flush(target, run->win);
     }
 }
@@ -186,10 +190,11 @@ static void check_put_long(struct rma_run *run)
 
 static void get_flush(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     for (uint64_t i = 0; i < count; i++, run->done++) {
         size_t at = slot_offset(run->done);
         word_set(run->buffer, at, 0);
-        MPI_Get(run->buffer + at, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T, run->win);
+        MPI_Get(run->buffer + at, 1, MPI_UINT64_T, target, begin + (MPI_Aint)at, 1, MPI_UINT64_T, run->win);
         MPI_Win_flush(target, run->win);
         run->wrong |= word_at(run->buffer, at) != fill_word(at);
     }
@@ -197,11 +202,12 @@ static void get_flush(struct rma_run *run, uint64_t count)
 
 static void get_long(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     int len = (int)run->len_bytes;
     size_t last = run->len_bytes - sizeof(uint64_t);
     for (uint64_t i = 0; i < count; i++, run->done++) {
         stamp(run->buffer, run->len_bytes, 0);
-        MPI_Get(run->buffer, len, MPI_BYTE, target, 0, len, MPI_BYTE, run->win);
+        MPI_Get(run->buffer, len, MPI_BYTE, target, begin, len, MPI_BYTE, run->win);
         MPI_Win_flush(target, run->win);
         run->wrong |= word_at(run->buffer, 0) != fill_word(0) || word_at(run->buffer, last) != fill_word(last);
     }
@@ -217,10 +223,11 @@ static void check_get_long(struct rma_run *run)
 
 static void fetch_and_op(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     const int64_t one = 1;
     int64_t before = -1;
     for (uint64_t i = 0; i < count; i++, run->done++) {
-        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, 0, MPI_SUM, run->win);
+        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, begin, MPI_SUM, run->win);
         MPI_Win_flush(target, run->win);
         run->wrong |= before != (int64_t)run->done;
     }
@@ -228,9 +235,10 @@ static void fetch_and_op(struct rma_run *run, uint64_t count)
 
 static void compare_and_swap(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     for (uint64_t i = 0; i < count; i++, run->done++) {
         uint64_t desired = run->done + 1, found = ~UINT64_C(0);
-        MPI_Compare_and_swap(&desired, &run->done, &found, MPI_UINT64_T, target, 0, run->win);
+        MPI_Compare_and_swap(&desired, &run->done, &found, MPI_UINT64_T, target, begin, run->win);
         MPI_Win_flush(target, run->win);
         run->wrong |= found != run->done;
     }
@@ -251,9 +259,10 @@ static void ones_buffer(struct rma_run *run)
 
 static void accumulate(struct rma_run *run, uint64_t count)
 {
+    const MPI_Aint begin = run->begin[target];
     int len = (int)(run->len_bytes / sizeof(double));
     for (uint64_t i = 0; i < count; i++, run->done++) {
-        MPI_Accumulate(run->buffer, len, MPI_DOUBLE, target, 0, len, MPI_DOUBLE, MPI_SUM, run->win);
+        MPI_Accumulate(run->buffer, len, MPI_DOUBLE, target, begin, len, MPI_DOUBLE, MPI_SUM, run->win);
         MPI_Win_flush(target, run->win);
     }
 }
@@ -280,10 +289,11 @@ static void fence(struct rma_run *run, uint64_t count)
 /* Untimed: every rank puts to its right neighbour. Two slots in turn: the neighbour may already be one epoch on. */
 static void check_fence(struct rma_run *run)
 {
+    const int to = (run->rank + 1) % run->ranks;
     MPI_Win_fence(MPI_MODE_NOPRECEDE, run->win);
     for (uint64_t k = 1; k <= 20; k++) {
         MPI_Aint at = (MPI_Aint)(k % 2 * sizeof k);
-        MPI_Put(&k, 1, MPI_UINT64_T, (run->rank + 1) % run->ranks, at, 1, MPI_UINT64_T, run->win);
+        MPI_Put(&k, 1, MPI_UINT64_T, to, run->begin[to] + at, 1, MPI_UINT64_T, run->win);
         MPI_Win_fence(0, run->win);
         run->wrong |= word_at(run->mine, (size_t)at) != k;
     }

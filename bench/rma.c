@@ -14,7 +14,7 @@
 
 /* With more ranks than processors a batch outlasts the scheduler's slices, in which order comes back after a wait. */
 static const double batch_s = 0.01, batch_many_s = 0.1, budget_s = 1.5, compute_s = 1.0;
-static const char *const memory_names[RMA_MEMORIES] = {"local", "allocate", "create"};
+static const char *const memory_names[RMA_MEMORIES] = {"local", "allocate", "create", "dynamic"};
 enum { BATCHES = 10, BATCHES_LEAST = 2 };
 
 static void fail(const char *what)
@@ -37,6 +37,17 @@ static void *zeroed(size_t len_bytes)
 void rma_window_open(struct rma_run *run, size_t len_bytes)
 {
     run->block = NULL;
+    memset(run->begin, 0, sizeof run->begin);
+    if (run->memory == RMA_DYNAMIC) {
+        MPI_Aint address;
+        MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &run->win);
+        MPI_Alloc_mem((MPI_Aint)len_bytes, MPI_INFO_NULL, &run->mine);
+        memset(run->mine, 0, len_bytes);
+        MPI_Win_attach(run->win, run->mine, (MPI_Aint)len_bytes);
+        MPI_Get_address(run->mine, &address);
+        MPI_Allgather(&address, 1, MPI_AINT, run->begin, 1, MPI_AINT, MPI_COMM_WORLD);
+        return;
+    }
     if (run->memory == RMA_ALLOCATE) {
         MPI_Win_allocate((MPI_Aint)len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->mine, &run->win);
         return;
@@ -48,7 +59,11 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
 
 void rma_window_close(struct rma_run *run)
 {
+    if (run->memory == RMA_DYNAMIC)
+        MPI_Win_detach(run->win, run->mine);
     MPI_Win_free(&run->win);
+    if (run->memory == RMA_DYNAMIC)
+        MPI_Free_mem(run->mine);
     free(run->block);
 }
 
@@ -283,7 +298,7 @@ int main(int argc, char **argv)
         print_library();
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         for (size_t i = 0; rank == 0 && i < rma_patterns_len; i++)
-            printf("%s%s\n", rma_patterns[i].name, rma_patterns[i].kind == RMA_RAW ? " local" : " allocate create");
+            printf("%s%s\n", rma_patterns[i].name, rma_patterns[i].kind == RMA_RAW ? " local" : " allocate create dynamic");
     } else {
         for (int i = 1; i < argc; i++)
             status |= !run_one(argv[i]);

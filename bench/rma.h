@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RMA_SLOTS = 64, RMA_DOUBLES = 4096, RMA_LARGEST_BYTES = 1 << 20, RMA_WINDOW_BYTES = RMA_LARGEST_BYTES + 4096 };
+enum { RMA_SLOTS = 64, RMA_DOUBLES = 4096, RMA_LARGEST_BYTES = 1 << 20, RMA_WINDOW_BYTES = RMA_LARGEST_BYTES + 4096, RMA_RANKS = 64 };
 
-enum rma_memory { RMA_LOCAL, RMA_ALLOCATE, RMA_CREATE, RMA_MEMORIES };
+enum rma_memory { RMA_LOCAL, RMA_ALLOCATE, RMA_CREATE, RMA_DYNAMIC, RMA_MEMORIES };
 
 /* How a pattern is driven. */
 enum rma_kind {
@@ -28,6 +28,7 @@ struct rma_run {
     MPI_Group peer;      /* ranks 0 and 1: the other of the two */
     char *mine, *buffer; /* this rank's window memory; origin buffer of the same size */
     void *block;         /* what has to be freed after the window */
+    MPI_Aint begin[RMA_RANKS]; /* displacement of each rank's memory: an address in a dynamic window, else 0 */
     size_t len_bytes;    /* of one operation, where the pattern has a length */
     uint64_t done;       /* operations so far, the same on all ranks when a check runs */
     int rank, ranks;
