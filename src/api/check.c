@@ -156,9 +156,15 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window, const stru
 
 enum oriel_status oriel_check_buffer(const char *which, const void *address, const struct oriel_side *side)
 {
-    if (oriel_likely(address != NULL) || side->count == 0 || side->type->elements == 0 || side->type->layout->low_bytes > 0)
+    int64_t low_bytes;
+    int64_t high_bytes;
+    if (side->count == 0 || side->type->elements == 0)
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_BUFFER, "the %s buffer is NULL", which);
+    if (!oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes, &high_bytes))
+        return oriel_fail(ORIEL_E_BUFFER, "the %s buffer reaches farther than any memory", which);
+    if (address == NULL && low_bytes <= 0)
+        return oriel_fail(ORIEL_E_BUFFER, "the %s buffer is NULL", which);
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_check_result(const struct oriel_side *target, MPI_Count count, MPI_Datatype datatype,

@@ -30,7 +30,7 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window, const stru
 enum oriel_status oriel_check_result(const struct oriel_side *target, MPI_Count count, MPI_Datatype datatype,
                                      struct oriel_side *result);
 
-/* ORIEL_E_BUFFER for NULL where items are to be read or written; MPI_BOTTOM, which is NULL too, goes with a datatype whose
+/* ORIEL_E_BUFFER for a buffer of more than the address space, and for NULL where items are to be read or written; MPI_BOTTOM, which is NULL too, goes with a datatype whose
  * displacements are addresses. */
 enum oriel_status oriel_check_buffer(const char *which, const void *address, const struct oriel_side *side);
 

@@ -20,6 +20,19 @@ static int64_t extent_of(MPI_Datatype datatype)
     return extent;
 }
 
+/* A product of displacements; where it overflows, one that makes every layout vast. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 /* One item of old. */
 static struct oriel_node *item_of(MPI_Datatype old, enum oriel_status *status)
 {
@@ -53,7 +66,7 @@ static struct oriel_node *make_list(const struct list *list, enum oriel_status *
     int64_t extent_bytes = list->many_types ? 0 : extent_of(list->types[0]);
     for (int64_t i = 0; branches != NULL && i < list->count; i++) {
         int64_t length = list->lengths != NULL ? list->lengths[i] : list->length;
-        branches[i].offset_bytes = list->displacements[i] * (list->unit_bytes != 0 ? list->unit_bytes : 1);
+        branches[i].offset_bytes = times(list->displacements[i], list->unit_bytes != 0 ? list->unit_bytes : 1);
         branches[i].node = list->many_types
                                ? block(list->types[i], length, status)
                                : oriel_node_loop((uint64_t)length, extent_bytes, oriel_node_share(item));
@@ -90,8 +103,8 @@ static struct oriel_node *make_subarray(const struct oriel_contents *contents, e
     for (int64_t k = 0; k < n; k++) {
         int64_t d = fortran ? k : n - 1 - k; /* from the dimension that varies fastest */
         node = oriel_node_loop((uint64_t)subsizes[d], stride_bytes, node);
-        offset_bytes += starts[d] * stride_bytes;
-        stride_bytes *= sizes[d];
+        offset_bytes = plus(offset_bytes, times(starts[d], stride_bytes));
+        stride_bytes = times(stride_bytes, sizes[d]);
     }
     return shift(node, offset_bytes);
 }
@@ -133,10 +146,10 @@ static struct oriel_node *distribute(const struct dimension *dimension, int64_t 
         oriel_node_free(below);
         return NULL;
     }
-    branches[0].offset_bytes = first * stride_bytes;
-    branches[0].node = oriel_node_loop((uint64_t)whole, cycle * stride_bytes,
+    branches[0].offset_bytes = times(first, stride_bytes);
+    branches[0].node = oriel_node_loop((uint64_t)whole, times(cycle, stride_bytes),
                                        oriel_node_loop((uint64_t)dimension->block, stride_bytes, oriel_node_share(below)));
-    branches[1].offset_bytes = (first + whole * cycle) * stride_bytes;
+    branches[1].offset_bytes = times(first + whole * cycle, stride_bytes);
     branches[1].node = oriel_node_loop((uint64_t)rest, stride_bytes, below);
     return oriel_node_list(2, branches);
 }
@@ -161,7 +174,7 @@ static struct oriel_node *make_darray(const struct oriel_contents *contents, enu
         struct dimension dimension =
             dimension_of(gsizes[d], distributions[d], arguments[d], psizes[d], coordinate % psizes[d]);
         node = distribute(&dimension, stride_bytes, node);
-        stride_bytes *= gsizes[d];
+        stride_bytes = times(stride_bytes, gsizes[d]);
     }
     return node;
 }
@@ -178,7 +191,7 @@ static struct oriel_node *rebuild(const struct oriel_contents *contents, enum or
     case MPI_COMBINER_CONTIGUOUS:
         return block(types[0], count, status);
     case MPI_COMBINER_VECTOR:
-        return oriel_node_loop((uint64_t)count, numbers[2] * extent_of(types[0]), block(types[0], numbers[1], status));
+        return oriel_node_loop((uint64_t)count, times(numbers[2], extent_of(types[0])), block(types[0], numbers[1], status));
     case MPI_COMBINER_HVECTOR:
         return oriel_node_loop((uint64_t)count, numbers[2], block(types[0], numbers[1], status));
     case MPI_COMBINER_INDEXED:
@@ -226,6 +239,8 @@ enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out)
     oriel_contents_close(&contents);
     if (status == ORIEL_OK && *out == NULL)
         status = no_memory();
+    if (status == ORIEL_OK && (*out)->vast)
+        status = oriel_fail(ORIEL_E_TYPE, "the datatype reaches farther than any memory");
     if (status != ORIEL_OK) {
         oriel_node_free(*out);
         *out = NULL;

@@ -45,9 +45,11 @@ static uint64_t size_of(enum oriel_kind kind)
 static void sum_run(struct oriel_node *node)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[node->kind];
+    uint64_t len_bytes;
+    node->vast = __builtin_mul_overflow(node->count, kind->extent_bytes, &len_bytes) || len_bytes > INT64_MAX;
     node->elements = node->count;
     node->size_bytes = node->count * size_of(node->kind);
-    node->high_bytes = node->count == 0 ? 0 : (int64_t)(node->count * kind->extent_bytes - oriel_kind_tail_bytes(kind));
+    node->high_bytes = node->count == 0 ? 0 : (int64_t)(len_bytes - oriel_kind_tail_bytes(kind));
 }
 
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
@@ -75,13 +77,15 @@ static int64_t run_bytes(const struct oriel_node *run)
 static void sum_loop(struct oriel_node *loop)
 {
     const struct oriel_node *child = loop->child;
-    int64_t last_bytes = (int64_t)(loop->count - 1) * loop->stride_bytes;
+    int64_t last_bytes;
     loop->kind = child->kind;
-    loop->elements = loop->count * child->elements;
-    loop->size_bytes = loop->count * child->size_bytes;
-    loop->low_bytes = child->low_bytes + (last_bytes < 0 ? last_bytes : 0);
-    loop->high_bytes = child->high_bytes + (last_bytes > 0 ? last_bytes : 0);
     loop->depth = child->depth + 1;
+    loop->vast = child->vast || loop->count > INT64_MAX;
+    loop->vast |= __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
+    loop->vast |= __builtin_mul_overflow(loop->count, child->elements, &loop->elements);
+    loop->vast |= __builtin_mul_overflow(loop->count, child->size_bytes, &loop->size_bytes);
+    loop->vast |= __builtin_add_overflow(child->low_bytes, last_bytes < 0 ? last_bytes : 0, &loop->low_bytes);
+    loop->vast |= __builtin_add_overflow(child->high_bytes, last_bytes > 0 ? last_bytes : 0, &loop->high_bytes);
 }
 
 /* The run or loop itself when it has no other owner, else a copy in its place; NULL, and nothing done, when memory is exhausted. */
@@ -107,12 +111,24 @@ static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
         oriel_node_free(node);
         return NULL;
     }
-    own->count *= count;
+    bool vast = __builtin_mul_overflow(own->count, count, &own->count);
     if (own->form == ORIEL_NODE_RUN)
         sum_run(own);
     else
         sum_loop(own);
+    own->vast |= vast;
     return own;
+}
+
+/* Whether the node, stride_bytes further on, goes on where it ends: two of them are one run, or one loop. */
+static bool continues(const struct oriel_node *node, int64_t stride_bytes)
+{
+    int64_t len_bytes;
+    if (node->vast || node->form == ORIEL_NODE_LIST)
+        return false;
+    if (node->form == ORIEL_NODE_RUN)
+        return stride_bytes == run_bytes(node);
+    return !__builtin_mul_overflow((int64_t)node->count, node->stride_bytes, &len_bytes) && stride_bytes == len_bytes;
 }
 
 struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child)
@@ -121,9 +137,7 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
         return child;
     if (count == 0 || child->elements == 0)
         return make_empty(child);
-    if (child->form == ORIEL_NODE_RUN && stride_bytes == run_bytes(child))
-        return repeat(child, count);
-    if (child->form == ORIEL_NODE_LOOP && stride_bytes == (int64_t)child->count * child->stride_bytes)
+    if (continues(child, stride_bytes))
         return repeat(child, count);
     struct oriel_node *loop = make(ORIEL_NODE_LOOP);
     if (loop == NULL) {
@@ -140,8 +154,10 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
 /* Whether b continues a where a ends. */
 static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
 {
+    int64_t end_bytes;
     return a->node->form == ORIEL_NODE_RUN && b->node->form == ORIEL_NODE_RUN && a->node->kind == b->node->kind &&
-           a->offset_bytes + run_bytes(a->node) == b->offset_bytes;
+           !a->node->vast && !b->node->vast &&
+           !__builtin_add_overflow(a->offset_bytes, run_bytes(a->node), &end_bytes) && end_bytes == b->offset_bytes;
 }
 
 /* Makes run a as long as both; false when they do not touch, or memory is exhausted, and both stay as they are. */
@@ -175,12 +191,15 @@ static void sum_list(struct oriel_node *list)
     bool mixed = false;
     for (uint64_t i = 0; i < list->count; i++) {
         const struct oriel_branch *branch = &list->branches[i];
-        int64_t low_bytes = branch->offset_bytes + branch->node->low_bytes;
-        int64_t high_bytes = branch->offset_bytes + branch->node->high_bytes;
+        int64_t low_bytes;
+        int64_t high_bytes;
+        list->vast |= branch->node->vast;
+        list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->low_bytes, &low_bytes);
+        list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->high_bytes, &high_bytes);
+        list->vast |= __builtin_add_overflow(list->elements, branch->node->elements, &list->elements);
+        list->vast |= __builtin_add_overflow(list->size_bytes, branch->node->size_bytes, &list->size_bytes);
         mixed = mixed || (i > 0 && list->kind != branch->node->kind) || branch->node->kind == ORIEL_KIND_NONE;
         list->kind = mixed ? ORIEL_KIND_NONE : branch->node->kind;
-        list->elements += branch->node->elements;
-        list->size_bytes += branch->node->size_bytes;
         list->low_bytes = i == 0 || low_bytes < list->low_bytes ? low_bytes : list->low_bytes;
         list->high_bytes = i == 0 || high_bytes > list->high_bytes ? high_bytes : list->high_bytes;
         list->depth = branch->node->depth + 1 > list->depth ? branch->node->depth + 1 : list->depth;
@@ -341,7 +360,7 @@ bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t 
     int64_t last_bytes;
     *low_bytes = node->low_bytes;
     *high_bytes = node->high_bytes;
-    if (count > INT64_MAX || __builtin_mul_overflow((int64_t)count - 1, extent_bytes, &last_bytes))
+    if (node->vast || count > INT64_MAX || __builtin_mul_overflow((int64_t)count - 1, extent_bytes, &last_bytes))
         return false;
     return last_bytes < 0 ? !__builtin_add_overflow(*low_bytes, last_bytes, low_bytes)
                           : !__builtin_add_overflow(*high_bytes, last_bytes, high_bytes);

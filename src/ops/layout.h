@@ -28,6 +28,7 @@ struct oriel_node {
     int64_t low_bytes;   /* the first byte that moves, relative to the node's own place; 0 when nothing moves */
     int64_t high_bytes;  /* behind the last byte that moves; likewise */
     unsigned depth;      /* 1 for a run */
+    bool vast;           /* the sums above do not fit their numbers: no memory has room for it */
     unsigned references; /* parents, or owners; constructors change a node in place only while there is one */
 };
 

@@ -1,5 +1,6 @@
 /* Buffers at the origin: NULL where bytes are to be read or written is MPI_ERR_BUFFER, MPI_BOTTOM with a datatype of addresses
- * is a buffer, and where nothing moves NULL is as good as any.
+ * is a buffer, where nothing moves NULL is as good as any,
+ * and no buffer is larger than the address space.
  * A plain MPI program, run by the test rows. */
 #include "errors.h"
 
@@ -67,10 +68,33 @@ static void bottom_with_addresses_is_a_buffer(enum window_kind kind)
     guarded_free(&window);
 }
 
+static void datatypes_beyond_all_memory_are_refused(enum window_kind kind)
+{
+    struct window window = guarded_make(kind);
+    MPI_Datatype vast, far;
+    int64_t many[8] = { 0 };
+    int to = guarded_target();
+    MPI_Type_create_hvector(5, 1, (MPI_Aint)1 << 62, MPI_INT64_T, &vast);
+    MPI_Type_create_resized(MPI_INT64_T, 0, (MPI_Aint)1 << 61, &far);
+    MPI_Type_commit(&vast);
+    MPI_Type_commit(&far);
+    MPI_Win_lock_all(0, window.win);
+    CHECK_CLASS(MPI_ERR_TYPE, MPI_Put(many, 5, MPI_INT64_T, to, 0, 1, vast, window.win));
+    CHECK_CLASS(MPI_ERR_TYPE, MPI_Get(many, 1, vast, to, 0, 5, MPI_INT64_T, window.win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(many, 8, MPI_INT64_T, to, 0, 8, far, window.win));
+    CHECK_CLASS(MPI_ERR_BUFFER, MPI_Put(many, 8, far, to, 0, 8, MPI_INT64_T, window.win));
+    CHECK_CLASS(MPI_ERR_BUFFER, MPI_Accumulate(many, 8, far, to, 0, 8, MPI_INT64_T, MPI_SUM, window.win));
+    MPI_Win_unlock_all(window.win);
+    MPI_Type_free(&vast);
+    MPI_Type_free(&far);
+    guarded_free(&window);
+}
+
 static const struct test_case cases[] = {
     CASE(null_buffers_are_refused, KINDS_BOTH, 1),
     CASE(null_is_enough_where_nothing_is_read_or_written, KINDS_BOTH, 1),
     CASE(bottom_with_addresses_is_a_buffer, KINDS_BOTH, 1),
+    CASE(datatypes_beyond_all_memory_are_refused, KINDS_BOTH, 1),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
