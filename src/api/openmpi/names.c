@@ -1,8 +1,10 @@
-/* Entry points that only Open MPI has: its Fortran attribute getters, which read its own objects, and the handle conversions,
- * which other hosts have as macros.  The host's own functions are called for everything that is not Oriel's. */
+/* Entry points that only Open MPI has: its Fortran attribute getters, which read its own objects, MPI_Win_get_name of
+ * `use mpi_f08`, and the handle conversions, which other hosts have as macros.  The host's own functions are called for everything that is not Oriel's. */
 #include "api/api.h"
 #include "api/query.h"
 #include "window/handle.h"
+
+#include <stddef.h>
 
 typedef void getter(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag, MPI_Fint *code);
 
@@ -39,6 +41,20 @@ GETTER(MPI_Win_get_attr_f)
 GETTER(PMPI_Win_get_attr_f)
 GETTER(MPI_Win_get_attr_f08)
 GETTER(PMPI_Win_get_attr_f08)
+
+typedef void namer(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code, int name_bytes);
+
+ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code,
+                                        size_t name_bytes);
+
+/* Open MPI 4.1's own takes every name for one of one character. */
+ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code,
+                                        size_t name_bytes)
+{
+    MPI_Fint unwanted;
+    ((namer *)oriel_host_symbol("ompi_win_get_name_f"))(win, name, length, code != NULL ? code : &unwanted,
+                                                         (int)name_bytes);
+}
 
 typedef MPI_Fint to_fortran(MPI_Win win);
 typedef MPI_Win from_fortran(MPI_Fint win);

@@ -1,0 +1,64 @@
+! What the Fortran tests say: a check that fails is printed by its rank, a case's verdict is that of all ranks.
+! Every rank runs the same cases in one order, and each ends with a verdict, which is collective.
+! Used by the test programs of this folder, whichever interface of MPI they are written for.
+module verdicts
+  use mpi
+  use, intrinsic :: iso_c_binding, only: c_int
+  implicit none
+  private
+  public :: verdicts_start, check, verdict, verdicts_end, look_at_window
+  integer, public, protected :: rank, nranks, right, left
+  logical, public, protected :: on_openmpi ! whose Fortran interface has defects of its own, named where a check allows for them
+  logical :: failed = .false., any_failed = .false.
+
+  interface
+    ! In C, handles.c.
+    function look_at_window(handle, nbytes, first) bind(C) result(again)
+      import :: c_int, MPI_ADDRESS_KIND
+      integer(c_int), value :: handle
+      integer(kind=MPI_ADDRESS_KIND), intent(out) :: nbytes
+      integer(c_int), intent(out) :: first
+      integer(c_int) :: again
+    end function look_at_window
+  end interface
+
+contains
+
+  subroutine verdicts_start()
+    character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: version
+    integer :: length, ierr
+    call MPI_Init(ierr)
+    call MPI_Get_library_version(version, length, ierr)
+    on_openmpi = index(version(:length), 'Open MPI') > 0
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
+    call MPI_Comm_size(MPI_COMM_WORLD, nranks, ierr)
+    right = mod(rank + 1, nranks)
+    left = mod(rank + nranks - 1, nranks)
+  end subroutine verdicts_start
+
+  subroutine check(condition, what)
+    logical, intent(in) :: condition
+    character(len=*), intent(in) :: what
+    if (condition) return
+    print '(a,i0,2a)', '  rank ', rank, ': ', what
+    failed = .true.
+  end subroutine check
+
+  subroutine verdict(name)
+    character(len=*), intent(in) :: name
+    logical :: somewhere
+    integer :: ierr
+    call MPI_Allreduce(failed, somewhere, 1, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD, ierr)
+    if (rank == 0 .and. somewhere) print '(2a)', 'not ok ', name
+    if (rank == 0 .and. .not. somewhere) print '(2a)', 'ok ', name
+    any_failed = any_failed .or. somewhere
+    failed = .false.
+    call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  end subroutine verdict
+
+  subroutine verdicts_end()
+    integer :: ierr
+    call MPI_Finalize(ierr)
+    if (any_failed) stop 1
+  end subroutine verdicts_end
+end module verdicts

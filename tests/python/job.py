@@ -1,0 +1,55 @@
+"""What the mpi4py tests share: skips before MPI starts, the ranks, and a runner of cases.
+
+Every rank runs the same cases in one order; an exception in one ends the job, so that no other rank waits for it.
+Imported by the test programs in this folder, before anything else of MPI."""
+
+import importlib.util
+import os
+import sys
+import traceback
+
+SKIP = 77
+
+
+def skip(reason):
+    print(f"skipped: {reason}", flush=True)
+    sys.exit(SKIP)
+
+
+def built_for_mpich():
+    """The host that mpi4py's extension needs, by the library's name in the file: importing it would start MPI."""
+    with open(importlib.util.find_spec("mpi4py.MPI").origin, "rb") as extension:
+        return b"libmpich.so" in extension.read()
+
+
+try:
+    import numpy  # noqa: F401
+    for_mpich = built_for_mpich()
+except ImportError as error:
+    skip(str(error))
+
+if for_mpich == ("OMPI_COMM_WORLD_SIZE" in os.environ):
+    skip("mpi4py was built for another host")
+
+from mpi4py import MPI  # noqa: E402  (starts MPI, so that it comes after the skips)
+
+world = MPI.COMM_WORLD
+rank, size = world.Get_rank(), world.Get_size()
+right, left = (rank + 1) % size, (rank - 1) % size
+
+
+def run(*cases):
+    """Runs the cases; with names as the program's arguments only those."""
+    for case in cases:
+        if sys.argv[1:] and case.__name__ not in sys.argv[1:]:
+            continue
+        try:
+            case()
+        except BaseException:
+            print(f"not ok {case.__name__} (rank {rank})", flush=True)
+            traceback.print_exc()
+            sys.stderr.flush()
+            world.Abort(1)
+        world.Barrier()
+        if rank == 0:
+            print(f"ok {case.__name__}", flush=True)
