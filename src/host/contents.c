@@ -16,7 +16,7 @@ enum oriel_status oriel_contents_open(MPI_Datatype datatype, struct oriel_conten
 {
     *out = (struct oriel_contents){0};
     enum oriel_status status = oriel_contents_combiner(datatype, &out->combiner);
-    if (status != ORIEL_OK || oriel_contents_is_leaf(out->combiner))
+    if (status != ORIEL_OK || out->combiner == MPI_COMBINER_NAMED)
         return status;
     status = oriel_contents_query(datatype, out);
     if (status != ORIEL_OK)

@@ -10,7 +10,7 @@
 
 /* numbers: the constructor's counts, block lengths and displacements in the order of its arguments, whichever of the host's
  * arrays they came in.  For subarray: ndims, sizes, subsizes, starts, order; for darray: size, rank, ndims, gsizes, distribs,
- * dargs, psizes, order. */
+ * dargs, psizes, order; for a parameterised real or complex: precision and range, in digits. */
 struct oriel_contents {
     int combiner;
     int64_t *numbers;
@@ -18,13 +18,13 @@ struct oriel_contents {
     int64_t type_count;
 };
 
-/* ORIEL_E_TYPE when the host does not know the datatype.  A named or parameterised type has no contents. */
+/* ORIEL_E_TYPE when the host does not know the datatype.  A named type has no contents. */
 enum oriel_status oriel_contents_open(MPI_Datatype datatype, struct oriel_contents *out);
 
 /* Frees the arrays and the handles that the host gave out. */
 void oriel_contents_close(struct oriel_contents *contents);
 
-/* Whether a handle of this combiner is predefined: it has no contents and must not be freed. */
+/* Whether a handle of this combiner is predefined: it is made of no other and must not be freed. */
 bool oriel_contents_is_leaf(int combiner);
 
 /* The host's own queries (src/host/<host>/contents.c): the combiner alone, and the contents of what is no leaf. */

@@ -7,6 +7,7 @@
 #include "host/host.h"
 #include "ops/flatten.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 static struct oriel_table table = ORIEL_TABLE_INIT;
@@ -52,10 +53,10 @@ static enum oriel_kind opaque_of(int size_bytes)
     }
 }
 
-/* Kinds for 1, 2, 4 and 8 bytes; anything else is moved only. */
-static enum oriel_kind by_width(int size_bytes, const enum oriel_kind widths[4])
+/* Kinds for 1, 2, 4, 8 and 16 bytes; anything else is moved only. */
+static enum oriel_kind by_width(int size_bytes, const enum oriel_kind widths[5])
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (size_bytes == 1 << i)
             return widths[i] == ORIEL_KIND_NONE ? opaque_of(size_bytes) : widths[i];
     return opaque_of(size_bytes);
@@ -63,12 +64,14 @@ static enum oriel_kind by_width(int size_bytes, const enum oriel_kind widths[4])
 
 static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
 {
-    static const enum oriel_kind integers[4] = {ORIEL_KIND_INT8, ORIEL_KIND_INT16, ORIEL_KIND_INT32, ORIEL_KIND_INT64};
-    static const enum oriel_kind naturals[4] = {ORIEL_KIND_UINT8, ORIEL_KIND_UINT16, ORIEL_KIND_UINT32,
-                                                ORIEL_KIND_UINT64};
-    static const enum oriel_kind reals[4] = {ORIEL_KIND_NONE, ORIEL_KIND_NONE, ORIEL_KIND_FLOAT, ORIEL_KIND_DOUBLE};
-    static const enum oriel_kind logicals[4] = {ORIEL_KIND_LOGICAL8, ORIEL_KIND_LOGICAL16, ORIEL_KIND_LOGICAL32,
-                                                ORIEL_KIND_LOGICAL64};
+    static const enum oriel_kind integers[5] = {ORIEL_KIND_INT8, ORIEL_KIND_INT16, ORIEL_KIND_INT32, ORIEL_KIND_INT64,
+                                                ORIEL_KIND_INT128};
+    static const enum oriel_kind naturals[5] = {ORIEL_KIND_UINT8, ORIEL_KIND_UINT16, ORIEL_KIND_UINT32,
+                                                ORIEL_KIND_UINT64, ORIEL_KIND_NONE};
+    static const enum oriel_kind reals[5] = {ORIEL_KIND_NONE, ORIEL_KIND_NONE, ORIEL_KIND_FLOAT, ORIEL_KIND_DOUBLE,
+                                             ORIEL_KIND_QUAD};
+    static const enum oriel_kind logicals[5] = {ORIEL_KIND_LOGICAL8, ORIEL_KIND_LOGICAL16, ORIEL_KIND_LOGICAL32,
+                                                ORIEL_KIND_LOGICAL64, ORIEL_KIND_NONE};
     switch (type_class) {
     case SIGNED:
         return by_width(size_bytes, integers);
@@ -81,6 +84,7 @@ static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
     case COMPLEX:
         return size_bytes == 8    ? ORIEL_KIND_FLOAT_COMPLEX
                : size_bytes == 16 ? ORIEL_KIND_DOUBLE_COMPLEX
+               : size_bytes == 32 ? ORIEL_KIND_QUAD_COMPLEX
                                   : opaque_of(size_bytes);
     case LONG_COMPLEX:
         return ORIEL_KIND_LONG_DOUBLE_COMPLEX;
@@ -138,6 +142,8 @@ static void add_predefined(MPI_Datatype datatype, enum type_class type_class)
     if (datatype == MPI_DATATYPE_NULL || oriel_host()->Type_size(datatype, &size_bytes) != MPI_SUCCESS)
         return;
     enum oriel_kind kind = kind_of(type_class, size_bytes);
+    if (kind != ORIEL_KIND_NONE && oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
+        kind = opaque_of(size_bytes); /* a Fortran compiler told to make its reals and integers wider */
     if (kind == ORIEL_KIND_NONE)
         return;
     struct oriel_type *type = make_type(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
@@ -153,12 +159,15 @@ enum oriel_kind oriel_type_predefined(MPI_Datatype datatype)
     return type != NULL && type->predefined ? type->kind : ORIEL_KIND_NONE;
 }
 
-enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes)
+enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t precision)
 {
-    return kind_of(combiner == MPI_COMBINER_F90_INTEGER   ? SIGNED
-                   : combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX
-                                                          : FLOATING,
-                   size_bytes);
+    enum type_class type_class = combiner == MPI_COMBINER_F90_INTEGER   ? SIGNED
+                                 : combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX
+                                                                        : FLOATING;
+    int wide_bytes = combiner == MPI_COMBINER_F90_COMPLEX ? 32 : 16;
+    if (type_class != SIGNED && size_bytes == wide_bytes && precision <= LDBL_DIG) /* the x87's format is as large as IEEE's */
+        type_class = type_class == COMPLEX ? LONG_COMPLEX : LONG_FLOATING;
+    return kind_of(type_class, size_bytes);
 }
 
 static void free_type(struct oriel_type *type)

@@ -215,12 +215,12 @@ static struct oriel_node *rebuild(const struct oriel_contents *contents, enum or
     }
 }
 
-static enum oriel_status flatten_leaf(MPI_Datatype datatype, int combiner, struct oriel_node **out)
+static enum oriel_status flatten_leaf(MPI_Datatype datatype, const struct oriel_contents *contents, struct oriel_node **out)
 {
     int size_bytes = 0;
     enum oriel_kind kind = oriel_type_predefined(datatype);
-    if (combiner != MPI_COMBINER_NAMED && oriel_host()->Type_size(datatype, &size_bytes) == MPI_SUCCESS)
-        kind = oriel_type_parameterised(combiner, size_bytes);
+    if (contents->combiner != MPI_COMBINER_NAMED && oriel_host()->Type_size(datatype, &size_bytes) == MPI_SUCCESS)
+        kind = oriel_type_parameterised(contents->combiner, size_bytes, contents->numbers[0]);
     if (kind == ORIEL_KIND_NONE)
         return oriel_fail(ORIEL_E_TYPE, "the datatype has a predefined type that is not known");
     *out = oriel_node_run(kind, 1);
@@ -234,8 +234,9 @@ enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out)
     if (status != ORIEL_OK)
         return status;
     if (oriel_contents_is_leaf(contents.combiner))
-        return flatten_leaf(datatype, contents.combiner, out);
-    *out = rebuild(&contents, &status);
+        status = flatten_leaf(datatype, &contents, out);
+    else
+        *out = rebuild(&contents, &status);
     oriel_contents_close(&contents);
     if (status == ORIEL_OK && *out == NULL)
         status = no_memory();

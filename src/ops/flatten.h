@@ -14,7 +14,7 @@ enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out);
 /* The kind of a predefined datatype; ORIEL_KIND_NONE when it is not one (datatype.c). */
 enum oriel_kind oriel_type_predefined(MPI_Datatype datatype);
 
-/* The kind of an F90 parameterised type by its class and size (datatype.c). */
-enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes);
+/* The kind of an F90 parameterised type by its class, size and precision in digits (datatype.c). */
+enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t precision);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* a: the target's element, b: the origin's; wide: integers compute modulo 2^64 so that nothing overflows */
+/* a: the target's element, b: the origin's; wide: integers compute modulo a power of 2 so that nothing overflows */
 #define EXPRESSION_MAX(type, wide) (type)(a > b ? a : b)
 #define EXPRESSION_MIN(type, wide) (type)(a < b ? a : b)
 #define EXPRESSION_SUM(type, wide) (type)((wide)a + (wide)b)
@@ -24,7 +24,6 @@
 #define EXPRESSION_BAND(type, wide) (type)(a & b)
 #define EXPRESSION_BOR(type, wide) (type)(a | b)
 #define EXPRESSION_BXOR(type, wide) (type)(a ^ b)
-#define EXPRESSION_REPLACE(type, wide) b
 
 #define PLAIN(operator, name, type, wide)                                                         \
     static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
@@ -90,8 +89,21 @@
             memmove(result, target, count * sizeof(type));                                         \
     }
 
-#define PLAIN_MOVES(name, type)      \
-    PLAIN(REPLACE, name, type, type) \
+/* Bytes, not values: a long double's padding and a signalling NaN arrive as they are. */
+#define PLAIN_REPLACE(name, type)                                                                    \
+    static void plain_REPLACE_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                                \
+        for (uint64_t i = 0; i < count; i++) {                                                       \
+            char b[sizeof(type)];                                                                    \
+            memcpy(b, origin + i * sizeof b, sizeof b);                                              \
+            if (result != NULL)                                                                      \
+                memcpy(result + i * sizeof b, target + i * sizeof b, sizeof b);                      \
+            memcpy(target + i * sizeof b, b, sizeof b);                                              \
+        }                                                                                            \
+    }
+
+#define PLAIN_MOVES(name, type) \
+    PLAIN_REPLACE(name, type)   \
     PLAIN_NO_OP(name, type)
 
 #define NATIVE_MOVES(name, type)                               \
@@ -134,16 +146,18 @@
 
 #define TIE_TAKES_LOWER (a.value == b.value && b.index < a.index)
 
+#define PLAIN_INTEGER(name, type, wide)  \
+    PLAIN(MAX, name, type, type)         \
+    PLAIN(MIN, name, type, type)         \
+    PLAIN(SUM, name, type, wide)         \
+    PLAIN(PROD, name, type, wide)        \
+    PLAIN(BAND, name, type, type)        \
+    PLAIN(BOR, name, type, type)         \
+    PLAIN(BXOR, name, type, type)        \
+    LOGICAL_KERNELS(PLAIN, name, type)   \
+    PLAIN_MOVES(name, type)
 #define INTEGER(name, type, unsigned_type)                  \
-    PLAIN(MAX, name, type, type)                            \
-    PLAIN(MIN, name, type, type)                            \
-    PLAIN(SUM, name, type, uint64_t)                        \
-    PLAIN(PROD, name, type, uint64_t)                       \
-    PLAIN(BAND, name, type, type)                           \
-    PLAIN(BOR, name, type, type)                            \
-    PLAIN(BXOR, name, type, type)                           \
-    LOGICAL_KERNELS(PLAIN, name, type)                      \
-    PLAIN_MOVES(name, type)                                 \
+    PLAIN_INTEGER(name, type, uint64_t)                     \
     NATIVE(MAX, name, type, type)                           \
     NATIVE(MIN, name, type, type)                           \
     NATIVE_FETCH(SUM, name, type, atomic_fetch_add_explicit) \
@@ -153,6 +167,7 @@
     NATIVE_FETCH(BXOR, name, type, atomic_fetch_xor_explicit) \
     LOGICAL_KERNELS(NATIVE, name, type)                     \
     NATIVE_MOVES(name, type)
+#define WIDE(name, type, unsigned_type) PLAIN_INTEGER(name, type, unsigned_type)
 #define REAL(name, type)          \
     PLAIN(MAX, name, type, type)  \
     PLAIN(MIN, name, type, type)  \
@@ -213,6 +228,9 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 #define NATIVE_SLOTS_FLOAT ARITHMETIC_SLOTS(native, FLOAT), MOVE_SLOTS(native, FLOAT),
 #define NATIVE_SLOTS_DOUBLE ARITHMETIC_SLOTS(native, DOUBLE), MOVE_SLOTS(native, DOUBLE),
 #define NATIVE_SLOTS_LONG_DOUBLE
+#define NATIVE_SLOTS_INT128
+#define NATIVE_SLOTS_QUAD
+#define NATIVE_SLOTS_QUAD_COMPLEX
 #define NATIVE_SLOTS_CHAR MOVE_SLOTS(native, CHAR),
 #define NATIVE_SLOTS_OPAQUE16 MOVE_SLOTS(native, OPAQUE16),
 #define NATIVE_SLOTS_OPAQUE32 MOVE_SLOTS(native, OPAQUE32),
@@ -221,6 +239,7 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 #define NATIVE_SLOTS_OPAQUE256
 #define INTEGER(name, type, unsigned_type) \
     [ORIEL_KIND_##name] = {WHOLE(type), INTEGER_SLOTS(plain, name), INTEGER_SLOTS(native, name)},
+#define WIDE(name, type, unsigned_type) [ORIEL_KIND_##name] = {WHOLE(type), INTEGER_SLOTS(plain, name)},
 #define REAL(name, type) \
     [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name ARITHMETIC_SLOTS(plain, name), MOVE_SLOTS(plain, name)},
 #define COMPLEX(name, type) \

@@ -10,6 +10,29 @@ typedef long double oriel_long_double;
 typedef float _Complex oriel_float_complex;
 typedef double _Complex oriel_double_complex;
 typedef long double _Complex oriel_long_double_complex;
+/* INTEGER*16 of Fortran. */
+#ifdef __SIZEOF_INT128__
+#define ORIEL_HAS_INT128 1
+__extension__ typedef __int128 oriel_int128;
+__extension__ typedef unsigned __int128 oriel_uint128;
+#else
+#define ORIEL_HAS_INT128 0
+#endif
+
+/* REAL*16 of Fortran: IEEE binary128, whatever a long double is.  (MPICH 4.0.2 adds it up as an integer, Open MPI 4.1.4 as the
+ * x87's long double.) */
+#if defined __SIZEOF_FLOAT128__
+#define ORIEL_HAS_QUAD 1
+__extension__ typedef __float128 oriel_quad;
+typedef float _Complex oriel_quad_complex __attribute__((mode(TC)));
+#elif __LDBL_MANT_DIG__ == 113
+#define ORIEL_HAS_QUAD 1
+typedef long double oriel_quad;
+typedef long double _Complex oriel_quad_complex;
+#else
+#define ORIEL_HAS_QUAD 0
+#endif
+
 struct oriel_opaque128 {
     uint64_t words[2];
 };
@@ -19,6 +42,7 @@ struct oriel_opaque256 {
 
 enum oriel_kind {
 #define INTEGER(name, type, unsigned_type) ORIEL_KIND_##name,
+#define WIDE(name, type, unsigned_type) ORIEL_KIND_##name,
 #define REAL(name, type) ORIEL_KIND_##name,
 #define COMPLEX(name, type) ORIEL_KIND_##name,
 #define PAIR(name, type, index_type) ORIEL_KIND_##name,

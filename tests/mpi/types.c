@@ -20,65 +20,18 @@ struct long_int { long value; int at; };
 struct two_int { int value; int at; };
 struct short_int { short value; int at; };
 struct long_double_int { long double value; int at; };
+struct two_float { float value; float at; };
+struct two_double { double value; double at; };
+
+#if defined __SIZEOF_FLOAT128__
+__extension__ typedef __float128 quad;
+#else
+typedef long double quad;
+#endif
+struct quad_complex { quad parts[2]; };
 
 const struct test_type test_types[] = {
-    PLAIN(MPI_CHAR, char, GROUP_CHARACTER),
-    PLAIN(MPI_WCHAR, wchar_t, GROUP_CHARACTER),
-    PLAIN(MPI_CHARACTER, char, GROUP_CHARACTER),
-    PLAIN(MPI_BYTE, char, GROUP_BYTE),
-    PLAIN(MPI_SIGNED_CHAR, signed char, GROUP_SIGNED),
-    PLAIN(MPI_SHORT, short, GROUP_SIGNED),
-    PLAIN(MPI_INT, int, GROUP_SIGNED),
-    PLAIN(MPI_LONG, long, GROUP_SIGNED),
-    PLAIN(MPI_LONG_LONG, long long, GROUP_SIGNED),
-    PLAIN(MPI_UNSIGNED_CHAR, unsigned char, GROUP_UNSIGNED),
-    PLAIN(MPI_UNSIGNED_SHORT, unsigned short, GROUP_UNSIGNED),
-    PLAIN(MPI_UNSIGNED, unsigned, GROUP_UNSIGNED),
-    PLAIN(MPI_UNSIGNED_LONG, unsigned long, GROUP_UNSIGNED),
-    PLAIN(MPI_UNSIGNED_LONG_LONG, unsigned long long, GROUP_UNSIGNED),
-    PLAIN(MPI_INT8_T, int8_t, GROUP_SIGNED),
-    PLAIN(MPI_INT16_T, int16_t, GROUP_SIGNED),
-    PLAIN(MPI_INT32_T, int32_t, GROUP_SIGNED),
-    PLAIN(MPI_INT64_T, int64_t, GROUP_SIGNED),
-    PLAIN(MPI_UINT8_T, uint8_t, GROUP_UNSIGNED),
-    PLAIN(MPI_UINT16_T, uint16_t, GROUP_UNSIGNED),
-    PLAIN(MPI_UINT32_T, uint32_t, GROUP_UNSIGNED),
-    PLAIN(MPI_UINT64_T, uint64_t, GROUP_UNSIGNED),
-    PLAIN(MPI_FLOAT, float, GROUP_FLOATING),
-    PLAIN(MPI_DOUBLE, double, GROUP_FLOATING),
-    PLAIN(MPI_LONG_DOUBLE, long double, GROUP_FLOATING),
-    PLAIN(MPI_C_BOOL, _Bool, GROUP_LOGICAL),
-    PLAIN(MPI_C_FLOAT_COMPLEX, float complex, GROUP_COMPLEX),
-    PLAIN(MPI_C_DOUBLE_COMPLEX, double complex, GROUP_COMPLEX),
-    PLAIN(MPI_C_LONG_DOUBLE_COMPLEX, long double complex, GROUP_COMPLEX),
-    PLAIN(MPI_CXX_BOOL, _Bool, GROUP_LOGICAL),
-    PLAIN(MPI_CXX_FLOAT_COMPLEX, float complex, GROUP_COMPLEX),
-    PLAIN(MPI_CXX_DOUBLE_COMPLEX, double complex, GROUP_COMPLEX),
-    PLAIN(MPI_CXX_LONG_DOUBLE_COMPLEX, long double complex, GROUP_COMPLEX),
-    MULTI(MPI_AINT, MPI_Aint),
-    MULTI(MPI_OFFSET, MPI_Offset),
-    MULTI(MPI_COUNT, MPI_Count),
-    FORTRAN(MPI_INTEGER, MPI_Fint),
-    FORTRAN(MPI_INTEGER1, int8_t),
-    FORTRAN(MPI_INTEGER2, int16_t),
-    FORTRAN(MPI_INTEGER4, int32_t),
-    FORTRAN(MPI_INTEGER8, int64_t),
-    PLAIN(MPI_REAL, float, GROUP_FLOATING),
-    PLAIN(MPI_REAL4, float, GROUP_FLOATING),
-    PLAIN(MPI_REAL8, double, GROUP_FLOATING),
-    PLAIN(MPI_DOUBLE_PRECISION, double, GROUP_FLOATING),
-    PLAIN(MPI_LOGICAL, MPI_Fint, GROUP_LOGICAL),
-    PLAIN(MPI_COMPLEX, float complex, GROUP_COMPLEX),
-    PLAIN(MPI_DOUBLE_COMPLEX, double complex, GROUP_COMPLEX),
-    PLAIN(MPI_COMPLEX8, float complex, GROUP_COMPLEX),
-    PLAIN(MPI_COMPLEX16, double complex, GROUP_COMPLEX),
-    PAIR(MPI_FLOAT_INT, float_int, GROUP_FLOATING, float, int),
-    PAIR(MPI_DOUBLE_INT, double_int, GROUP_FLOATING, double, int),
-    PAIR(MPI_LONG_INT, long_int, GROUP_SIGNED, long, int),
-    PAIR(MPI_2INT, two_int, GROUP_SIGNED, int, int),
-    PAIR(MPI_SHORT_INT, short_int, GROUP_SIGNED, short, int),
-    PAIR(MPI_LONG_DOUBLE_INT, long_double_int, GROUP_FLOATING, long double, int),
-    PAIR(MPI_2INTEGER, two_int, GROUP_SIGNED, MPI_Fint, MPI_Fint),
+#include "types.def"
 };
 const size_t test_type_count = COUNT_OF(test_types);
 
@@ -106,13 +59,34 @@ bool type_allows(const struct test_type *type, MPI_Op op)
         if (is_logical_op(op))
             return !type->fortran_integer && !type->multi_language;
         return is_order_op(op) || is_ring_op(op) || is_bit_op(op);
-    case GROUP_FLOATING: return is_order_op(op) || is_ring_op(op);
-    case GROUP_COMPLEX: return is_ring_op(op);
+    case GROUP_FLOATING:
+    case GROUP_QUAD: return is_order_op(op) || is_ring_op(op);
+    case GROUP_COMPLEX:
+    case GROUP_QUAD_COMPLEX: return is_ring_op(op);
     case GROUP_LOGICAL: return is_logical_op(op);
     case GROUP_BYTE: return is_bit_op(op);
     case GROUP_PAIR: return is_location_op(op);
     default: return false;
     }
+}
+
+bool type_tolerates(const struct test_type *type, MPI_Op op)
+{
+    return is_logical_op(op) && (type->fortran_integer || type->multi_language);
+}
+
+bool type_exists(const struct test_type *type)
+{
+    int size_bytes = 0;
+    if (type->type == MPI_DATATYPE_NULL || MPI_Type_size(type->type, &size_bytes) != MPI_SUCCESS)
+        return false;
+    return (size_t)size_bytes == type->value_bytes + type->index_bytes;
+}
+
+bool type_is_padding(const struct test_type *type, size_t byte)
+{
+    return type->group == GROUP_PAIR && byte >= type->value_bytes &&
+           (byte < type->index_offset_bytes || byte >= type->index_offset_bytes + type->index_bytes);
 }
 
 bool type_allows_swap(const struct test_type *type)
@@ -169,39 +143,104 @@ static void floating_store(void *at, size_t bytes, long double value)
         memcpy(at, &value, sizeof value);
 }
 
+static long double quad_load(const void *at)
+{
+    quad value;
+    memcpy(&value, at, sizeof value);
+    return (long double)value;
+}
+
+static void quad_store(void *at, long double value)
+{
+    quad wide = value;
+    memcpy(at, &wide, sizeof wide);
+}
+
+/* One part of a real or complex element. */
+static long double part_load(enum type_group group, const void *at, size_t bytes)
+{
+    bool is_quad = group == GROUP_QUAD || group == GROUP_QUAD_COMPLEX;
+    return is_quad ? quad_load(at) : floating_load(at, bytes);
+}
+
+static void part_store(enum type_group group, void *at, size_t bytes, long double value)
+{
+    if (group == GROUP_QUAD || group == GROUP_QUAD_COMPLEX)
+        quad_store(at, value);
+    else
+        floating_store(at, bytes, value);
+}
+
+static bool is_complex(const struct test_type *type)
+{
+    return type->group == GROUP_COMPLEX || type->group == GROUP_QUAD_COMPLEX;
+}
+
 static void value_store(enum type_group group, void *at, size_t bytes, struct random *random)
 {
     int64_t small = (int64_t)random_below(random, 21) - 10;
     if (group == GROUP_SIGNED)
-        integer_store(at, bytes, small);
-    else if (group == GROUP_FLOATING)
-        floating_store(at, bytes, (long double)small / 2);
+        integer_store(at, bytes, random_below(random, 3) ? small : (int64_t)random_next(random));
+    else if (group == GROUP_FLOATING || group == GROUP_QUAD)
+        part_store(group, at, bytes, (long double)small / 2);
     else if (group == GROUP_LOGICAL)
         integer_store(at, bytes, small > 0);
     else
-        integer_store(at, bytes, (int64_t)random_next(random));
+        for (size_t done = 0; done < bytes; done += sizeof(int64_t))
+            integer_store((char *)at + done, bytes - done < 8 ? bytes - done : 8, (int64_t)random_next(random));
+}
+
+/* Fortran's pairs of reals have the index as a real. */
+static enum type_group index_group(const struct test_type *type)
+{
+    bool real = type->type == MPI_2REAL || type->type == MPI_2DOUBLE_PRECISION;
+    return real ? GROUP_FLOATING : GROUP_SIGNED;
 }
 
 void type_fill(const struct test_type *type, void *element, struct random *random, unsigned char padding)
 {
     char *at = element;
     memset(at, padding, type->extent_bytes);
-    if (type->group == GROUP_COMPLEX) {
-        value_store(GROUP_FLOATING, at, type->extent_bytes / 2, random);
-        value_store(GROUP_FLOATING, at + type->extent_bytes / 2, type->extent_bytes / 2, random);
+    if (is_complex(type)) {
+        enum type_group parts = type->group == GROUP_COMPLEX ? GROUP_FLOATING : GROUP_QUAD;
+        value_store(parts, at, type->extent_bytes / 2, random);
+        value_store(parts, at + type->extent_bytes / 2, type->extent_bytes / 2, random);
         return;
     }
     value_store(type->value_group, at, type->value_bytes, random);
     if (type->group == GROUP_PAIR)
-        value_store(GROUP_SIGNED, at + type->index_offset_bytes, type->index_bytes, random);
+        value_store(index_group(type), at + type->index_offset_bytes, type->index_bytes, random);
+}
+
+static void field_set(enum type_group group, char *at, size_t bytes, int value)
+{
+    if (group == GROUP_FLOATING || group == GROUP_QUAD)
+        part_store(group, at, bytes, value);
+    else
+        integer_store(at, bytes, value);
+}
+
+void type_set(const struct test_type *type, void *element, int value)
+{
+    char *at = element;
+    memset(at, 0, type->extent_bytes);
+    if (type->group == GROUP_COMPLEX) {
+        field_set(GROUP_FLOATING, at, type->extent_bytes / 2, value);
+    } else if (type->group == GROUP_QUAD_COMPLEX) {
+        field_set(GROUP_QUAD, at, type->extent_bytes / 2, value);
+    } else {
+        field_set(type->value_group, at, type->value_bytes, value);
+        if (type->group == GROUP_PAIR)
+            field_set(index_group(type), at + type->index_offset_bytes, type->index_bytes, value);
+    }
 }
 
 static int64_t integer_combine(MPI_Op op, int64_t old, int64_t new)
 {
     if (op == MPI_MAX) return old > new ? old : new;
     if (op == MPI_MIN) return old < new ? old : new;
-    if (op == MPI_SUM) return old + new;
-    if (op == MPI_PROD) return old * new;
+    if (op == MPI_SUM) return (int64_t)((uint64_t)old + (uint64_t)new);
+    if (op == MPI_PROD) return (int64_t)((uint64_t)old * (uint64_t)new);
     if (op == MPI_LAND) return old && new;
     if (op == MPI_LOR) return old || new;
     if (op == MPI_LXOR) return !old != !new;
@@ -227,12 +266,14 @@ static long double floating_combine(MPI_Op op, long double old, long double new)
     return op == MPI_SUM ? old + new : old * new;
 }
 
-static void complex_apply(size_t part_bytes, MPI_Op op, char *target, const char *operand)
+static void complex_apply(const struct test_type *type, MPI_Op op, char *target, const char *operand)
 {
-    long double a = floating_load(target, part_bytes), b = floating_load(target + part_bytes, part_bytes);
-    long double c = floating_load(operand, part_bytes), d = floating_load(operand + part_bytes, part_bytes);
-    floating_store(target, part_bytes, op == MPI_SUM ? a + c : a * c - b * d);
-    floating_store(target + part_bytes, part_bytes, op == MPI_SUM ? b + d : a * d + b * c);
+    enum type_group group = type->group;
+    size_t bytes = type->extent_bytes / 2;
+    long double a = part_load(group, target, bytes), b = part_load(group, target + bytes, bytes);
+    long double c = part_load(group, operand, bytes), d = part_load(group, operand + bytes, bytes);
+    part_store(group, target, bytes, op == MPI_SUM ? a + c : a * c - b * d);
+    part_store(group, target + bytes, bytes, op == MPI_SUM ? b + d : a * d + b * c);
 }
 
 static void pair_copy(const struct test_type *type, char *target, const char *operand)
@@ -241,22 +282,27 @@ static void pair_copy(const struct test_type *type, char *target, const char *op
     memcpy(target + type->index_offset_bytes, operand + type->index_offset_bytes, type->index_bytes);
 }
 
-static int value_compare(const struct test_type *type, const char *left, const char *right)
+static int field_compare(enum type_group group, size_t bytes, const char *left, const char *right)
 {
-    if (type->value_group == GROUP_FLOATING) {
-        long double a = floating_load(left, type->value_bytes), b = floating_load(right, type->value_bytes);
+    if (group == GROUP_FLOATING) {
+        long double a = floating_load(left, bytes), b = floating_load(right, bytes);
         return (a > b) - (a < b);
     }
-    int64_t a = integer_load(left, type->value_bytes), b = integer_load(right, type->value_bytes);
+    int64_t a = integer_load(left, bytes), b = integer_load(right, bytes);
     return (a > b) - (a < b);
+}
+
+static int value_compare(const struct test_type *type, const char *left, const char *right)
+{
+    return field_compare(type->value_group, type->value_bytes, left, right);
 }
 
 static void pair_apply(const struct test_type *type, MPI_Op op, char *target, const char *operand)
 {
     int order = value_compare(type, operand, target);
-    int64_t old_index = integer_load(target + type->index_offset_bytes, type->index_bytes);
-    int64_t new_index = integer_load(operand + type->index_offset_bytes, type->index_bytes);
-    if (order == 0 ? new_index < old_index : op == MPI_MINLOC ? order < 0 : order > 0)
+    bool lower = field_compare(index_group(type), type->index_bytes, operand + type->index_offset_bytes,
+                               target + type->index_offset_bytes) < 0;
+    if (order == 0 ? lower : op == MPI_MINLOC ? order < 0 : order > 0)
         pair_copy(type, target, operand);
 }
 
@@ -270,10 +316,11 @@ void type_apply(const struct test_type *type, MPI_Op op, void *target, const voi
             pair_apply(type, op, target, operand);
     } else if (op == MPI_REPLACE) {
         memcpy(target, operand, bytes);
-    } else if (type->group == GROUP_COMPLEX) {
-        complex_apply(bytes / 2, op, target, operand);
-    } else if (type->group == GROUP_FLOATING) {
-        floating_store(target, bytes, floating_combine(op, floating_load(target, bytes), floating_load(operand, bytes)));
+    } else if (is_complex(type)) {
+        complex_apply(type, op, target, operand);
+    } else if (type->group == GROUP_FLOATING || type->group == GROUP_QUAD) {
+        long double old = part_load(type->group, target, bytes), new = part_load(type->group, operand, bytes);
+        part_store(type->group, target, bytes, floating_combine(op, old, new));
     } else if (type->group == GROUP_UNSIGNED) {
         uint64_t result = unsigned_combine(op, unsigned_load(target, bytes), unsigned_load(operand, bytes));
         integer_store(target, bytes, (int64_t)result);
@@ -286,11 +333,11 @@ bool type_equal(const struct test_type *type, const void *left, const void *righ
 {
     const char *a = left, *b = right;
     size_t bytes = type->extent_bytes;
-    if (type->group == GROUP_FLOATING)
-        return floating_load(a, bytes) == floating_load(b, bytes);
-    if (type->group == GROUP_COMPLEX)
-        return floating_load(a, bytes / 2) == floating_load(b, bytes / 2) &&
-               floating_load(a + bytes / 2, bytes / 2) == floating_load(b + bytes / 2, bytes / 2);
+    if (type->group == GROUP_FLOATING || type->group == GROUP_QUAD)
+        return part_load(type->group, a, bytes) == part_load(type->group, b, bytes);
+    if (is_complex(type))
+        return part_load(type->group, a, bytes / 2) == part_load(type->group, b, bytes / 2) &&
+               part_load(type->group, a + bytes / 2, bytes / 2) == part_load(type->group, b + bytes / 2, bytes / 2);
     if (type->group == GROUP_PAIR && type->value_bytes == sizeof(long double)) {
         size_t tail = type->index_offset_bytes + type->index_bytes;
         return value_compare(type, a, b) == 0 &&

@@ -7,13 +7,15 @@
 #include "harness.h"
 
 enum type_group {
-    GROUP_SIGNED,   /* C and Fortran integers and the multi-language types */
+    GROUP_SIGNED,       /* C and Fortran integers and the multi-language types */
     GROUP_UNSIGNED,
     GROUP_FLOATING,
+    GROUP_QUAD,         /* IEEE binary128: Fortran's REAL*16 */
     GROUP_COMPLEX,
+    GROUP_QUAD_COMPLEX,
     GROUP_LOGICAL,
     GROUP_BYTE,
-    GROUP_CHARACTER, /* takes MPI_REPLACE and MPI_NO_OP only */
+    GROUP_MOVED,        /* takes MPI_REPLACE and MPI_NO_OP only */
     GROUP_PAIR
 };
 
@@ -22,7 +24,7 @@ struct test_type {
     MPI_Datatype type;
     enum type_group group;
     size_t extent_bytes;
-    enum type_group value_group; /* of a pair's value */
+    enum type_group value_group; /* of a pair's value, and of its index where that is no integer */
     size_t value_bytes;          /* of a pair's value; else the extent */
     size_t index_offset_bytes;   /* of a pair's index */
     size_t index_bytes;
@@ -44,12 +46,20 @@ enum { TYPE_MAX_BYTES = 32 };
 
 /* True where the standard allows the operator in an accumulate of the type. */
 bool type_allows(const struct test_type *type, MPI_Op op);
+/* Logical operators on Fortran integers and multi-language types: not the standard's, but hosts compute them as in C. */
+bool type_tolerates(const struct test_type *type, MPI_Op op);
+/* False for a type that the host has no more than the name of. */
+bool type_exists(const struct test_type *type);
 bool type_allows_swap(const struct test_type *type);
 /* One random element that no allowed operator brings out of the type's exact range; padding is filled with the byte given. */
 void type_fill(const struct test_type *type, void *element, struct random *random, unsigned char padding);
+/* A small integer as an element: both fields of a pair, the real part of a complex number. */
+void type_set(const struct test_type *type, void *element, int value);
 /* target = target op operand; a pair's padding is left alone. */
 void type_apply(const struct test_type *type, MPI_Op op, void *target, const void *operand);
 /* Equal as values; for pairs the padding must be equal too. */
 bool type_equal(const struct test_type *type, const void *left, const void *right);
+/* The bytes between and behind a pair's fields, and nothing in other types. */
+bool type_is_padding(const struct test_type *type, size_t byte);
 
 #endif

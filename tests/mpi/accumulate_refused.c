@@ -1,0 +1,222 @@
+/* What no accumulate may do: an operator on a type that MPI does not define it for, an operator of the user's, MPI_NO_OP without
+ * a result.  Each is MPI_ERR_OP at the window's error handler, by every call that takes an operator, and changes nothing.
+ * A plain MPI program, run by the test rows; hosts crash or accept some of it. */
+#include "types.h"
+
+#include <string.h>
+
+enum { ELEMENTS = 3, BYTES = ELEMENTS * TYPE_MAX_BYTES, AT = 32, WINDOW_BYTES = 256 };
+
+static int right_of(int rank) { return (rank + 1) % world_size; }
+
+/* A window of errors that return, filled by its owner with a pattern that is valid for each type. */
+static struct window refusing_make(enum window_kind kind)
+{
+    struct window window = window_make(kind, WINDOW_BYTES, 1, MPI_COMM_WORLD);
+    MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
+    memset(window.base, 1, WINDOW_BYTES);
+    MPI_Win_sync(window.win);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window.win);
+    return window;
+}
+
+static void refusing_free(struct window *window)
+{
+    MPI_Win_unlock_all(window->win);
+    barrier(MPI_COMM_WORLD);
+    window_free(window);
+}
+
+static bool all_are(const unsigned char *bytes, size_t len_bytes, unsigned char value)
+{
+    for (size_t i = 0; i < len_bytes; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
+struct attempt {
+    MPI_Win win;
+    MPI_Datatype type;
+    MPI_Op op;
+    const char *type_name, *op_name;
+    unsigned char origin[BYTES], result[BYTES];
+};
+
+enum { CALLS = 5, FIRST_WITH_RESULT = 2 };
+
+static int call(struct attempt *a, int which, int count)
+{
+    int to = right_of(world_rank);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = MPI_SUCCESS;
+    switch (which) {
+    case 0:
+        return MPI_Accumulate(a->origin, count, a->type, to, AT, count, a->type, a->op, a->win);
+    case 1:
+        code = MPI_Raccumulate(a->origin, count, a->type, to, AT, count, a->type, a->op, a->win, &request);
+        break;
+    case 2:
+        return MPI_Get_accumulate(a->origin, count, a->type, a->result, count, a->type, to, AT, count, a->type, a->op, a->win);
+    case 3:
+        code = MPI_Rget_accumulate(a->origin, count, a->type, a->result, count, a->type, to, AT, count, a->type, a->op, a->win,
+                                   &request);
+        break;
+    default:
+        return MPI_Fetch_and_op(a->origin, a->result, a->type, to, AT, a->op, a->win);
+    }
+    if (code == MPI_SUCCESS)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return code;
+}
+
+static void target_read(const struct attempt *a, unsigned char *bytes)
+{
+    MPI_Get(bytes, WINDOW_BYTES, MPI_BYTE, right_of(world_rank), 0, WINDOW_BYTES, MPI_BYTE, a->win);
+    MPI_Win_flush(right_of(world_rank), a->win);
+}
+
+/* Calls from one on, with one element and with several. */
+static void all_calls_refuse(struct attempt *a, int first)
+{
+    unsigned char now[WINDOW_BYTES];
+    for (int which = first; which < CALLS; which++) {
+        for (int count = 1; count <= ELEMENTS; count += ELEMENTS - 1) {
+            int code, class = MPI_SUCCESS;
+            memset(a->origin, 2, sizeof a->origin);
+            memset(a->result, 3, sizeof a->result);
+            code = call(a, which, count);
+            if (code != MPI_SUCCESS)
+                MPI_Error_class(code, &class);
+            CHECK(class == MPI_ERR_OP, "%s on %s by call %d gave class %d", a->op_name, a->type_name, which, class);
+            MPI_Win_flush(right_of(world_rank), a->win);
+            CHECK(all_are(a->result, sizeof a->result, 3), "%s on %s by call %d wrote a result", a->op_name, a->type_name,
+                  which);
+        }
+    }
+    target_read(a, now);
+    CHECK(all_are(now, sizeof now, 1), "%s on %s changed the target", a->op_name, a->type_name);
+}
+
+static void operators_on_types_without_them_are_refused(enum window_kind kind)
+{
+    struct window window = refusing_make(kind);
+    for (size_t i = 0; i < test_type_count; i++) {
+        for (size_t j = 0; j < test_op_count; j++) {
+            struct attempt a = { .win = window.win, .type = test_types[i].type, .op = test_ops[j].op,
+                                 .type_name = test_types[i].name, .op_name = test_ops[j].name };
+            if (type_exists(&test_types[i]) && !type_allows(&test_types[i], a.op) && !type_tolerates(&test_types[i], a.op))
+                all_calls_refuse(&a, 0);
+        }
+    }
+    refusing_free(&window);
+}
+
+/* The standard leaves these pairs undefined, and hosts differ: an error that changes nothing, or what C would compute. */
+static void logic_on_other_integers_is_refused_or_is_that_of_c(enum window_kind kind)
+{
+    struct window window = refusing_make(kind);
+    for (size_t i = 0; i < test_type_count; i++) {
+        for (size_t j = 0; j < test_op_count; j++) {
+            struct attempt a = { .win = window.win, .type = test_types[i].type, .op = test_ops[j].op };
+            unsigned char now[WINDOW_BYTES], wanted[WINDOW_BYTES];
+            size_t bytes = test_types[i].extent_bytes;
+            int code, class = MPI_SUCCESS;
+            if (!type_exists(&test_types[i]) || !type_tolerates(&test_types[i], a.op))
+                continue;
+            memset(a.origin, 2, sizeof a.origin);
+            memset(wanted, 1, sizeof wanted);
+            code = call(&a, 0, 1);
+            MPI_Win_flush(right_of(world_rank), window.win);
+            if (code != MPI_SUCCESS)
+                MPI_Error_class(code, &class);
+            else
+                type_apply(&test_types[i], a.op, wanted + AT, a.origin);
+            CHECK(class == MPI_SUCCESS || class == MPI_ERR_OP, "%s on %s gave class %d", test_ops[j].name, test_types[i].name,
+                  class);
+            target_read(&a, now);
+            CHECK(memcmp(now, wanted, sizeof now) == 0, "%s on %s computes otherwise", test_ops[j].name, test_types[i].name);
+            memset(wanted, 1, sizeof wanted);
+            MPI_Put(wanted + AT, (int)bytes, MPI_BYTE, right_of(world_rank), AT, (int)bytes, MPI_BYTE, window.win);
+            MPI_Win_flush(right_of(world_rank), window.win);
+        }
+    }
+    refusing_free(&window);
+}
+
+static void add_up(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in;
+    (void)inout;
+    (void)count;
+    (void)type;
+    CHECK(false, "an operator of the user's was called");
+}
+
+static void operators_of_the_user_are_refused(enum window_kind kind)
+{
+    struct window window = refusing_make(kind);
+    for (int commutes = 0; commutes < 2; commutes++) {
+        MPI_Op user;
+        MPI_Op_create(add_up, commutes, &user);
+        for (size_t i = 0; i < test_type_count; i++) {
+            struct attempt a = { .win = window.win, .type = test_types[i].type, .op = user, .type_name = test_types[i].name,
+                                 .op_name = "the user's" };
+            if (type_exists(&test_types[i]))
+                all_calls_refuse(&a, 0);
+        }
+        MPI_Op_free(&user);
+    }
+    struct attempt none = { .win = window.win, .type = MPI_INT, .op = MPI_OP_NULL, .type_name = "MPI_INT",
+                            .op_name = "MPI_OP_NULL" };
+    all_calls_refuse(&none, 0);
+    refusing_free(&window);
+}
+
+static void no_op_needs_a_result(enum window_kind kind)
+{
+    struct window window = refusing_make(kind);
+    for (size_t i = 0; i < test_type_count; i++) {
+        struct attempt a = { .win = window.win, .type = test_types[i].type, .op = MPI_NO_OP };
+        if (!type_exists(&test_types[i]))
+            continue;
+        for (int which = 0; which < FIRST_WITH_RESULT; which++)
+            CHECK_CLASS(MPI_ERR_OP, call(&a, which, 1));
+    }
+    refusing_free(&window);
+}
+
+/* The datatypes that a host has as an extension: their elements move, and their arithmetic is nobody's. */
+static void half_precision_reals_move(enum window_kind kind)
+{
+#ifdef MPIX_C_FLOAT16
+    struct window window = refusing_make(kind);
+    struct attempt a = { .win = window.win, .type = MPIX_C_FLOAT16, .op = MPI_REPLACE, .type_name = "MPIX_C_FLOAT16" };
+    unsigned char now[WINDOW_BYTES];
+    for (int which = 0; which < CALLS; which++) {
+        memset(a.origin, 4 + which, sizeof a.origin);
+        CHECK_OK(call(&a, which, ELEMENTS));
+        MPI_Win_flush(right_of(world_rank), window.win);
+        target_read(&a, now);
+        CHECK(now[AT] == 4 + which && now[AT + 1] == 4 + which && now[AT - 1] == 1, "call %d moved otherwise", which);
+        CHECK(now[AT + 5] == (which < CALLS - 1 ? 4 + which : 7), "call %d moved another number of elements", which);
+        if (which >= FIRST_WITH_RESULT)
+            CHECK_EQUAL(a.result[0], 3 + which);
+    }
+    refusing_free(&window);
+#else
+    (void)kind;
+    harness_skip("the host has no such type");
+#endif
+}
+
+static const struct test_case cases[] = {
+    CASE(operators_on_types_without_them_are_refused, KINDS_BOTH, 1),
+    CASE(logic_on_other_integers_is_refused_or_is_that_of_c, KINDS_BOTH, 1),
+    CASE(operators_of_the_user_are_refused, KINDS_BOTH, 1),
+    CASE(no_op_needs_a_result, KINDS_BOTH, 1),
+    CASE(half_precision_reals_move, KINDS_BOTH, 1),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

@@ -1,0 +1,172 @@
+/* Kernels: which kinds have which operators, that plain and native ones of a kind never meet on one element, and what kinds
+ * compute that hosts rarely have a datatype for.  The other kinds are tested through MPI, against a model of the types.
+ * Each test owns its elements. */
+#include "ops/kind.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* An element is updated natively by every operator or by none: two that differ would lose updates of one another. */
+static void kernels_of_a_kind_are_all_native_or_all_plain(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
+        const struct oriel_kind_properties *properties = &oriel_kinds[kind];
+        bool native = properties->native[ORIEL_OPERATOR_REPLACE] != NULL;
+        for (int op = 0; op < ORIEL_OPERATOR_COUNT; op++) {
+            if (properties->plain[op] == NULL)
+                assert_null(properties->native[op]);
+            else
+                assert_int_equal(properties->native[op] != NULL, native);
+        }
+    }
+}
+
+static void every_kind_moves(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
+        assert_non_null(oriel_kinds[kind].plain[ORIEL_OPERATOR_REPLACE]);
+        assert_non_null(oriel_kinds[kind].plain[ORIEL_OPERATOR_NO_OP]);
+    }
+}
+
+/* A native element is a machine word, so that alignment to its size is what the CPU asks for. */
+static void native_elements_are_machine_words(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
+        uint32_t bytes = oriel_kinds[kind].extent_bytes;
+        if (oriel_kinds[kind].native[ORIEL_OPERATOR_REPLACE] != NULL)
+            assert_true(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8);
+    }
+}
+
+static void pairs_have_their_fields_inside(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
+        const struct oriel_kind_properties *properties = &oriel_kinds[kind];
+        uint32_t fields = properties->value_bytes + properties->index_bytes;
+        assert_true(properties->index_offset + properties->index_bytes <= properties->extent_bytes);
+        assert_int_equal(properties->padded, fields != properties->extent_bytes);
+        assert_int_equal(properties->index_bytes != 0, properties->plain[ORIEL_OPERATOR_MINLOC] != NULL);
+    }
+}
+
+/* Misaligned, with the old elements as the result. */
+static void apply(enum oriel_kind kind, enum oriel_operator operator, void *target, const void *origin)
+{
+    char elements[65] = {0};
+    char operand[65] = {0};
+    char result[65] = {0};
+    uint32_t bytes = oriel_kinds[kind].extent_bytes;
+    memcpy(elements + 1, target, bytes);
+    memcpy(elements + 1 + bytes, target, bytes);
+    memcpy(operand + 1, origin, bytes);
+    memcpy(operand + 1 + bytes, origin, bytes);
+    oriel_kinds[kind].plain[operator](elements + 1, operand + 1, result + 1, 2);
+    assert_memory_equal(result + 1, target, bytes);
+    assert_memory_equal(result + 1 + bytes, target, bytes);
+    assert_memory_equal(elements + 1, elements + 1 + bytes, bytes);
+    memcpy(target, elements + 1, bytes);
+}
+
+#if ORIEL_HAS_INT128
+static oriel_int128 wide(int64_t high, uint64_t low)
+{
+    return (oriel_int128)((oriel_uint128)(uint64_t)high << 64 | low);
+}
+
+static void expect_wide(enum oriel_operator operator, oriel_int128 target, oriel_int128 origin, oriel_int128 wanted)
+{
+    apply(ORIEL_KIND_INT128, operator, &target, &origin);
+    assert_memory_equal(&target, &wanted, sizeof wanted);
+}
+#endif
+
+static void integers_of_16_bytes_compute(void **state)
+{
+    (void)state;
+#if ORIEL_HAS_INT128
+    expect_wide(ORIEL_OPERATOR_SUM, wide(1, UINT64_MAX), wide(0, 1), wide(2, 0));
+    expect_wide(ORIEL_OPERATOR_SUM, wide(INT64_MAX, UINT64_MAX), wide(0, 1), wide(INT64_MIN, 0));
+    expect_wide(ORIEL_OPERATOR_PROD, wide(0, UINT64_C(1) << 63), wide(0, 6), wide(3, 0));
+    expect_wide(ORIEL_OPERATOR_PROD, wide(-1, (uint64_t)-3), wide(0, 5), wide(-1, (uint64_t)-15));
+    expect_wide(ORIEL_OPERATOR_MAX, wide(-1, 5), wide(0, 4), wide(0, 4));
+    expect_wide(ORIEL_OPERATOR_MAX, wide(1, 0), wide(0, UINT64_MAX), wide(1, 0));
+    expect_wide(ORIEL_OPERATOR_MIN, wide(-1, 5), wide(-1, 4), wide(-1, 4));
+    expect_wide(ORIEL_OPERATOR_BAND, wide(6, 12), wide(3, 10), wide(2, 8));
+    expect_wide(ORIEL_OPERATOR_BOR, wide(6, 12), wide(3, 10), wide(7, 14));
+    expect_wide(ORIEL_OPERATOR_BXOR, wide(6, 12), wide(3, 10), wide(5, 6));
+    expect_wide(ORIEL_OPERATOR_LAND, wide(6, 0), wide(0, 9), wide(0, 1));
+    expect_wide(ORIEL_OPERATOR_LXOR, wide(6, 0), wide(0, 9), wide(0, 0));
+    expect_wide(ORIEL_OPERATOR_REPLACE, wide(6, 0), wide(3, 9), wide(3, 9));
+    expect_wide(ORIEL_OPERATOR_NO_OP, wide(6, 1), wide(3, 9), wide(6, 1));
+#else
+    skip();
+#endif
+}
+
+/* Bits beyond those of a long double, so that nothing narrower passes. */
+static void reals_of_16_bytes_compute_in_their_own_precision(void **state)
+{
+    (void)state;
+#if ORIEL_HAS_QUAD
+    oriel_quad tiny = (oriel_quad)1 / 4503599627370496 / 4503599627370496; /* 2^-104 */
+    oriel_quad a = 1;
+    apply(ORIEL_KIND_QUAD, ORIEL_OPERATOR_SUM, &a, &tiny);
+    assert_true(a == 1 + tiny && a != 1);
+    oriel_quad one = 1;
+    apply(ORIEL_KIND_QUAD, ORIEL_OPERATOR_MIN, &a, &one);
+    assert_true(a == 1);
+    oriel_quad above = 1 + tiny;
+    apply(ORIEL_KIND_QUAD, ORIEL_OPERATOR_MAX, &a, &above);
+    assert_true(a == above);
+    oriel_quad three = 3;
+    apply(ORIEL_KIND_QUAD, ORIEL_OPERATOR_PROD, &a, &three);
+    assert_true(a == 3 + 3 * tiny);
+    oriel_quad left[2] = {1, tiny};
+    oriel_quad right[2] = {0, 2};
+    apply(ORIEL_KIND_QUAD_COMPLEX, ORIEL_OPERATOR_PROD, left, right);
+    assert_true(left[0] == -2 * tiny && left[1] == 2);
+    apply(ORIEL_KIND_QUAD_COMPLEX, ORIEL_OPERATOR_SUM, left, right);
+    assert_true(left[0] == -2 * tiny && left[1] == 4);
+#else
+    skip();
+#endif
+}
+
+/* A signalling NaN and a long double's padding are bytes like others. */
+static void replaced_bits_arrive_unchanged(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
+        uint32_t bytes = oriel_kinds[kind].extent_bytes;
+        unsigned char origin[64];
+        unsigned char target[64] = {0};
+        for (unsigned i = 0; i < sizeof origin; i++)
+            origin[i] = (unsigned char)(0xa1 + 7 * i);
+        if (bytes >= 8)
+            memcpy(origin + bytes - 8, (unsigned char[]){1, 0, 0, 0, 0, 0, 0xf4, 0x7f}, 8);
+        if (oriel_kinds[kind].padded || oriel_kinds[kind].index_bytes != 0)
+            continue;
+        oriel_kinds[kind].plain[ORIEL_OPERATOR_REPLACE]((char *)target, (const char *)origin, NULL, 1);
+        assert_memory_equal(target, origin, bytes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_of_a_kind_are_all_native_or_all_plain),
+        cmocka_unit_test(every_kind_moves),
+        cmocka_unit_test(native_elements_are_machine_words),
+        cmocka_unit_test(pairs_have_their_fields_inside),
+        cmocka_unit_test(integers_of_16_bytes_compute),
+        cmocka_unit_test(reals_of_16_bytes_compute_in_their_own_precision),
+        cmocka_unit_test(replaced_bits_arrive_unchanged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
