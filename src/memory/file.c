@@ -50,13 +50,37 @@ static uint64_t largest_file(void)
     return most;
 }
 
+void *oriel_file_map(int fd, uint64_t len_bytes)
+{
+    int access = PROT_READ | PROT_WRITE;
+    int how = MAP_SHARED | MAP_NORESERVE;
+    void *base = mmap(NULL, len_bytes, access, how, fd, 0);
+    if (base == MAP_FAILED || (uintptr_t)base % ORIEL_MAP_ALIGN == 0)
+        return base;
+    munmap(base, len_bytes);
+    char *room = mmap(NULL, len_bytes + ORIEL_MAP_ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return MAP_FAILED;
+    char *aligned = (char *)round_up((uintptr_t)room, ORIEL_MAP_ALIGN);
+    base = mmap(aligned, len_bytes, access, how | MAP_FIXED, fd, 0);
+    if (base == MAP_FAILED) {
+        munmap(room, len_bytes + ORIEL_MAP_ALIGN);
+        return MAP_FAILED;
+    }
+    if (aligned > room)
+        munmap(room, (size_t)(aligned - room));
+    if (aligned < room + ORIEL_MAP_ALIGN)
+        munmap(aligned + len_bytes, (size_t)(room + ORIEL_MAP_ALIGN - aligned));
+    return base;
+}
+
 /* A machine may refuse the automatic reserve (limited address space): halve it until it fits. */
 static enum oriel_status map_file(void)
 {
     uint64_t least = ORIEL_PAGE_BYTES * 1024;
     for (file.reserve_bytes = oriel_limit_reserve(); file.reserve_bytes >= least; file.reserve_bytes /= 2) {
         file.reserve_bytes = round_up(file.reserve_bytes, ORIEL_PAGE_BYTES);
-        void *base = mmap(NULL, file.reserve_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.fd, 0);
+        void *base = oriel_file_map(file.fd, file.reserve_bytes);
         if (base != MAP_FAILED) {
             file.base = base;
             return ORIEL_OK;

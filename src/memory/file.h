@@ -16,6 +16,7 @@
 enum { ORIEL_FILE_VERSION = 1, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
+#define ORIEL_MAP_ALIGN (UINT64_C(1) << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
 #define ORIEL_RESERVED_BYTES (UINT64_C(1) << 30) /* larger blocks are compared with the available memory, not reserved */
 
 struct oriel_file_header {
@@ -35,11 +36,14 @@ enum oriel_status oriel_file_start(void);
  * MPI_Finalize.  oriel_file_start takes it up again. */
 void oriel_file_leave(void);
 
+/* Maps the first len_bytes (whole pages) of a memory file at a multiple of ORIEL_MAP_ALIGN; MAP_FAILED with errno. */
+void *oriel_file_map(int fd, uint64_t len_bytes);
+
 const struct oriel_identity *oriel_file_identity(void);
 char *oriel_file_base(void);
 uint64_t oriel_file_reserve(void);
 
-/* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two; at least 64 is used).  ORIEL_E_NO_MEM when
+/* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two up to ORIEL_MAP_ALIGN; at least 64 is used).  ORIEL_E_NO_MEM when
  * the machine or its cgroup cannot give them, ORIEL_E_OTHER when only this file cannot (reserve, RLIMIT_FSIZE).  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 

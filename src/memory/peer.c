@@ -32,7 +32,7 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
         header.identity.start_time != who->start_time)
         return oriel_fail(ORIEL_E_OTHER, "process %d of this machine is not the peer (another machine or PID namespace)",
                           (int)who->pid);
-    void *base = mmap(NULL, header.reserve_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void *base = oriel_file_map(fd, header.reserve_bytes);
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s",
                           (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));

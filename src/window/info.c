@@ -3,11 +3,12 @@
 #include "window/info.h"
 
 #include "host/host.h"
+#include "memory/file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_ALIGNMENT = 64, MOST_ALIGNMENT = 1 << 30 };
+enum { LEAST_ALIGNMENT = 64 };
 
 void oriel_hints_init(struct oriel_hints *hints)
 {
@@ -76,7 +77,7 @@ static bool is_operators(const char *value)
 static bool is_alignment(const char *value)
 {
     uint64_t bytes = is_number(value) ? strtoull(value, NULL, 10) : 0;
-    return bytes >= LEAST_ALIGNMENT && bytes <= MOST_ALIGNMENT && (bytes & (bytes - 1)) == 0;
+    return bytes >= LEAST_ALIGNMENT && bytes <= ORIEL_MAP_ALIGN && (bytes & (bytes - 1)) == 0;
 }
 
 static bool read_hint(char *field, const char *key, bool (*is_valid)(const char *value), MPI_Info info)

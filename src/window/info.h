@@ -31,7 +31,7 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *o
 
 bool oriel_hint_is_true(const char *value);
 
-/* mpi_minimum_memory_alignment of info in bytes: a power of two of at least 64. */
+/* mpi_minimum_memory_alignment in bytes: a power of two from 64 to ORIEL_MAP_ALIGN. */
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints);
 
 #endif
