@@ -1,6 +1,6 @@
 # Tests as rows.
 #
-#   oriel_test_row(PROGRAM p RANKS "2;4" [NAME n] [MODES oriel user ...] [ENV K=V ...]
+#   oriel_test_row(PROGRAM p [RANKS "2;4"] [NAME n] [MODES oriel user ...] [ENV K=V ...]
 #                  [FULL_RANKS "1;3;8;16"] [TIMEOUT s] [HOSTS mpich] [ARGS ...])
 #
 # registers, for every host, one launch per number of ranks and mode. PROGRAM is a program that
@@ -41,8 +41,8 @@ endfunction()
 
 function(oriel_test_row)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;TIMEOUT" "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
-  if(NOT arg_PROGRAM OR NOT arg_RANKS OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS are needed; not understood: "
+  if(NOT arg_PROGRAM OR NOT (arg_RANKS OR arg_FULL_RANKS) OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS or FULL_RANKS are needed; not understood: "
                         "${arg_UNPARSED_ARGUMENTS}")
   endif()
   foreach(list RANKS FULL_RANKS MODES HOSTS)
@@ -64,7 +64,10 @@ function(oriel_test_row)
   math(EXPR limit "${arg_TIMEOUT} + 20") # the launcher's own limit strikes first and says so
   list(TRANSFORM arg_ENV PREPEND "--env;" OUTPUT_VARIABLE env)
   get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
-  list(GET arg_RANKS 0 first_ranks)
+  set(first_ranks 0)
+  if(arg_RANKS)
+    list(GET arg_RANKS 0 first_ranks)
+  endif()
   list(GET arg_MODES 0 first_mode)
 
   foreach(host IN LISTS arg_HOSTS)

@@ -1,7 +1,7 @@
 /* Operations with a request: the request completes by every completion function, and what it promises holds.
  * Waiting on a put or accumulate frees the origin buffer; waiting on a get or get_accumulate brings the data.
  * A plain MPI program, run by the test rows. */
-#include "harness.h"
+#include "forms.h"
 
 #include <string.h>
 
@@ -97,6 +97,207 @@ static void many_requests_complete_together(enum window_kind kind)
     window_free(&window);
 }
 
+/* Ten ways to be done with one request. */
+enum way { WAIT, TEST, WAITALL, WAITANY, WAITSOME, TESTALL, TESTANY, TESTSOME, GET_STATUS, FREE, WAYS };
+
+static void status_check(const MPI_Status *status)
+{
+    int cancelled = 1, count = 0;
+    CHECK_OK(MPI_Test_cancelled(status, &cancelled));
+    CHECK_EQUAL(cancelled, 0);
+    MPI_Get_count(status, MPI_BYTE, &count); /* any value will do */
+    MPI_Get_elements(status, MPI_INT64_T, &count);
+    CHECK(status->MPI_ERROR == MPI_SUCCESS, "the status has the error %d", status->MPI_ERROR);
+}
+
+/* One turn; false while the request is not complete. */
+static bool finish_once(MPI_Request *request, enum way way, MPI_Status *status)
+{
+    int done = 1, index = 0, count = 1;
+    switch (way) {
+    case WAIT: CHECK_OK(MPI_Wait(request, status)); break;
+    case TEST: CHECK_OK(MPI_Test(request, &done, status)); break;
+    case WAITALL: CHECK_OK(MPI_Waitall(1, request, status)); break;
+    case WAITANY: CHECK_OK(MPI_Waitany(1, request, &index, status)); break;
+    case WAITSOME: CHECK_OK(MPI_Waitsome(1, request, &count, &index, status)); break;
+    case TESTALL: CHECK_OK(MPI_Testall(1, request, &done, status)); break;
+    case TESTANY: CHECK_OK(MPI_Testany(1, request, &index, &done, status)); break;
+    case TESTSOME: CHECK_OK(MPI_Testsome(1, request, &count, &index, status)); break;
+    case GET_STATUS:
+        CHECK_OK(MPI_Request_get_status(*request, &done, status));
+        CHECK(*request != MPI_REQUEST_NULL, "MPI_Request_get_status took the request");
+        if (done)
+            CHECK_OK(MPI_Wait(request, status));
+        break;
+    default: CHECK_OK(MPI_Request_free(request)); break;
+    }
+    if (done && count > 0 && way != FREE)
+        CHECK_EQUAL(index, 0);
+    return done && count > 0;
+}
+
+static void finish(MPI_Request *request, enum way way)
+{
+    MPI_Status status = { .MPI_ERROR = MPI_SUCCESS };
+    CHECK(*request != MPI_REQUEST_NULL, "the operation gave no request");
+    while (!finish_once(request, way, &status) && !harness_failed())
+        ;
+    CHECK(*request == MPI_REQUEST_NULL, "way %d leaves a request that is not MPI_REQUEST_NULL", way);
+    if (way != FREE)
+        status_check(&status);
+}
+
+/* Every operation on a word of its own: 500 first, 30 put or added. After MPI_Request_free only a flush tells of the end. */
+static void finish_operation(enum operation operation, int form, enum way way, MPI_Win win)
+{
+    int64_t first = 500, value = 30, old = -1, now = -1;
+    int target = right_of(world_rank);
+    MPI_Request request = MPI_REQUEST_NULL;
+    struct arguments a = { &value, 1, MPI_INT64_T, &old, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, MPI_SUM };
+    MPI_Put(&first, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    CHECK_OK(form_call(operation, form | FORM_REQUEST, &a, win, &request));
+    finish(&request, way);
+    if (way == FREE)
+        MPI_Win_flush(target, win);
+    if (operation == OPERATION_GET)
+        CHECK(value == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST), (long long)value);
+    if (operation == OPERATION_GET_ACCUMULATE)
+        CHECK(old == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST), (long long)old);
+    if (operation != OPERATION_GET && way != FREE)
+        value = -1; /* the buffer is the program's again */
+    MPI_Win_flush(target, win);
+    MPI_Get(&now, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, win);
+    MPI_Win_flush(target, win);
+    CHECK_EQUAL(now, operation == OPERATION_PUT ? 30 : operation == OPERATION_GET ? 500 : 530);
+}
+
+static void every_completion_function_ends_every_operation(enum window_kind kind)
+{
+    struct window window = window_make(kind, (MPI_Aint)8 * world_size, 8, MPI_COMM_WORLD);
+    int forms = forms_available();
+    MPI_Win_lock_all(0, window.win);
+    for (int operation = 0; operation < OPERATIONS; operation++)
+        for (int form = 0; form < forms; form += FORM_LARGE)
+            for (int way = 0; way < WAYS; way++)
+                finish_operation((enum operation)operation, form, (enum way)way, window.win);
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+/* Messages that nobody sends yet beside operations: receives at the even places, the last one persistent. */
+enum { MESSAGES = 4, MIXED = 2 * MESSAGES };
+struct mixed {
+    MPI_Request requests[MIXED];
+    int received[MESSAGES];
+    int64_t words[MESSAGES];
+};
+
+static void mixed_start(struct mixed *mixed, MPI_Win win)
+{
+    int left = (world_rank + world_size - 1) % world_size;
+    for (int i = 0; i < MESSAGES; i++) {
+        mixed->received[i] = mixed->words[i] = -1;
+        if (i == MESSAGES - 1) {
+            MPI_Recv_init(&mixed->received[i], 1, MPI_INT, left, i, MPI_COMM_WORLD, &mixed->requests[2 * i]);
+            MPI_Start(&mixed->requests[2 * i]);
+        } else {
+            MPI_Irecv(&mixed->received[i], 1, MPI_INT, left, i, MPI_COMM_WORLD, &mixed->requests[2 * i]);
+        }
+        MPI_Rget(&mixed->words[i], 1, MPI_INT64_T, right_of(world_rank), i, 1, MPI_INT64_T, win, &mixed->requests[2 * i + 1]);
+    }
+}
+
+/* Takes the operations out of the array; the receives are pending all the time. */
+static void mixed_take_operations(struct mixed *mixed, bool wait)
+{
+    MPI_Status statuses[MIXED];
+    int indices[MIXED], left = MESSAGES, count = 0, done = 1;
+    CHECK_OK(MPI_Testall(MIXED, mixed->requests, &done, statuses));
+    CHECK(!done, "MPI_Testall is done although nobody has sent");
+    while (left > 0 && !harness_failed()) {
+        if (wait)
+            CHECK_OK(MPI_Waitsome(MIXED, mixed->requests, &count, indices, statuses));
+        else
+            CHECK_OK(MPI_Testsome(MIXED, mixed->requests, &count, indices, statuses));
+        for (int i = 0; i < count; i++) {
+            CHECK(indices[i] % 2 == 1, "the receive at place %d is done although nobody has sent", indices[i]);
+            CHECK(mixed->requests[indices[i]] == MPI_REQUEST_NULL, "the request at place %d is still there", indices[i]);
+            CHECK_EQUAL(mixed->words[indices[i] / 2], 70 + indices[i] / 2 + right_of(world_rank));
+        }
+        left -= count;
+    }
+    CHECK_OK(MPI_Testany(MIXED, mixed->requests, indices, &done, statuses));
+    CHECK(!done, "MPI_Testany finds another request that is done");
+}
+
+static void mixed_finish(struct mixed *mixed)
+{
+    MPI_Request sends[MESSAGES];
+    MPI_Status statuses[MIXED];
+    int sent[MESSAGES], index = 0;
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < MESSAGES; i++) {
+        sent[i] = 10 * world_rank + i;
+        MPI_Isend(&sent[i], 1, MPI_INT, right_of(world_rank), i, MPI_COMM_WORLD, &sends[i]);
+    }
+    CHECK_OK(MPI_Waitall(MIXED, mixed->requests, statuses));
+    CHECK_OK(MPI_Waitall(MESSAGES, sends, statuses));
+    for (int i = 0; i < MESSAGES; i++)
+        CHECK_EQUAL(mixed->received[i], 10 * ((world_rank + world_size - 1) % world_size) + i);
+    CHECK_OK(MPI_Waitany(MIXED, mixed->requests, &index, MPI_STATUS_IGNORE));
+    CHECK_EQUAL(index, MPI_UNDEFINED);
+    CHECK(mixed->requests[MIXED - 2] != MPI_REQUEST_NULL, "the persistent request is gone");
+    CHECK_OK(MPI_Request_free(&mixed->requests[MIXED - 2]));
+}
+
+static void operations_complete_beside_pending_messages(enum window_kind kind)
+{
+    struct window window = window_make(kind, 8 * MESSAGES, 8, MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, world_rank, 0, window.win);
+    for (int i = 0; i < MESSAGES; i++)
+        ((int64_t *)window.base)[i] = 70 + i + world_rank;
+    MPI_Win_unlock(world_rank, window.win);
+    barrier(MPI_COMM_WORLD);
+    for (int wait = 0; wait < 2; wait++) {
+        struct mixed mixed;
+        MPI_Win_lock_all(0, window.win);
+        mixed_start(&mixed, window.win);
+        mixed_take_operations(&mixed, wait);
+        mixed_finish(&mixed);
+        MPI_Win_unlock_all(window.win);
+    }
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+/* What ends the operation does not end the request: it is completed later, once even after its window is freed. */
+static void requests_outlive_flush_unlock_and_window(enum window_kind kind)
+{
+    struct window window = window_make(kind, 32, 8, MPI_COMM_WORLD);
+    int target = right_of(world_rank);
+    int64_t value = 11 + world_rank, seen[3] = { -1, -1, -1 };
+    MPI_Request requests[4];
+    MPI_Status statuses[2];
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window.win);
+    MPI_Rput(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win, &requests[0]);
+    MPI_Win_flush(target, window.win);
+    MPI_Rget(&seen[0], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win, &requests[1]);
+    MPI_Win_flush_local_all(window.win);
+    CHECK_EQUAL(seen[0], value);
+    CHECK_OK(MPI_Waitall(2, requests, statuses));
+    MPI_Rget(&seen[1], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win, &requests[2]);
+    MPI_Raccumulate(&value, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, MPI_SUM, window.win, &requests[3]);
+    MPI_Win_unlock(target, window.win);
+    CHECK_EQUAL(seen[1], value);
+    CHECK_OK(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
+    barrier(MPI_COMM_WORLD);
+    CHECK_EQUAL(((int64_t *)window.base)[1], 11 + (world_rank + world_size - 1) % world_size);
+    window_free(&window);
+    CHECK_OK(MPI_Wait(&requests[3], MPI_STATUS_IGNORE));
+}
+
 static void proc_null_gives_a_completed_request(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -111,6 +312,26 @@ static void proc_null_gives_a_completed_request(enum window_kind kind)
                                  window.win, &requests[3]));
     CHECK_OK(MPI_Waitall(4, requests, statuses));
     CHECK_EQUAL(word, 5);
+    MPI_Win_unlock_all(window.win);
+    window_free(&window);
+}
+
+static void proc_null_requests_are_done_at_the_first_look(enum window_kind kind)
+{
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    int forms = forms_available();
+    MPI_Win_lock_all(0, window.win);
+    for (int operation = 0; operation < OPERATIONS; operation++)
+        for (int form = FORM_REQUEST; form < forms; form += FORM_LARGE) {
+            int64_t word = 5, old = 6;
+            int done = 0;
+            MPI_Request request = MPI_REQUEST_NULL;
+            struct arguments a = { &word, 1, MPI_INT64_T, &old, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, MPI_SUM };
+            CHECK_OK(form_call((enum operation)operation, form, &a, window.win, &request));
+            CHECK_OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+            CHECK(done, "%s to MPI_PROC_NULL is not complete", form_name((enum operation)operation, form));
+            CHECK(word == 5 && old == 6, "%s from MPI_PROC_NULL brought data", form_name((enum operation)operation, form));
+        }
     MPI_Win_unlock_all(window.win);
     window_free(&window);
 }
@@ -136,7 +357,11 @@ static const struct test_case cases[] = {
     CASE(rget_brings_the_data_at_its_wait, KINDS_ALL, 1),
     CASE(rput_frees_its_buffer_at_its_wait, KINDS_ALL, 1),
     CASE(many_requests_complete_together, KINDS_ALL, 1),
+    CASE(every_completion_function_ends_every_operation, KINDS_ALL, 1),
+    CASE(operations_complete_beside_pending_messages, KINDS_ALL, 1),
+    CASE(requests_outlive_flush_unlock_and_window, KINDS_ALL, 1),
     CASE(proc_null_gives_a_completed_request, KINDS_BOTH, 1),
+    CASE(proc_null_requests_are_done_at_the_first_look, KINDS_BOTH, 1),
     CASE(requests_are_refused_outside_passive_epochs, KINDS_BOTH, 1),
 };
 
