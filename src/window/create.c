@@ -462,7 +462,7 @@ static bool make_empty(struct attempt *attempt)
     *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
     *window = (struct oriel_window){
         .n = n, .rank = rank, .control_offset = -1, .common_offset = -1, .memory_offset = -1,
-        .regions_offset = -1, .host = host};
+        .host = host};
     attempt->window = window;
     return true;
 }

@@ -10,8 +10,8 @@
  *     B5: search                  B6: acquire fence     B7: load version; not B1's: try again
  * P1: B1 reads an A4, so B2 and B5 see at least that change's words.  P2: if B2 or B5 reads a word of a later A3, the fences A2
  * and B3 or B6 order that change's A1 before B4 or B7, which then sees another version.  P3: B5 searches an array that was
- * the table at B4, so it never leaves the memory file, whatever its words have become since; arrays that were given back stay
- * mapped.  A thread remembers the regions that it found last with their version: the same version at B1 means the same
+ * the table at B4, and arrays that the table has outgrown stay until the window is freed: together they are no longer than the
+ * present one.  A thread remembers the regions that it found last with their version: the same version at B1 means the same
  * table, one load.
  * Attach is made known to origins by the program's own synchronisation, which orders A4 before their B1.
  * Progress: a reader repeats only because the owner changed the table meanwhile.  Death between A1 and A4 leaves the
@@ -85,11 +85,16 @@ static enum oriel_status make_room(struct oriel_window *window)
 {
     struct oriel_regions *regions = &window->control->regions;
     uint64_t count = get(&regions->count);
-    if (count < window->regions_capacity)
+    if (count < window->region_capacity)
         return ORIEL_OK;
     uint64_t offset;
+    size_t tables = window->region_table_count;
     uint64_t capacity = count == 0 ? FIRST_CAPACITY : 2 * count;
-    if (oriel_file_alloc(capacity * sizeof(struct oriel_region), ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
+    uint64_t *offsets = realloc(window->region_tables, (tables + 1) * sizeof *offsets);
+    if (offsets != NULL)
+        window->region_tables = offsets;
+    if (offsets == NULL ||
+        oriel_file_alloc(capacity * sizeof(struct oriel_region), ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
         return oriel_fail(ORIEL_E_ATTACH, "no memory for a table of %lu regions", (unsigned long)capacity);
     struct oriel_region *table = (struct oriel_region *)(oriel_file_base() + offset);
     for (uint64_t i = 0; i < count; i++)
@@ -97,10 +102,9 @@ static enum oriel_status make_room(struct oriel_window *window)
     change_begin(regions);
     set(&regions->offset, offset); /* A3 */
     change_end(regions);
-    if (window->regions_offset >= 0)
-        oriel_file_free((uint64_t)window->regions_offset);
-    window->regions_offset = (int64_t)offset;
-    window->regions_capacity = capacity;
+    window->region_tables[tables] = offset;
+    window->region_table_count = tables + 1;
+    window->region_capacity = capacity;
     return ORIEL_OK;
 }
 
@@ -196,8 +200,9 @@ enum oriel_status oriel_regions_detach(struct oriel_window *window, uint64_t add
 
 void oriel_regions_close(struct oriel_window *window)
 {
-    if (window->regions_offset >= 0)
-        oriel_file_free((uint64_t)window->regions_offset);
+    for (size_t i = 0; i < window->region_table_count; i++)
+        oriel_file_free(window->region_tables[i]);
+    free(window->region_tables);
     free(window->empty_regions);
 }
 

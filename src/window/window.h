@@ -52,8 +52,9 @@ struct oriel_window {
     int64_t control_offset;           /* -1 before it is allocated; likewise below */
     int64_t common_offset;            /* rank 0's */
     int64_t memory_offset;            /* what free gives back */
-    int64_t regions_offset;           /* a dynamic window's table of attached memory; likewise */
-    uint64_t regions_capacity;        /* of that table */
+    uint64_t *region_tables;          /* a dynamic window's: offsets of the outgrown tables, and last of the present one */
+    size_t region_table_count;
+    uint64_t region_capacity;         /* of the present one */
     uint64_t *empty_regions;          /* addresses attached with size 0 */
     size_t empty_count;
     uint64_t serial;                  /* of all windows that this process ever made, from 1 */

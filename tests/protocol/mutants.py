@@ -17,9 +17,10 @@ import tempfile
 LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
 ATTEMPTS = 4  # the delays are random: a mutant may pass once
 
-PARTS = ("base/*.c", "sync/*.c", "memory/arena.c", "memory/file.c", "memory/limit.c", "memory/peer.c", "window/group.c")
+PARTS = ("base/*.c", "sync/*.c", "memory/arena.c", "memory/file.c", "memory/limit.c", "memory/peer.c", "window/group.c",
+         "window/regions.c")
 HARNESS = ("team.c", "fabricate.c", "room.c")
-PROGRAMS = ("event", "barrier", "ticket", "gate", "lock", "pscw", "mutex", "faults")
+PROGRAMS = ("event", "barrier", "ticket", "gate", "lock", "pscw", "mutex", "regions", "faults")
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = [
@@ -184,6 +185,27 @@ MUTANTS = [
      "faults", "rank_that_left_in_good_order_raises_no_alarm", "a rank that says that it leaves has not died"),
     ("base/identity.c", [("poll(&exited, 1, 0) == 0", "poll(&exited, 1, 0) >= 0")],
      "faults", "killed_rank_is_reported_by_barrier", "a zombie is dead"),
+
+    ("window/regions.c", [("    set(&regions->version, get(&regions->version) + 1); /* A1 */\n", ""),
+                          ("get(&regions->version) + 1, memory_order_release); /* A4 */",
+                           "get(&regions->version) + 2, memory_order_release);")],
+     "regions", "regions_p2_lookups_see_one_table", "A1: a change announces itself"),
+    ("window/regions.c", [("    if (version % 2 != 0)\n        return false;\n", "")],
+     "regions", "regions_p2_lookups_see_one_table", "B1: nobody looks while the table changes"),
+    ("window/regions.c", [("    return !has_changed(regions, version);", "    return true;")],
+     "regions", "regions_p2_lookups_see_one_table", "B7: a search counts only if nothing changed meanwhile"),
+    ("window/regions.c", [("get(&regions->version) + 1, memory_order_release); /* A4 */",
+                           "get(&regions->version) - 1, memory_order_release);")],
+     "regions", "regions_p1_changes_are_seen_by_who_remembers", "A4: the version is another one after a change"),
+    ("window/regions.c", [("memory->target == target && memory->version == version;",
+                           "memory->target == target && memory->version <= version;")],
+     "regions", "regions_p1_changes_are_seen_by_who_remembers", "what is remembered counts for one version only"),
+    ("window/regions.c", [("    for (uint64_t i = 0; i < count; i++)\n"
+                           "        move_region(&table[i], &own_table(window)[i]);\n", "")],
+     "regions", "regions_p3_growth_loses_nothing", "a larger table is filled before it is the table"),
+    ("window/regions.c", [("    if (tries % TRIES_UNTIL_WATCH == 0)\n        return oriel_watch_rank(&watched);\n",
+                           "    (void)watched;\n")],
+     "regions", "regions_of_a_killed_owner_are_reported", "a reader looks whether the owner lives"),
 ]
 
 
@@ -194,8 +216,9 @@ class Failure(Exception):
 class Builder:
     """Objects of the unchanged sources, and programs linked from them with one of them replaced."""
 
-    def __init__(self, cc, tree, folder):
+    def __init__(self, cc, tree, folder, flags=()):
         self.cc = cc
+        self.flags = list(flags)
         self.folder = folder
         for part in ("src", "include", "tests"):
             shutil.copytree(os.path.join(tree, part), os.path.join(folder, part))
@@ -206,7 +229,7 @@ class Builder:
 
     def compile(self, source, target, first=()):
         folders = [*first, self.src, self.include, self.tests]
-        command = [self.cc, "-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", "-c", source, "-o", target]
+        command = [self.cc, "-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", *self.flags, "-c", source, "-o", target]
         self.run(command + [f"-I{folder}" for folder in folders])
 
     def run(self, command):
@@ -214,7 +237,7 @@ class Builder:
         if result.returncode != 0:
             raise Failure(f"{result.stderr}\n{' '.join(command)}")
 
-    def build_unchanged(self):
+    def build_unchanged(self, first=()):
         parts = sorted(path for part in PARTS for path in glob.glob(os.path.join(self.src, part)))
         sources = [(os.path.relpath(path, self.src), path) for path in parts]
         sources += [(name, os.path.join(self.tests, name)) for name in HARNESS]
@@ -222,14 +245,14 @@ class Builder:
         for name, path in sources:
             self.objects[name] = os.path.join(self.folder, name.replace("/", "_") + ".o")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for _ in pool.map(lambda item: self.compile(item[1], self.objects[item[0]]), sources):
+            for _ in pool.map(lambda item: self.compile(item[1], self.objects[item[0]], first), sources):
                 pass
 
     def link(self, program, target, replaced=None, replacement=None):
         others = {f"{name}.c" for name in PROGRAMS if name != program}
         objects = [replacement if name == replaced else path
                    for name, path in self.objects.items() if name not in others]
-        self.run([self.cc, "-o", target, *objects, "-lcmocka", "-pthread", "-Wl,--wrap=syscall"])
+        self.run([self.cc, *self.flags, "-o", target, *objects, "-lcmocka", "-pthread", "-Wl,--wrap=syscall"])
 
 
 def mutate(text, changes, path):

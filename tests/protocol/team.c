@@ -1,11 +1,13 @@
 /* Makes teams and looks after them: one process that fails, or the time limit, ends the others.  The parent never starts a
- * memory file.  Here, too, is the place where protocols lose time at random, and the count of sleeps that nobody ended. */
+ * memory file, nor a thread.  Here, too, is the place where protocols lose time at random, and the count of sleeps that nobody
+ * ended. */
 #include "team.h"
 
 #include "fabricate.h"
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,13 +21,14 @@
 enum { SHARE_NS = 200000000 };
 
 struct team *team;
-int32_t team_rank = -1;
-uint32_t team_timeouts;
+_Thread_local int32_t team_rank = -1;
+_Thread_local uint32_t team_timeouts;
 bool team_keeps_zombies = true;
 
 static uint64_t first_seed;
 static uint64_t limit_ns = UINT64_C(30000000000);
-static uint64_t begin_ns; /* of this process's body */
+static _Thread_local uint64_t begin_ns; /* of this rank's body */
+static bool has_threads = TEAM_SANITIZED;
 static _Thread_local uint64_t random_state;
 
 uint64_t team_random(void)
@@ -141,16 +144,49 @@ bool team_goes_on(uint32_t round)
     return last_round == 0 || round <= last_round; /* all know of it: rank 0 decided before the last meeting of theirs */
 }
 
-static void member_run(int32_t rank, team_body *body)
+static void rank_run(int32_t rank, team_body *body)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     team_rank = rank;
     random_state = (team->seed ^ ((uint64_t)rank + 1)) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     struct oriel_window *window = fabricate_open();
     begin_ns = oriel_now_ns();
     body(window);
     fabricate_close(window);
-    _exit(0);
+}
+
+struct member {
+    int32_t rank;
+    team_body *body;
+};
+
+static void *thread_run(void *context)
+{
+    const struct member *member = context;
+    rank_run(member->rank, member->body);
+    return NULL;
+}
+
+/* All ranks in this process.  One that fails ends it, and the others with it. */
+static void threads_run(team_body *body)
+{
+    pthread_t threads[TEAM_MOST];
+    struct member members[TEAM_MOST];
+    for (int32_t i = 0; i < team->n; i++) {
+        members[i] = (struct member){i, body};
+        team_expect(pthread_create(&threads[i], NULL, thread_run, &members[i]) == 0);
+    }
+    for (int32_t i = 0; i < team->n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void process_run(int32_t first_rank, team_body *body)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (has_threads)
+        threads_run(body);
+    else
+        rank_run(first_rank, body);
+    _exit(0); /* also where a sanitiser changes the status of a process in which it saw something */
 }
 
 static bool ended_well(int32_t rank, const siginfo_t *info)
@@ -161,10 +197,10 @@ static bool ended_well(int32_t rank, const siginfo_t *info)
 }
 
 /* Looks at every process that is not known to have ended; returns how many have not, -1 when one has failed. */
-static int look(const pid_t *pids, bool *ended)
+static int look(const pid_t *pids, int32_t processes, bool *ended)
 {
     int running = 0;
-    for (int32_t i = 0; i < team->n; i++) {
+    for (int32_t i = 0; i < processes; i++) {
         siginfo_t info = {0};
         if (ended[i])
             continue;
@@ -187,26 +223,27 @@ void team_run(int32_t n, team_body *body)
 {
     pid_t pids[TEAM_MOST];
     bool ended[TEAM_MOST] = {false};
-    int running = n;
+    int32_t processes = has_threads ? 1 : n;
+    int running = processes;
     team = mmap(NULL, sizeof *team, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(team, MAP_FAILED);
     team->n = n;
     team->seed = first_seed++;
     fflush(NULL);
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < processes; i++) {
         pids[i] = fork();
         assert_true(pids[i] >= 0);
         if (pids[i] == 0)
-            member_run(i, body);
+            process_run(i, body);
     }
     uint64_t forked_ns = oriel_now_ns();
     while (running > 0 && oriel_now_ns() - forked_ns < limit_ns) {
         usleep(500);
-        running = look(pids, ended);
+        running = look(pids, processes, ended);
     }
     if (running > 0)
-        fprintf(stderr, "%d of %d processes still wait at the time limit\n", running, (int)n);
-    for (int32_t i = 0; i < n; i++) {
+        fprintf(stderr, "%d of %d processes still wait at the time limit\n", running, (int)processes);
+    for (int32_t i = 0; i < processes; i++) {
         if (!ended[i])
             kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0); /* fails where the process has been reaped */
@@ -222,14 +259,22 @@ void team_run_sizes(team_body *body)
         team_run(sizes[i], body);
 }
 
+bool team_has_threads(void)
+{
+    return has_threads;
+}
+
 void team_prepare(int argc, char **argv)
 {
     const char *seed = getenv("PROTOCOL_SEED");
     const char *limit = getenv("PROTOCOL_LIMIT_S");
+    const char *threads = getenv("PROTOCOL_THREADS");
+    if (threads != NULL)
+        has_threads = strcmp(threads, "0") != 0;
     first_seed = seed != NULL ? strtoull(seed, NULL, 10) : oriel_now_ns() % 1000000;
     if (limit != NULL)
         limit_ns = strtoull(limit, NULL, 10) * 1000000000u;
-    printf("PROTOCOL_SEED=%lu\n", (unsigned long)first_seed);
+    printf("PROTOCOL_SEED=%lu%s\n", (unsigned long)first_seed, has_threads ? " PROTOCOL_THREADS=1" : "");
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
 }

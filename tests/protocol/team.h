@@ -1,6 +1,6 @@
-/* A team: n processes made by fork, each with its own memory file and one window over all, as after MPI_Win_create.
- * The processes share struct team, whose words are no part of what is tested; a process that finds something wrong says
- * what and ends with status 1, and team_run then fails the test that called it.  The tests of this folder use it. */
+/* A team: n processes made by fork, each with its own memory file and one window over all, as after MPI_Win_create; or, for
+ * sanitisers of threads, n threads of one such process.  The ranks share struct team, whose words are no part of what is tested.
+ * A rank that finds something wrong says what and ends its process with status 1; team_run then fails the test that called it. */
 #ifndef ORIEL_TESTS_PROTOCOL_TEAM_H
 #define ORIEL_TESTS_PROTOCOL_TEAM_H
 
@@ -12,12 +12,24 @@
 
 #include "../unit/cmocka_all.h"
 
+/* Whether the compiler has every race between threads reported. */
+#if defined(__SANITIZE_THREAD__)
+#define TEAM_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEAM_SANITIZED 1
+#endif
+#endif
+#ifndef TEAM_SANITIZED
+#define TEAM_SANITIZED 0
+#endif
+
 enum { TEAM_MOST = 16, TEAM_FLAGS = 8, TEAM_MEMORY_BYTES = 4096 };
 
 struct team {
     int32_t n;
     uint64_t seed;
-    _Atomic uint32_t meeting; /* processes that have come to any meeting so far */
+    _Atomic uint32_t meeting; /* ranks that have come to any meeting so far */
     _Atomic uint32_t dying;   /* bit r: rank r ends by SIGKILL, on purpose */
     _Atomic uint32_t flags[TEAM_FLAGS];
     _Atomic uint32_t last_round; /* 0 until rank 0 has decided */
@@ -28,23 +40,27 @@ struct team {
 };
 
 extern struct team *team;
-extern int32_t team_rank;
+extern _Thread_local int32_t team_rank;
 
-/* How often a futex wait of this process slept through its time limit, which the harness makes 100 ms. */
-extern uint32_t team_timeouts;
+/* How often a futex wait of this rank slept through its time limit, which the harness makes 100 ms. */
+extern _Thread_local uint32_t team_timeouts;
 
 typedef void team_body(struct oriel_window *window);
 
-/* Runs body in n processes, each of which must end in good order, or by team_die, before the time limit. */
+/* Whether ranks are threads: in a build with -fsanitize=thread, or as PROTOCOL_THREADS says (1 or 0).  Threads see each other's
+ * stores as processes do; they cannot die one by one. */
+bool team_has_threads(void);
+
+/* Runs body in n ranks, each of which must end in good order, or by team_die, before the time limit. */
 void team_run(int32_t n, team_body *body);
 
-/* Runs body with 2, 3, 4, 8 and 16 processes. */
+/* Runs body with 2, 3, 4, 8 and 16 ranks. */
 void team_run_sizes(team_body *body);
 
 /* Whether a killed process stays a zombie until all others have ended (the default), or is reaped at once. */
 extern bool team_keeps_zombies;
 
-/* All n processes have come here. */
+/* All n ranks have come here. */
 void team_meet(void);
 
 /* Flags start at 0.  The time that a flag takes is of no concern: whoever waits gives the processor away. */
@@ -57,13 +73,13 @@ void team_die(void) __attribute__((noreturn));
 /* Kills another rank, whatever it is doing, and returns when it is dead. */
 void team_kill(int32_t rank);
 
-/* A random number of this process. */
+/* A random number of this rank. */
 uint64_t team_random(void);
 
-/* Rounds of a test: fewer where the processes outnumber the processors. */
+/* Rounds of a test: fewer where the ranks outnumber the processors. */
 int team_rounds(int most);
 
-/* Whether this process has had its share of a test: on a busy machine rounds end by it, after one at least. */
+/* Whether this rank has had its share of a test: on a busy machine rounds end by it, after one at least. */
 bool team_time_is_up(void);
 
 /* The same for rounds that all do together: asked by all before each round, counted from 0, in which all meet. */

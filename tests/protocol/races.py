@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+"""Runs the tests of the protocols with threads in the place of processes, built so that every race is reported: none may be.
+
+Then the same with one ordering weakened at a time: the test that is named in the row must be reported, which shows that the
+silence of the unchanged sources means something.  x86-64 gives these orderings for nothing; here they count as C11 has them.
+All is built in a temporary folder, as mutants.py does.  The status is 0 when all is as said, 77 without a compiler that can."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate
+
+FLAGS = ("-g", "-fsanitize=thread", "-Wno-tsan")
+LIMIT_S = 20  # of one team
+RACE = "WARNING: ThreadSanitizer"
+
+# (file, [(text, replacement), ...], program, test, what is weakened)
+WEAKENED = [
+    ("base/wait.h", [("atomic_fetch_add_explicit(&event->value, 1, memory_order_seq_cst);",
+                      "atomic_fetch_add_explicit(&event->value, 1, memory_order_relaxed);")],
+     "event", "event_publishes_stores", "W1: a signal releases"),
+    ("base/wait.h", [("oriel_wait_reached(oriel_load_acquire(word),", "oriel_wait_reached(oriel_load_relaxed(word),")],
+     "barrier", "barrier_b4_publishes_stores", "a wait that need not wait acquires"),
+    ("base/wait.c", [("if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))\n                return",
+                      "if (oriel_wait_reached(oriel_load_relaxed(word), what, wanted))\n                return")],
+     "event", "event_publishes_stores", "a wait that spins acquires"),
+    ("sync/barrier.c", [("1, memory_order_seq_cst) + 1; /* B2 */", "1, memory_order_relaxed) + 1;")],
+     "barrier", "barrier_b4_publishes_stores", "B2: arrivals are a chain of releases and acquires"),
+    ("sync/ticket.c", [("atomic_fetch_add_explicit(word, 1, memory_order_seq_cst);",
+                        "atomic_fetch_add_explicit(word, 1, memory_order_relaxed);")],
+     "ticket", "ticket_p1_publishes_stores", "P1: X2 and X3 release"),
+    ("sync/gate.c", [("ONE_WRITER, memory_order_seq_cst); /* G5 */", "ONE_WRITER, memory_order_relaxed);")],
+     "gate", "gate_g5_publishes_stores_to_lock_all", "G5 releases"),
+    ("sync/gate.c", [("word + ONE_READER, memory_order_seq_cst,", "word + ONE_READER, memory_order_relaxed,")],
+     "gate", "gate_g5_publishes_stores_to_lock_all", "G1 acquires"),
+    ("sync/gate.c", [("ONE_READER, memory_order_seq_cst); /* G2 */", "ONE_READER, memory_order_relaxed);")],
+     "gate", "gate_g5_publishes_stores_to_lock_all", "G2 releases"),
+    ("sync/gate.c", [("(void)atomic_load_explicit(&gate->word, memory_order_acquire);", "")],
+     "gate", "gate_g5_publishes_stores_to_lock_all", "G4 acquires what G2 releases, which is the whole word"),
+    ("sync/mutex.c", [("as, memory_order_acquire,", "as, memory_order_relaxed,")],
+     "mutex", "mutex_p1_publishes_stores", "M1 acquires"),
+    ("sync/mutex.c", [("0, memory_order_release) & ASLEEP", "0, memory_order_relaxed) & ASLEEP")],
+     "mutex", "mutex_p1_publishes_stores", "M3 releases"),
+    ("sync/pscw.c", [("oriel_load_acquire(&pair->completes.value), ORIEL_WAIT_AT_LEAST",
+                      "oriel_load_relaxed(&pair->completes.value), ORIEL_WAIT_AT_LEAST")],
+     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a test acquires"),
+]
+
+
+def run(program, test=None):
+    """Status and output."""
+    environment = dict(os.environ, PROTOCOL_THREADS="1", PROTOCOL_LIMIT_S=str(LIMIT_S), TSAN_OPTIONS="halt_on_error=1")
+    command = [program] + ([test] if test else [])
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def can_report(cc, folder):
+    """Whether a program with threads builds and runs under the sanitiser here."""
+    source = os.path.join(folder, "try.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("int main(void) { return 0; }\n")
+    try:
+        for command in ([cc, "-fsanitize=thread", "-pthread", source, "-o", source + ".x"], [source + ".x"]):
+            if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+                return False
+        return True
+    except OSError:
+        return False
+
+
+def link_weakened(builder, number, path, changes, program):
+    folder = os.path.join(builder.folder, f"weak{number}")
+    mutated = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(mutated))
+    with open(os.path.join(builder.src, path), encoding="utf-8") as file:
+        text = mutate(file.read(), changes, path)
+    with open(mutated, "w", encoding="utf-8") as file:
+        file.write(text)
+    executable = os.path.join(folder, program)
+    if path.endswith(".h"):
+        builder.build_unchanged([folder])  # it is in all of them
+        builder.link(program, executable)
+        builder.build_unchanged()
+    else:
+        builder.compile(mutated, mutated + ".o", [folder])
+        builder.link(program, executable, path, mutated + ".o")
+    return executable
+
+
+def check_weakened(builder, number):
+    path, changes, program, test, taken = WEAKENED[number]
+    try:
+        executable = link_weakened(builder, number, path, changes, program)
+    except Failure as failure:
+        print(f"BROKEN    {path}: {taken}\n{failure}", flush=True)
+        return False
+    for _ in range(ATTEMPTS):
+        _, output = run(executable, test)
+        if "1 test(s) run" not in output and RACE not in output:
+            print(f"BROKEN    {program} has no test {test}", flush=True)
+            return False
+        if RACE in output:
+            print(f"reported  {path}: {taken} ({program}: {test})", flush=True)
+            return True
+    print(f"SILENT    {path}: {taken} ({program}: {test})", flush=True)
+    return False
+
+
+def check_unchanged(folder, program):
+    status, output = run(os.path.join(folder, program))
+    if status in (0, 77) and RACE not in output:
+        print(f"{'clean    ' if status == 0 else 'left out '} {program}", flush=True)
+        return True
+    print(f"FAILED    {program}\n{output}", flush=True)
+    return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--tree", default=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    arguments = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="oriel-races-")
+    try:
+        if not can_report(arguments.cc, folder):
+            print(f"skipped: {arguments.cc} cannot build or run with -fsanitize=thread here")
+            return 77
+        builder = Builder(arguments.cc, arguments.tree, folder, FLAGS)
+        builder.build_unchanged()
+        for program in PROGRAMS:
+            builder.link(program, os.path.join(folder, program))
+        ok = all([check_unchanged(folder, program) for program in PROGRAMS])
+        return 0 if all([check_weakened(builder, number) for number in range(len(WEAKENED))]) and ok else 1
+    except Failure as failure:
+        print(failure)
+        return 1
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

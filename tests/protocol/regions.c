@@ -1,0 +1,185 @@
+/* src/window/regions.c: an origin sees a table of regions as it was at one moment, whatever the owner does to it meanwhile.
+ * Addresses are numbers here; nothing is moved. */
+#include "fabricate.h"
+#include "window/regions.h"
+
+
+enum { CHANGES = 4000, STEADY = 40, SPACING = 1000, LENGTH = 100, FAR = 1000000 };
+
+static struct oriel_window *with_regions(struct oriel_window *window)
+{
+    window->serial = 1;
+    return window;
+}
+
+static void attach(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
+{
+    team_expect(oriel_regions_attach(window, start, len_bytes) == ORIEL_OK);
+}
+
+static void detach(struct oriel_window *window, uint64_t start)
+{
+    team_expect(oriel_regions_detach(window, start) == ORIEL_OK);
+}
+
+static bool holds(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
+{
+    bool held = false;
+    team_expect(oriel_regions_hold(window, 0, start, len_bytes, &held) == ORIEL_OK);
+    return held;
+}
+
+static uint64_t steady(uint64_t i)
+{
+    return FAR + i * SPACING;
+}
+
+/* Two regions that are never there together take turns on one range, among others that move up and down in the table: in
+ * front of the steady ones, so that all of them shift. */
+static void change_table(struct oriel_window *window)
+{
+    bool first_shape = true;
+    attach(window, steady(STEADY), LENGTH);
+    for (int i = 0; i < CHANGES && !team_time_is_up(); i++) {
+        uint64_t passing = 10 * (1 + team_random() % 1000);
+        attach(window, passing, 5);
+        detach(window, first_shape ? steady(STEADY) : steady(STEADY) + LENGTH / 2);
+        first_shape = !first_shape;
+        attach(window, first_shape ? steady(STEADY) : steady(STEADY) + LENGTH / 2, LENGTH);
+        detach(window, passing);
+    }
+    team_flag_set(0, 1);
+}
+
+static void watch_table(struct oriel_window *window)
+{
+    while (atomic_load(&team->flags[0]) == 0) {
+        uint64_t i = team_random() % STEADY;
+        team_expect(holds(window, steady(i), LENGTH));
+        team_expect(holds(window, steady(i) + LENGTH - 1, 1));
+        team_expect(!holds(window, steady(i) + LENGTH - 1, 2));
+        team_expect(!holds(window, steady(i) - 1, 2));
+        team_expect(!holds(window, steady(STEADY), LENGTH + LENGTH / 2)); /* parts of both shapes */
+        team_expect(holds(window, 2 * FAR, 4 * LENGTH));                  /* four that touch */
+        team_expect(!holds(window, 2 * FAR, 4 * LENGTH + 1));
+    }
+}
+
+static void one_table_at_a_time(struct oriel_window *window)
+{
+    with_regions(window);
+    if (window->rank == 0) {
+        for (uint64_t i = 0; i < STEADY; i++)
+            attach(window, steady(i), LENGTH);
+        for (uint64_t i = 0; i < 4; i++)
+            attach(window, 2 * FAR + i * LENGTH, LENGTH);
+    }
+    team_meet();
+    if (window->rank == 0)
+        change_table(window);
+    else
+        watch_table(window);
+    team_meet();
+    if (window->rank == 0)
+        oriel_regions_close(window);
+}
+
+static void regions_p2_lookups_see_one_table(void **state)
+{
+    (void)state;
+    team_run_sizes(one_table_at_a_time);
+}
+
+/* What an origin remembers is worth nothing once the owner has changed the table and said so. */
+static void attach_and_detach_in_turn(struct oriel_window *window)
+{
+    with_regions(window);
+    for (uint32_t round = 0; team_goes_on(round) && round < 200; round++) {
+        if (window->rank == 0)
+            attach(window, steady(round % 3), LENGTH + round);
+        team_meet();
+        team_expect(holds(window, steady(round % 3), LENGTH + round));
+        team_expect(holds(window, steady(round % 3), LENGTH + round)); /* remembered */
+        team_expect(!holds(window, steady(round % 3), LENGTH + round + 1));
+        team_meet();
+        if (window->rank == 0)
+            detach(window, steady(round % 3));
+        team_meet();
+        team_expect(!holds(window, steady(round % 3), 1));
+        team_meet();
+    }
+    team_meet();
+    if (window->rank == 0)
+        oriel_regions_close(window);
+}
+
+static void regions_p1_changes_are_seen_by_who_remembers(void **state)
+{
+    (void)state;
+    team_run_sizes(attach_and_detach_in_turn);
+}
+
+/* The table outgrows its place again and again. */
+static void grow_table(struct oriel_window *window)
+{
+    with_regions(window);
+    if (window->rank == 0)
+        attach(window, steady(0), LENGTH);
+    team_meet();
+    if (window->rank == 0) {
+        for (uint64_t i = 1; i < 3000; i++)
+            attach(window, steady(i), LENGTH);
+        team_flag_set(0, 1);
+    }
+    for (bool last = false; !last;) {
+        last = atomic_load(&team->flags[0]) != 0;
+        team_expect(holds(window, steady(0), LENGTH));
+        team_expect(!holds(window, steady(0), LENGTH + 1));
+        oriel_delay();
+    }
+    team_expect(holds(window, steady(2999), LENGTH));
+    team_meet();
+    if (window->rank == 0)
+        oriel_regions_close(window);
+}
+
+static void regions_p3_growth_loses_nothing(void **state)
+{
+    (void)state;
+    team_run_sizes(grow_table);
+}
+
+/* The owner dies while its table is being changed. */
+static void die_in_a_change(struct oriel_window *window)
+{
+    bool held = false;
+    with_regions(window);
+    if (window->rank == 0) {
+        attach(window, steady(0), LENGTH);
+        atomic_fetch_add(&window->control->regions.version, 1);
+    }
+    team_meet();
+    if (window->rank == 0)
+        team_die();
+    team_expect(oriel_regions_hold(window, 0, steady(0), LENGTH, &held) == ORIEL_E_PEER);
+    team_expect(oriel_regions_hold(window, 0, steady(0), LENGTH, &held) == ORIEL_E_PEER);
+}
+
+static void regions_of_a_killed_owner_are_reported(void **state)
+{
+    (void)state;
+    if (team_has_threads())
+        skip();
+    team_run(3, die_in_a_change);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(regions_p2_lookups_see_one_table),
+        cmocka_unit_test(regions_p1_changes_are_seen_by_who_remembers),
+        cmocka_unit_test(regions_p3_growth_loses_nothing),
+        cmocka_unit_test(regions_of_a_killed_owner_are_reported),
+    };
+    return team_main(tests, argc, argv);
+}
