@@ -1,0 +1,26 @@
+/* Random arguments for every function of the table: each call must get an error class that its arguments deserve, or do what it
+ * says; nothing else may change, and nothing may crash.  FUZZ_SEED repeats a run (the number is printed), FUZZ_CALLS says how
+ * many calls a case makes, FUZZ_TRACE=1 names each call before it is made.
+ * Run by the test rows, with and without sanitisers. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+
+static const struct test_case cases[] = {
+    CASE(handles_that_are_no_window, KIND_ANY, 1),
+    CASE(creation_with_random_arguments, KIND_ANY, 1),
+    CASE(objects_and_memory_with_random_arguments, KINDS_ALL, 1),
+    CASE(synchronisation_with_random_misuse, KINDS_BOTH, 1),
+    CASE(operations_with_random_arguments, KINDS_ALL, 1),
+    CASE(operations_in_windows_of_one_rank, KINDS_ALL, 1),
+    CASE(dynamic_windows_with_random_regions, KIND_ARENA | KIND_HEAP, 1),
+    CASE(every_function_of_the_table_was_called, KIND_ANY, 1),
+};
+
+int main(int argc, char **argv)
+{
+    const char *seed = getenv("FUZZ_SEED");
+    if (seed)
+        setenv("TEST_SEED", seed, 1);
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

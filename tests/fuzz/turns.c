@@ -1,0 +1,147 @@
+/* Turns: the ranks open an epoch together, or none, and then one of them alone makes random calls, right and wrong, until it
+ * closes what it opened.  The others wait outside of the window's calls, so that every changed byte is the caller's.
+ * Called by main.c. */
+#include "operate.h"
+
+#include <string.h>
+
+enum { CALLS_PER_TURN = 120, TURNS_PER_WINDOW = 6 };
+
+enum prelude { PRELUDE_NONE, PRELUDE_FENCE, PRELUDE_POST, PRELUDES };
+
+static struct sides pool; /* large, and of one case at a time */
+
+/* Everybody posts to the caller, which starts to some of them: the same ones for all. */
+static void open_post(struct field *field, int caller, unsigned long chosen)
+{
+    MPI_Group all, group;
+    int targets[FUZZ_RANKS], count = 0;
+    for (int i = 0; i < field->n; i++)
+        if (chosen & (1ul << i))
+            targets[count++] = i;
+    MPI_Comm_group(field->comm, &all);
+    if (chosen & (1ul << field->me)) {
+        MPI_Group_incl(all, 1, &caller, &group);
+        CHECK_OK(FUZZ(Win_post, group, 0, field->win));
+        MPI_Group_free(&group);
+        field->epochs.exposed = true;
+        field->epochs.exposed_to_self = field->me == caller;
+        field->epochs.self_completed = false;
+    }
+    if (field->me == caller) {
+        MPI_Group_incl(all, count, targets, &group);
+        CHECK_OK(FUZZ(Win_start, group, 0, field->win));
+        MPI_Group_free(&group);
+        field->epochs.started = true;
+        for (int i = 0; i < field->n; i++)
+            field->epochs.start_to[i] = (chosen & (1ul << i)) != 0;
+    }
+    MPI_Group_free(&all);
+}
+
+static void fence(struct field *field, int assert)
+{
+    CHECK_OK(FUZZ(Win_fence, assert, field->win));
+    field->epochs.fence = (assert & MPI_MODE_NOSUCCEED) == 0;
+    field->epochs.used = 0;
+}
+
+static void turn(struct field *field, struct random *shared, struct random *own, bool operates)
+{
+    int caller = below(shared, field->n);
+    enum prelude prelude = (enum prelude)random_below(shared, PRELUDES);
+    unsigned long chosen = (unsigned long)random_next(shared);
+    if (prelude == PRELUDE_FENCE)
+        fence(field, MPI_MODE_NOPRECEDE);
+    if (prelude == PRELUDE_POST)
+        open_post(field, caller, chosen);
+    if (field->attached != NULL) {
+        for (int i = below(own, 12); i > 0; i--)
+            field_attach_once(field, own);
+        field_tell_attached(field);
+    }
+    barrier(field->comm);
+    if (field->me == caller) {
+        field_keep(field);
+        for (int i = 0; i < CALLS_PER_TURN && !harness_failed(); i++) {
+            if (field->attached != NULL && one_in(own, 8))
+                field_attach_once(field, own);
+            else if (operates && !one_in(own, 6))
+                operate_once(field, &pool, own);
+            else if (operates && one_in(own, 2))
+                epochs_open(&field->epochs, field->win, own);
+            else
+                epochs_call(&field->epochs, field->win, own, false);
+            field_check(field);
+        }
+        epochs_close(&field->epochs, field->win);
+        field_check(field);
+    } else {
+        for (int i = 0; i < CALLS_PER_TURN / 4; i++)
+            epochs_call(&field->epochs, field->win, own, true);
+    }
+    barrier(field->comm);
+    if (field->epochs.exposed) {
+        CHECK_OK(FUZZ(Win_wait, field->win));
+        field->epochs.exposed = false;
+    }
+    if (prelude == PRELUDE_FENCE)
+        fence(field, MPI_MODE_NOSUCCEED);
+}
+
+/* All ranks agree on whether one has failed: a turn may end early, but not a collective call. */
+static bool all_well(MPI_Comm comm)
+{
+    int failed = harness_failed(), any = 0;
+    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, comm);
+    return any == 0;
+}
+
+static void windows(enum window_kind kind, MPI_Comm comm, uint64_t stream, bool operates, bool dynamic)
+{
+    struct random shared = random_start(stream + (uint64_t)kind), own = fuzz_own(stream + (uint64_t)kind);
+    int turns = fuzz_calls() / CALLS_PER_TURN;
+    if (comm == MPI_COMM_SELF)
+        shared = own;
+    if (operates) {
+        sides_open(&pool, &own);
+        sides_fill(&pool, &own);
+        operate_start();
+    }
+    for (int done = 0; done < turns && all_well(comm);) {
+        struct field field;
+        field_open(&field, kind, comm, &shared);
+        if (dynamic)
+            field_make_dynamic(&field);
+        for (int i = 0; i < TURNS_PER_WINDOW && done < turns; i++, done++)
+            turn(&field, &shared, &own, operates);
+        if (dynamic)
+            field_end_dynamic(&field);
+        field_close(&field);
+    }
+    if (operates) {
+        operate_stop();
+        sides_close(&pool);
+    }
+}
+
+void operations_with_random_arguments(enum window_kind kind)
+{
+    windows(kind, MPI_COMM_WORLD, 10, true, false);
+}
+
+void operations_in_windows_of_one_rank(enum window_kind kind)
+{
+    windows(kind, MPI_COMM_SELF, 30, true, false);
+}
+
+void synchronisation_with_random_misuse(enum window_kind kind)
+{
+    windows(kind, MPI_COMM_WORLD, 50, false, false);
+    windows(kind, MPI_COMM_SELF, 70, false, false);
+}
+
+void dynamic_windows_with_random_regions(enum window_kind kind)
+{
+    windows(kind, MPI_COMM_WORLD, 90, true, true);
+}
