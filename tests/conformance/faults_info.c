@@ -1,0 +1,78 @@
+/* Faults of info keys: the key that the argument names is unknown, or its value is not taken over.
+ * A window's info is a copy without the key; what MPI_Win_get_info returns lacks it.
+ * breaker.c chooses. */
+#include "breaker.h"
+
+/* A copy of the info without the key; what the caller must free, or MPI_INFO_NULL. */
+static MPI_Info without(MPI_Info info)
+{
+    char value[MPI_MAX_INFO_VAL + 1];
+    MPI_Info copy;
+    int found = 0;
+    if (info == MPI_INFO_NULL)
+        return MPI_INFO_NULL;
+    PMPI_Info_dup(info, &copy);
+    PMPI_Info_get(copy, breaker_argument, MPI_MAX_INFO_VAL, value, &found);
+    if (found)
+        PMPI_Info_delete(copy, breaker_argument);
+    return copy;
+}
+
+static int give_back(MPI_Info info, int code)
+{
+    if (info != MPI_INFO_NULL)
+        PMPI_Info_free(&info);
+    return code;
+}
+
+static int info_is_unknown_Win_get_info(MPI_Win win, MPI_Info *info_used)
+{
+    MPI_Info whole;
+    int code = next.Win_get_info(win, &whole);
+    if (code != MPI_SUCCESS)
+        return code;
+    *info_used = without(whole);
+    return give_back(whole, code);
+}
+
+static int info_is_not_taken_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    MPI_Info rest = without(info);
+    return give_back(rest, next.Win_create(base, size, disp_unit, rest, comm, win));
+}
+
+static int info_is_not_taken_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                                          MPI_Win *win)
+{
+    MPI_Info rest = without(info);
+    return give_back(rest, next.Win_allocate(size, disp_unit, rest, comm, baseptr, win));
+}
+
+static int info_is_not_taken_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                                                 MPI_Win *win)
+{
+    MPI_Info rest = without(info);
+    return give_back(rest, next.Win_allocate_shared(size, disp_unit, rest, comm, baseptr, win));
+}
+
+static int info_is_not_taken_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+{
+    MPI_Info rest = without(info);
+    return give_back(rest, next.Alloc_mem(size, rest, baseptr));
+}
+
+static int info_is_not_taken_Win_set_info(MPI_Win win, MPI_Info info)
+{
+    MPI_Info rest = without(info);
+    return give_back(rest, next.Win_set_info(win, rest));
+}
+
+const struct fault info_faults[] = {
+    FAULT(info_is_unknown, Win_get_info),
+    FAULT(info_is_not_taken, Win_create),
+    FAULT(info_is_not_taken, Win_allocate),
+    FAULT(info_is_not_taken, Win_allocate_shared),
+    FAULT(info_is_not_taken, Alloc_mem),
+    FAULT(info_is_not_taken, Win_set_info),
+    { 0 },
+};
