@@ -90,6 +90,8 @@ int oriel_entry_Raccumulate(const void *origin_addr, int origin_count, MPI_Datat
                    ? oriel_host()->Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request)
                    : oriel_error_not_a_window("MPI_Raccumulate");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Raccumulate");
     return oriel_complete_request(window, "MPI_Raccumulate", accumulate(window, "MPI_Raccumulate", origin_addr, &sides, op), request);
 }
 
@@ -105,6 +107,8 @@ int oriel_entry_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, M
                    ? oriel_host()->Raccumulate(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, op, win, request)
                    : oriel_error_large_count("MPI_Raccumulate_c");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Raccumulate_c");
     return oriel_complete_request(window, "MPI_Raccumulate_c", accumulate(window, "MPI_Raccumulate_c", origin_addr, &sides, op), request);
 }
 
@@ -145,6 +149,8 @@ int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count, MPI_D
                    : oriel_error_not_a_window("MPI_Rget_accumulate");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
     struct result result = {result_addr, result_count, result_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Rget_accumulate");
     return oriel_complete_request(window, "MPI_Rget_accumulate", get_accumulate(window, "MPI_Rget_accumulate", origin_addr, &result, &sides, op), request);
 }
 
@@ -161,6 +167,8 @@ int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_coun
                    : oriel_error_large_count("MPI_Rget_accumulate_c");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
     struct result result = {result_addr, result_count, result_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Rget_accumulate_c");
     return oriel_complete_request(window, "MPI_Rget_accumulate_c", get_accumulate(window, "MPI_Rget_accumulate_c", origin_addr, &result, &sides, op), request);
 }
 
@@ -172,7 +180,7 @@ static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype 
     enum oriel_status status = oriel_type_find(datatype, &target->side.type);
     if (status != ORIEL_OK)
         return status;
-    if (!target->side.type->dense || target->side.type->elements != 1)
+    if (!target->side.type->predefined)
         return oriel_fail(ORIEL_E_TYPE, "the datatype must be a predefined one");
     return oriel_check_target(window, target_rank, target_disp, target);
 }
@@ -183,7 +191,7 @@ static inline __attribute__((always_inline)) char *fast_element(MPI_Win win, MPI
 {
     uint64_t len_bytes = 1;
     struct oriel_window *window;
-    if (oriel_unlikely(!oriel_fast_find(win, datatype, &window, type)) || oriel_unlikely((*type)->elements != 1))
+    if (oriel_unlikely(!oriel_fast_find(win, datatype, &window, type)) || oriel_unlikely(!(*type)->predefined))
         return NULL;
     char *there = oriel_fast_address(window, *type, 1, target_rank, target_disp, &len_bytes);
     return oriel_likely(((uintptr_t)there & (len_bytes - 1)) == 0) ? there : NULL;

@@ -30,8 +30,8 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window, const stru
 enum oriel_status oriel_check_result(const struct oriel_side *target, MPI_Count count, MPI_Datatype datatype,
                                      struct oriel_side *result);
 
-/* ORIEL_E_BUFFER for a buffer of more than the address space, and for NULL where items are to be read or written; MPI_BOTTOM, which is NULL too, goes with a datatype whose
- * displacements are addresses. */
+/* ORIEL_E_BUFFER for a buffer of more than the address space, and for NULL where items are to be read or written; MPI_BOTTOM,
+ * which is NULL too, goes with a datatype whose displacements are addresses. */
 enum oriel_status oriel_check_buffer(const char *which, const void *address, const struct oriel_side *side);
 
 /* Rank, epoch and range of the target's side; fills in rank and offset. */
@@ -41,7 +41,7 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
 /* The operator on the kind (ORIEL_KIND_NONE: nothing is accessed); ORIEL_E_OP when it is the user's or not allowed there. */
 enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum oriel_operator *out);
 
-/* ORIEL_E_ASSERT when assert has bits that are none of the five assertions. */
-enum oriel_status oriel_check_assert(int assert);
+/* ORIEL_E_ASSERT when assert has bits that are none of those that the call takes (MPI-4.1, 13.5.5). */
+enum oriel_status oriel_check_assert(int assert, int taken);
 
 #endif

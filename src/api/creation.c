@@ -1,5 +1,6 @@
 /* MPI_Win_create, _allocate, _allocate_shared, _create_dynamic, their large-count forms, attach and detach, and MPI_Win_free
- * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through entries.c. */
+ * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through
+ * entries.c. */
 #include "api/api.h"
 #include "base/log.h"
 #include "base/options.h"

@@ -10,6 +10,9 @@
  * the operation failed; *request is then not touched. */
 int oriel_complete_request(struct oriel_window *window, const char *call, int code, MPI_Request *request);
 
+/* The place for a request is NULL: ORIEL_E_ARG, before anything moves. */
+int oriel_error_no_request(struct oriel_window *window, const char *call);
+
 /* A window of a host without large counts was given counts that its functions cannot take. */
 int oriel_error_large_count(const char *call);
 

@@ -34,7 +34,7 @@ int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
     if (status == ORIEL_OK && lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED)
         status = oriel_fail(ORIEL_E_LOCKTYPE, "lock type %d", lock_type);
     if (status == ORIEL_OK)
-        status = oriel_check_assert(assert);
+        status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
         status = oriel_lock(window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
     return oriel_error_raise(window, "MPI_Win_lock", status);
@@ -61,7 +61,7 @@ int oriel_entry_Win_lock_all(int assert, MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_lock_all(assert, win)
                                               : oriel_error_not_a_window("MPI_Win_lock_all");
-    enum oriel_status status = oriel_check_assert(assert);
+    enum oriel_status status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
         status = oriel_lock_all(window);
     return oriel_error_raise(window, "MPI_Win_lock_all", status);

@@ -94,6 +94,8 @@ int oriel_entry_Rput(const void *origin_addr, int origin_count, MPI_Datatype ori
                    ? oriel_host()->Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request)
                    : oriel_error_not_a_window("MPI_Rput");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Rput");
     return oriel_complete_request(window, "MPI_Rput", put(window, "MPI_Rput", origin_addr, &sides), request);
 }
 
@@ -109,6 +111,8 @@ int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Data
                    ? oriel_host()->Rput(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, win, request)
                    : oriel_error_large_count("MPI_Rput_c");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Rput_c");
     return oriel_complete_request(window, "MPI_Rput_c", put(window, "MPI_Rput_c", origin_addr, &sides), request);
 }
 
@@ -158,6 +162,8 @@ int oriel_entry_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_da
                    ? oriel_host()->Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request)
                    : oriel_error_not_a_window("MPI_Rget");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Rget");
     return oriel_complete_request(window, "MPI_Rget", get(window, "MPI_Rget", origin_addr, &sides), request);
 }
 
@@ -173,5 +179,7 @@ int oriel_entry_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype o
                    ? oriel_host()->Rget(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, win, request)
                    : oriel_error_large_count("MPI_Rget_c");
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, "MPI_Rget_c");
     return oriel_complete_request(window, "MPI_Rget_c", get(window, "MPI_Rget_c", origin_addr, &sides), request);
 }

@@ -14,7 +14,8 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_fence(assert, win)
                                               : oriel_error_not_a_window("MPI_Win_fence");
-    enum oriel_status status = oriel_check_assert(assert);
+    int taken = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+    enum oriel_status status = oriel_check_assert(assert, taken);
     if (status == ORIEL_OK)
         status = oriel_fence(window, (assert & MPI_MODE_NOSUCCEED) != 0);
     return oriel_error_raise(window, "MPI_Win_fence", status);
@@ -50,11 +51,11 @@ static enum oriel_status translate(const struct oriel_window *window, MPI_Group 
 
 typedef enum oriel_status opener(struct oriel_window *window, int32_t *ranks, int32_t count);
 
-static int open_epoch(struct oriel_window *window, const char *call, MPI_Group group, int assert, opener *open)
+static int open_epoch(struct oriel_window *window, const char *call, MPI_Group group, int assert, int taken, opener *open)
 {
     int32_t *ranks = NULL;
     int32_t count = 0;
-    enum oriel_status status = oriel_check_assert(assert);
+    enum oriel_status status = oriel_check_assert(assert, taken);
     if (status == ORIEL_OK)
         status = translate(window, group, &ranks, &count);
     if (status == ORIEL_OK)
@@ -68,7 +69,8 @@ int oriel_entry_Win_post(MPI_Group group, int assert, MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_post(group, assert, win)
                                               : oriel_error_not_a_window("MPI_Win_post");
-    return open_epoch(window, "MPI_Win_post", group, assert, oriel_post);
+    return open_epoch(window, "MPI_Win_post", group, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT,
+                      oriel_post);
 }
 
 int oriel_entry_Win_start(MPI_Group group, int assert, MPI_Win win)
@@ -77,7 +79,7 @@ int oriel_entry_Win_start(MPI_Group group, int assert, MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_start(group, assert, win)
                                               : oriel_error_not_a_window("MPI_Win_start");
-    return open_epoch(window, "MPI_Win_start", group, assert, oriel_start);
+    return open_epoch(window, "MPI_Win_start", group, assert, MPI_MODE_NOCHECK, oriel_start);
 }
 
 int oriel_entry_Win_complete(MPI_Win win)

@@ -43,8 +43,9 @@ const struct oriel_identity *oriel_file_identity(void);
 char *oriel_file_base(void);
 uint64_t oriel_file_reserve(void);
 
-/* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two up to ORIEL_MAP_ALIGN; at least 64 is used).  ORIEL_E_NO_MEM when
- * the machine or its cgroup cannot give them, ORIEL_E_OTHER when only this file cannot (reserve, RLIMIT_FSIZE).  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
+/* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two up to ORIEL_MAP_ALIGN; at least 64 is used).
+ * ORIEL_E_NO_MEM when the machine or its cgroup cannot give them, ORIEL_E_OTHER when only this file cannot (reserve,
+ * RLIMIT_FSIZE).  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 
 /* The same for control words of which few pages may ever be touched: blocks of pages are not reserved. */

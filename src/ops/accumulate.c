@@ -67,14 +67,13 @@ static enum oriel_status update_staged(const struct update *update, const struct
     return oriel_remote_status(status, update->window, update->rank);
 }
 
-/* count elements in one run, at_bytes from the first item's place. */
-static enum oriel_status update_run(struct update *update, int64_t at_bytes, const char *origin, char *result,
-                                    uint64_t count)
+/* count elements that are reached in one way, offset_bytes into the target's window. */
+static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes, const char *origin, char *result,
+                                      uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    struct oriel_way way =
-        oriel_remote_find(update->window, update->rank, update->offset_bytes + (uint64_t)at_bytes, 0,
-                          (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
+    struct oriel_way way = oriel_remote_find(update->window, update->rank, offset_bytes, 0,
+                                             (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
     oriel_kernel *native = kind->native[update->operator];
     if (oriel_likely(native != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes))) {
         native(way.there.direct, origin, result, count);
@@ -90,6 +89,39 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
         return update_staged(update, &way, origin, result, count);
     kind->plain[update->operator](way.there.direct, origin, result, count);
     return ORIEL_OK;
+}
+
+/* Of count elements at an address of a dynamic window's target, how many are reached as the first is: memory attached at the
+ * end of the target's memory file may go on behind it, and each element's way must depend on its own place only. */
+static uint64_t count_alike(const struct update *update, uint64_t address, uint64_t count)
+{
+    const struct oriel_peer *peer = update->window->group->peers[update->rank];
+    uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
+    uint64_t end = peer->owner_address + peer->reserve_bytes;
+    uint64_t alike = count;
+    if (address < peer->owner_address)
+        alike = (peer->owner_address - address + extent_bytes - 1) / extent_bytes;
+    else if (address < end)
+        alike = address + extent_bytes <= end ? (end - address) / extent_bytes : 1;
+    return alike < count ? alike : count;
+}
+
+/* count elements in one run, at_bytes from the first item's place. */
+static enum oriel_status update_run(struct update *update, int64_t at_bytes, const char *origin, char *result,
+                                    uint64_t count)
+{
+    uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
+    uint64_t offset_bytes = update->offset_bytes + (uint64_t)at_bytes;
+    bool by_address = update->window->targets[update->rank].mechanism == ORIEL_BY_ADDRESS;
+    enum oriel_status status = ORIEL_OK;
+    for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
+        uint64_t at = done * extent_bytes;
+        uint64_t now = by_address ? count_alike(update, offset_bytes + at, count - done) : count;
+        status = update_alike(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
+                              result != NULL ? result + at : NULL, now);
+        done += now;
+    }
+    return status;
 }
 
 /* A cursor over a buffer that may not be there. */

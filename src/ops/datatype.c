@@ -4,6 +4,7 @@
 #include "ops/datatype.h"
 
 #include "base/table.h"
+#include "host/contents.h"
 #include "host/host.h"
 #include "ops/flatten.h"
 
@@ -215,6 +216,7 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
 {
     MPI_Aint low;
     MPI_Aint extent;
+    int combiner;
     struct oriel_node *layout;
     if (!oriel_host_type_is_committed(datatype) ||
         oriel_host()->Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
@@ -225,6 +227,7 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
     struct oriel_type *type = make_type(layout, extent);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
+    type->predefined = oriel_contents_combiner(datatype, &combiner) == ORIEL_OK && oriel_contents_is_leaf(combiner);
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
     else if (!oriel_table_set(&table, oriel_type_key(datatype), type))

@@ -12,7 +12,7 @@
 struct oriel_type {
     enum oriel_kind kind;     /* of all elements; ORIEL_KIND_NONE when they differ */
     bool dense;               /* one run of elements that starts at displacement 0 and fills the extent */
-    bool predefined;          /* one element */
+    bool predefined;          /* by name or by F90 parameters: one element */
     uint64_t elements;        /* in one item of the datatype */
     uint64_t size_bytes;      /* that move of one item */
     int64_t extent_bytes;     /* from one item to the next */

@@ -88,7 +88,8 @@ static void sum_loop(struct oriel_node *loop)
     loop->vast |= __builtin_add_overflow(child->high_bytes, last_bytes > 0 ? last_bytes : 0, &loop->high_bytes);
 }
 
-/* The run or loop itself when it has no other owner, else a copy in its place; NULL, and nothing done, when memory is exhausted. */
+/* The run or loop itself when it has no other owner, else a copy in its place; NULL, and nothing done, when memory is
+ * exhausted. */
 static struct oriel_node *make_own(struct oriel_node *node)
 {
     if (node->references == 1)

@@ -1,6 +1,6 @@
-/* Two cursors, one for each side, are walked together: what both have in one piece moves in one piece.  Runs of equal length at equal
- * distances, the usual case of strided datatypes, move in one loop; everything else is collected into pieces for the
- * transport.  put_get.c calls. */
+/* Two cursors, one for each side, are walked together: what both have in one piece moves in one piece.  Runs of equal length
+ * at equal distances, the usual case of strided datatypes, move in one loop; everything else is collected into pieces for
+ * the transport.  put_get.c calls. */
 #include "ops/move.h"
 
 #include "base/atomic.h"

@@ -249,11 +249,14 @@ static enum oriel_status allocate_contiguous(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     struct record *records = attempt->records;
     uint64_t total_bytes = 0;
-    for (int32_t i = 0; i < window->n; i++)
+    uint64_t align_bytes = 0;
+    for (int32_t i = 0; i < window->n; i++) {
         if (__builtin_add_overflow(total_bytes, records[i].target.size_bytes, &total_bytes))
             return oriel_fail(ORIEL_E_NO_MEM, "the sizes of all ranks overflow");
+        align_bytes = records[i].alignment > align_bytes ? records[i].alignment : align_bytes;
+    }
     uint64_t offset;
-    enum oriel_status status = alloc_block(total_bytes, records[0].alignment, &window->memory_offset, &offset);
+    enum oriel_status status = alloc_block(total_bytes, align_bytes, &window->memory_offset, &offset);
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         records[i].target.offset = offset;
         records[i].target.address = (uint64_t)(uintptr_t)(oriel_file_base() + offset);
@@ -370,8 +373,11 @@ static uint32_t contribute(struct attempt *attempt)
         bits |= AGREE_CMA;
     else if (bits & AGREE_REACHED)
         oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
-    if (bits == AGREE_ALL && take_handles(attempt) != ORIEL_OK)
-        bits &= ~(uint32_t)AGREE_MEMORY;
+    enum oriel_status status = bits == AGREE_ALL ? take_handles(attempt) : ORIEL_OK;
+    if (status == ORIEL_E_OTHER)
+        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+    if (status != ORIEL_OK)
+        bits &= status == ORIEL_E_OTHER ? ~(uint32_t)AGREE_REACHED : ~(uint32_t)AGREE_MEMORY;
     return bits;
 }
 
@@ -395,6 +401,8 @@ static void finish(struct attempt *attempt)
         window->base = creation->base;
     else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
         window->base = oriel_window_direct(window, window->rank, 0);
+    if (is_contiguous(attempt))
+        oriel_hints_set_contiguous(&window->host->hints, creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
     window->host->disp_unit = (int)creation->disp_unit;
@@ -410,7 +418,7 @@ static void note_path(const struct attempt *attempt)
     if (window->rank != 0)
         return;
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC) {
-        oriel_note("%s: %d ranks: attached memory from MPI_Alloc_mem or a window by load and store, all other by CMA",
+        oriel_note("%s: %d ranks: attached memory from MPI_Alloc_mem or MPI_Win_allocate by load and store, all other by CMA",
                    attempt->creation->call, (int)window->n);
         return;
     }

@@ -1,5 +1,6 @@
-/* From the host's MPI_Win to Oriel's window in two loads: what the thread used last, in front of a table.  A handle that Oriel made stays in the table until it is freed; one that was
- * left to the host is known as such; any other is not a window.  api/ calls. */
+/* From the host's MPI_Win to Oriel's window in two loads: what the thread used last, in front of a table.  A handle that
+ * Oriel made stays in the table until it is freed; one that was left to the host is known as such; any other is not a
+ * window.  api/ calls. */
 #ifndef ORIEL_WINDOW_HANDLE_H
 #define ORIEL_WINDOW_HANDLE_H
 

@@ -5,6 +5,7 @@
 #include "host/host.h"
 #include "memory/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,4 +130,13 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *o
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints)
 {
     return strtoull(hints->minimum_alignment, NULL, 10);
+}
+
+void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address)
+{
+    uint64_t align_bytes = oriel_hints_alignment(hints);
+    strcpy(hints->noncontig, "false");
+    while ((uintptr_t)address % align_bytes != 0)
+        align_bytes /= 2;
+    snprintf(hints->minimum_alignment, sizeof hints->minimum_alignment, "%lu", (unsigned long)align_bytes);
 }

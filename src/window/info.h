@@ -29,9 +29,13 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 /* A new info object with every hint that has a value, and the value in use. */
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *out);
 
+/* The memory of all ranks is in one piece, whatever this one asked for: its own part has the alignment that its address, if not
+ * NULL, happens to have. */
+void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address);
+
 bool oriel_hint_is_true(const char *value);
 
-/* mpi_minimum_memory_alignment in bytes: a power of two from 64 to ORIEL_MAP_ALIGN. */
+/* mpi_minimum_memory_alignment in bytes: a power of two of at most ORIEL_MAP_ALIGN. */
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints);
 
 #endif

@@ -1,6 +1,6 @@
 /* The memory attached to a dynamic window (MPI-4.1, 13.2.4): each rank keeps a table of its regions in its own memory file,
- * and origins look addresses up there.  Attach and detach are local and any number of threads may call them; a lookup never
- * waits for more than one change of the table. */
+ * and origins look addresses up there.  Attach and detach are local and any number of threads may call them; a lookup waits
+ * for nobody. */
 #ifndef ORIEL_WINDOW_REGIONS_H
 #define ORIEL_WINDOW_REGIONS_H
 
@@ -14,12 +14,10 @@ enum oriel_status oriel_regions_attach(struct oriel_window *window, uint64_t add
 /* Detaches the region that starts at address; ORIEL_E_ATTACH when none does. */
 enum oriel_status oriel_regions_detach(struct oriel_window *window, uint64_t address);
 
-/* *held: whether all of [address, address + len_bytes) is attached at the target, in one region or in several that touch.
- * ORIEL_E_PEER when the target died while it changed its table. */
-enum oriel_status oriel_regions_hold(const struct oriel_window *window, int32_t target, uint64_t address,
-                                     uint64_t len_bytes, bool *held);
+/* Whether all of [address, address + len_bytes) is attached at the target, in one region or in several that touch. */
+bool oriel_regions_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes);
 
-/* Gives the table back: detaches all. */
+/* Gives the tables back: detaches all. */
 void oriel_regions_close(struct oriel_window *window);
 
 #endif

@@ -101,11 +101,18 @@ struct oriel_region {
     _Atomic uint64_t end;
 };
 
-/* The table of the attached memory (window/regions.c has the argument).  Written by the owner alone. */
-struct oriel_regions {
-    _Atomic uint64_t version; /* odd while the table changes; only grows */
-    _Atomic uint64_t offset;  /* of the array of struct oriel_region, sorted by start, in the owner's memory file */
+/* An array of struct oriel_region, sorted by start, in the owner's memory file. */
+struct oriel_region_table {
+    _Atomic uint64_t offset;
     _Atomic uint64_t count;
+};
+
+/* The attached memory (window/regions.c has the argument).  Written by the owner alone.
+ * version: 2 for each change so far, so that tables[version / 2 % 2] is the present table; odd while the other one is being
+ * made the next.  It only grows; 64 bits do not wrap.  Death leaves the present table as it is. */
+struct oriel_regions {
+    _Atomic uint64_t version;
+    struct oriel_region_table tables[2];
 };
 
 struct oriel_control {

@@ -41,6 +41,7 @@ void oriel_window_stop(void)
 struct left_open {
     unsigned count;
     size_t used;
+    bool more; /* than the names have room for */
     char names[600];
 };
 
@@ -54,12 +55,13 @@ static void note_left_open(struct oriel_window *window, void *context)
         return;
     open->count++;
     size_t room = sizeof open->names - open->used;
-    if (room < sizeof name + sizeof ", (and more)")
+    if (room < sizeof name + sizeof ", (and more)") {
+        open->more = true;
         return;
+    }
     if (oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS || name[0] == '\0')
         strcpy(name, "(unnamed)");
-    const char *more = room < 2 * sizeof name ? ", (and more)" : "";
-    open->used += (size_t)snprintf(open->names + open->used, room, "%s%s%s", open->used > 0 ? ", " : "", name, more);
+    open->used += (size_t)snprintf(open->names + open->used, room, "%s%s", open->used > 0 ? ", " : "", name);
 }
 
 static void report_left_open(void)
@@ -67,7 +69,8 @@ static void report_left_open(void)
     struct left_open open = {.count = 0};
     oriel_handle_visit(note_left_open, &open);
     if (open.count > 0)
-        oriel_warn("MPI_Finalize: %u window%s not freed: %s", open.count, open.count == 1 ? " was" : "s were", open.names);
+        oriel_warn("MPI_Finalize: %u window%s not freed: %s%s", open.count, open.count == 1 ? " was" : "s were", open.names,
+                   open.more ? ", (and more)" : "");
 }
 
 /* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, while MPI still works. */

@@ -52,11 +52,7 @@ struct oriel_window {
     int64_t control_offset;           /* -1 before it is allocated; likewise below */
     int64_t common_offset;            /* rank 0's */
     int64_t memory_offset;            /* what free gives back */
-    uint64_t *region_tables;          /* a dynamic window's: offsets of the outgrown tables, and last of the present one */
-    size_t region_table_count;
-    uint64_t region_capacity;         /* of the present one */
-    uint64_t *empty_regions;          /* addresses attached with size 0 */
-    size_t empty_count;
+    struct oriel_attached *attached;  /* a dynamic window's, from the first attach on (window/regions.c) */
     uint64_t serial;                  /* of all windows that this process ever made, from 1 */
     enum oriel_flavour flavour;
     bool parted; /* MPI_Win_free has passed its barrier: a second try, after a callback failed, must not wait again */

@@ -1,5 +1,6 @@
 /* Entry points that only Open MPI has: its Fortran attribute getters, which read its own objects, MPI_Win_get_name of
- * `use mpi_f08`, and the handle conversions, which other hosts have as macros.  The host's own functions are called for everything that is not Oriel's. */
+ * `use mpi_f08`, and the handle conversions, which other hosts have as macros.  The host's own functions are called for
+ * everything that is not Oriel's. */
 #include "api/api.h"
 #include "api/query.h"
 #include "window/handle.h"

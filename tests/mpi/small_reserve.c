@@ -1,0 +1,106 @@
+/* With a memory file of a few MiB (ORIEL_RESERVE): what does not fit is the host's, and memory attached across the file's end is
+ * updated by every origin in the same way.
+ * A plain MPI program, run by the test rows. */
+#include "dynamic.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, CELLS = 16 };
+
+/* The end of the mapping that holds the address; NULL when it is not found. */
+static char *mapping_end(const void *address)
+{
+    char line[512], *end = NULL;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps)) {
+        unsigned long low = 0, high = 0;
+        if (sscanf(line, "%lx-%lx", &low, &high) == 2 && (uintptr_t)address >= low && (uintptr_t)address < high)
+            end = (char *)high;
+    }
+    if (maps)
+        fclose(maps);
+    return end;
+}
+
+/* Takes blocks until one ends where the file ends, and puts a page of ordinary memory behind it; NULL when that cannot be had. */
+static char *seam_make(void)
+{
+    char *first, *block = NULL;
+    MPI_Alloc_mem(64, MPI_INFO_NULL, &first);
+    char *end = mapping_end(first);
+    for (MPI_Aint len_bytes = 1 << 20; end && len_bytes >= 8 * PAGE;) {
+        if (MPI_Alloc_mem(len_bytes, MPI_INFO_NULL, &block) != MPI_SUCCESS || block < first - (1 << 26) || block > end) {
+            len_bytes -= PAGE; /* refused, or the host's */
+            continue;
+        }
+        if (block + len_bytes != end)
+            continue;
+        char *behind = mmap(end, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        return behind == end ? end : NULL;
+    }
+    return NULL;
+}
+
+static void updates_across_the_end_of_the_file_are_not_lost(enum window_kind kind)
+{
+    MPI_Aint addresses[MANY_RANKS];
+    int64_t ones[CELLS], old;
+    char *end = world_rank == 0 ? seam_make() : NULL;
+    int found = end != NULL, rounds = scaled_rounds(20000);
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    (void)kind;
+    MPI_Bcast(&found, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!found) {
+        harness_skip("no block at the end of the memory file, or no room behind it");
+        MPI_Win_free(&win);
+        return;
+    }
+    if (world_rank == 0) {
+        memset(end - 64, 0, 128);
+        MPI_Win_attach(win, end - 64, 64);
+        MPI_Win_attach(win, end, 64);
+    }
+    addresses_share(end, addresses);
+    for (int i = 0; i < CELLS; i++)
+        ones[i] = 1;
+    MPI_Aint first = addresses[0] - 64;
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < rounds; i++)
+        if (world_rank % 2 == 1)
+            MPI_Accumulate(ones, CELLS, MPI_INT64_T, 0, first, CELLS, MPI_INT64_T, MPI_SUM, win);
+        else
+            for (int k = 0; k < CELLS; k++)
+                MPI_Fetch_and_op(&ones[k], &old, MPI_INT64_T, 0, first + 8 * k, MPI_SUM, win);
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    for (int k = 0; world_rank == 0 && k < CELLS; k++)
+        CHECK_EQUAL(((int64_t *)(end - 64))[k], (int64_t)rounds * world_size);
+    MPI_Win_free(&win);
+    if (world_rank == 0)
+        munmap(end, PAGE);
+}
+
+static void windows_that_do_not_fit_are_made_by_the_host(enum window_kind kind)
+{
+    MPI_Aint size_bytes = (MPI_Aint)64 << 20;
+    char *base = NULL, mark = 7;
+    MPI_Win win;
+    if (kind == KIND_SHARED)
+        CHECK_OK(MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    else
+        CHECK_OK(MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    base[size_bytes - 1] = 0;
+    MPI_Win_fence(0, win);
+    MPI_Put(&mark, 1, MPI_CHAR, next_rank(), size_bytes - 1, 1, MPI_CHAR, win);
+    MPI_Win_fence(0, win);
+    CHECK_EQUAL(base[size_bytes - 1], 7);
+    MPI_Win_free(&win);
+}
+
+static const struct test_case cases[] = {
+    CASE(windows_that_do_not_fit_are_made_by_the_host, KIND_ALLOCATE | KIND_SHARED, 2),
+    CASE(updates_across_the_end_of_the_file_are_not_lost, KIND_ANY, 2),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
