@@ -50,13 +50,13 @@ static void call_lock(struct epochs *epochs, MPI_Win win, struct random *random,
     bool known, good_type = !one_in(random, 8), good_rank = !one_in(random, 8);
     int type = types[random_below(random, 2)];
     int rank = good_rank ? below(random, epochs->n) : one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, epochs->n);
-    int assert = fuzz_assert(random, &known);
+    int assert = fuzz_assert(random, MPI_MODE_NOCHECK, &known);
     if (!good_type)
         do
             type = fuzz_bad_int(random);
         while (type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE);
     struct verdict verdict = leave_fence(epochs);
-    add(&verdict, (good_type ? 0 : FAULT_LOCKTYPE) | (known ? 0 : FAULT_ASSERT), known && assert != 0 ? FAULT_ASSERT : 0);
+    add(&verdict, (good_type ? 0 : FAULT_LOCKTYPE) | (known ? 0 : FAULT_ASSERT), 0);
     add(&verdict, epochs->lock_all || epochs->started ? FAULT_SYNC : 0, epochs->exposed ? FAULT_SYNC : 0);
     if (rank == MPI_PROC_NULL)
         verdict = (struct verdict){ 0, verdict.must & (FAULT_LOCKTYPE | FAULT_ASSERT) };
@@ -91,9 +91,9 @@ static void call_unlock(struct epochs *epochs, MPI_Win win, struct random *rando
 static void call_lock_all(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
 {
     bool known;
-    int assert = fuzz_assert(random, &known);
+    int assert = fuzz_assert(random, MPI_MODE_NOCHECK, &known);
     struct verdict verdict = leave_fence(epochs);
-    add(&verdict, known ? 0 : FAULT_ASSERT, known && assert != 0 ? FAULT_ASSERT : 0);
+    add(&verdict, known ? 0 : FAULT_ASSERT, 0);
     add(&verdict, epochs->lock_all || epochs->started || locks_held(epochs) ? FAULT_SYNC : 0,
         epochs->exposed ? FAULT_SYNC : 0);
     if (errors_only && verdict.must == 0)
@@ -179,9 +179,9 @@ static void call_post(struct epochs *epochs, MPI_Win win, struct random *random,
 {
     bool known, self;
     MPI_Group group;
-    int assert = fuzz_assert(random, &known);
+    int assert = fuzz_assert(random, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, &known);
     struct verdict verdict = { make_group(epochs, random, &group, &self), 0 };
-    add(&verdict, (known ? 0 : FAULT_ASSERT) | (epochs->exposed ? FAULT_SYNC : 0), known && assert != 0 ? FAULT_ASSERT : 0);
+    add(&verdict, (known ? 0 : FAULT_ASSERT) | (epochs->exposed ? FAULT_SYNC : 0), 0);
     add(&verdict, 0, epochs->used || locks_held(epochs) || epochs->lock_all ? FAULT_SYNC : 0);
     bool stuck = self && epochs->fence; /* neither a start nor a fence could follow an operation */
     if (verdict.must != 0 || (!errors_only && !stuck)) {
@@ -200,10 +200,9 @@ static void call_start(struct epochs *epochs, MPI_Win win, struct random *random
 {
     bool known, self;
     MPI_Group group;
-    int assert = fuzz_assert(random, &known);
+    int assert = fuzz_assert(random, MPI_MODE_NOCHECK, &known);
     struct verdict verdict = leave_fence(epochs);
-    add(&verdict, make_group(epochs, random, &group, &self) | (known ? 0 : FAULT_ASSERT),
-        known && assert != 0 ? FAULT_ASSERT : 0);
+    add(&verdict, make_group(epochs, random, &group, &self) | (known ? 0 : FAULT_ASSERT), 0);
     add(&verdict, epochs->started || epochs->lock_all || locks_held(epochs) ? FAULT_SYNC : 0, 0);
     bool waits = self && epochs->self_posts == 0;
     if (verdict.must != 0 || (!errors_only && !waits)) {
@@ -251,7 +250,7 @@ static void call_wait(struct epochs *epochs, MPI_Win win, bool test, bool errors
 static void call_fence(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
 {
     bool known;
-    int assert = fuzz_assert(random, &known);
+    int assert = fuzz_assert(random, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, &known);
     bool inside = epochs->lock_all || epochs->started || locks_held(epochs) || epochs->exposed;
     struct verdict verdict = { (known ? 0 : FAULT_ASSERT) | (inside ? FAULT_SYNC : 0), 0 };
     if (verdict.must == 0 && (errors_only || epochs->n > 1))

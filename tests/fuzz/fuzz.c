@@ -195,17 +195,15 @@ int fuzz_bad_rank(struct random *random, int n)
     return (rank >= 0 && rank < n) || rank == MPI_PROC_NULL ? n + 1 : rank;
 }
 
-int fuzz_assert(struct random *random, bool *known)
+int fuzz_assert(struct random *random, int taken, bool *known)
 {
     static const int bits[] = { MPI_MODE_NOCHECK, MPI_MODE_NOSTORE, MPI_MODE_NOPUT, MPI_MODE_NOPRECEDE,
                                 MPI_MODE_NOSUCCEED };
-    int all = 0, chosen = 0;
-    for (size_t i = 0; i < COUNT_OF(bits); i++) {
-        all |= bits[i];
-        chosen |= one_in(random, 6) ? bits[i] : 0;
-    }
+    int chosen = 0;
+    for (size_t i = 0; i < COUNT_OF(bits); i++)
+        chosen |= one_in(random, (bits[i] & taken) != 0 ? 4 : 24) ? bits[i] : 0;
     if (one_in(random, 12))
         chosen = fuzz_bad_int(random);
-    *known = (chosen & ~all) == 0;
+    *known = (chosen & ~taken) == 0;
     return chosen;
 }

@@ -74,8 +74,8 @@ MPI_Aint fuzz_bad_aint(struct random *random);
 
 /* A rank that is neither of the n nor MPI_PROC_NULL. */
 int fuzz_bad_rank(struct random *random, int n);
-/* Assertions: all bits known, or some that are none. */
-int fuzz_assert(struct random *random, bool *known);
+/* Assertions: all bits among those that the call takes, or some that are another call's or none. */
+int fuzz_assert(struct random *random, int taken, bool *known);
 
 void operations_with_random_arguments(enum window_kind kind);
 void operations_in_windows_of_one_rank(enum window_kind kind);
