@@ -10,6 +10,7 @@
 #   plain      on the bare host
 #   user       through `oriel run` as an unprivileged user
 #   cma-never  through `oriel run`, with ORIEL_CMA=never
+#   promoted, promoted-user   through `oriel run`, with ORIEL_PROMOTE=auto; the latter as an unprivileged user
 #
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
 # one; the rest and FULL_RANKS belong to `make test-full`.
@@ -24,6 +25,8 @@ set(ORIEL_MODE_oriel "")
 set(ORIEL_MODE_plain --plain)
 set(ORIEL_MODE_user --user)
 set(ORIEL_MODE_cma-never --env ORIEL_CMA=never)
+set(ORIEL_MODE_promoted --env ORIEL_PROMOTE=auto)
+set(ORIEL_MODE_promoted-user --user --env ORIEL_PROMOTE=auto)
 
 if(SANITIZE MATCHES "address")
   # A preloaded library comes ahead of the sanitiser's, which then refuses to start; the hosts leak.

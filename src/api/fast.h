@@ -37,9 +37,11 @@ static inline __attribute__((always_inline)) char *oriel_fast_address(struct ori
         return NULL; /* the first operation of a fence epoch, which must mark it as used, or none */
     const struct oriel_target *target = &window->targets[rank];
     if (oriel_unlikely(__builtin_mul_overflow(count, type->plain_bytes, &wanted_bytes)) ||
-        oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)) ||
-        oriel_unlikely((uint64_t)offset_bytes > target->direct_bytes) ||
-        oriel_unlikely((uint64_t)wanted_bytes > target->direct_bytes - (uint64_t)offset_bytes))
+        oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)))
+        return NULL;
+    uint64_t direct_bytes = (uint64_t)offset_bytes - target->direct_low; /* from the first that is reached so */
+    if (oriel_unlikely(direct_bytes > target->direct_bytes) ||
+        oriel_unlikely((uint64_t)wanted_bytes > target->direct_bytes - direct_bytes))
         return NULL;
     *len_bytes = (uint64_t)wanted_bytes;
     return window->memory_bases[rank] + target->offset + offset_bytes;

@@ -11,6 +11,7 @@
 
 /* The words of ORIEL_CMA, in the order of its row in options.def. */
 enum oriel_cma_choice { ORIEL_CMA_AUTO, ORIEL_CMA_NEVER };
+enum oriel_promote_choice { ORIEL_PROMOTE_AUTO, ORIEL_PROMOTE_ALWAYS, ORIEL_PROMOTE_NEVER };
 
 /* The type of the field that a row of each kind makes. A string that is not set is NULL. */
 #define ORIEL_OPTION_TYPE_bool   bool

@@ -208,7 +208,7 @@ static enum oriel_status take_pages(uint64_t len_bytes, uint64_t align_bytes, ui
 {
     if (align_bytes < ORIEL_PAGE_BYTES)
         align_bytes = ORIEL_PAGE_BYTES;
-    if (len_bytes >= COMPARED_BYTES && len_bytes > oriel_limit_available())
+    if (reserved_bytes > 0 && len_bytes >= COMPARED_BYTES && len_bytes > oriel_limit_available())
         return no_room(len_bytes);
     if (!oriel_arena_take(&file.large, len_bytes, align_bytes, offset)) {
         if (!grow_file(len_bytes + align_bytes) || !oriel_arena_take(&file.large, len_bytes, align_bytes, offset))

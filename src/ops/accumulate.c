@@ -91,18 +91,18 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
     return ORIEL_OK;
 }
 
-/* Of count elements at an address of a dynamic window's target, how many are reached as the first is: memory attached at the
- * end of the target's memory file may go on behind it, and each element's way must depend on its own place only. */
-static uint64_t count_alike(const struct update *update, uint64_t address, uint64_t count)
+/* Of count elements at an offset, how many are reached as the first is: a run may cross an end of what every CPU reaches, and
+ * each element's way must depend on its own place only. */
+static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, uint64_t count)
 {
-    const struct oriel_peer *peer = update->window->group->peers[update->rank];
+    const struct oriel_direct direct = oriel_remote_direct(update->window, update->rank);
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
-    uint64_t end = peer->owner_address + peer->reserve_bytes;
+    uint64_t end = direct.low + direct.len_bytes;
     uint64_t alike = count;
-    if (address < peer->owner_address)
-        alike = (peer->owner_address - address + extent_bytes - 1) / extent_bytes;
-    else if (address < end)
-        alike = address + extent_bytes <= end ? (end - address) / extent_bytes : 1;
+    if (offset_bytes < direct.low)
+        alike = (direct.low - offset_bytes + extent_bytes - 1) / extent_bytes;
+    else if (offset_bytes < end)
+        alike = offset_bytes + extent_bytes <= end ? (end - offset_bytes) / extent_bytes : 1;
     return alike < count ? alike : count;
 }
 
@@ -112,11 +112,11 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
 {
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t offset_bytes = update->offset_bytes + (uint64_t)at_bytes;
-    bool by_address = update->window->targets[update->rank].mechanism == ORIEL_BY_ADDRESS;
+    bool whole = update->window->targets[update->rank].mechanism == ORIEL_BY_ARENA;
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
         uint64_t at = done * extent_bytes;
-        uint64_t now = by_address ? count_alike(update, offset_bytes + at, count - done) : count;
+        uint64_t now = whole ? count : count_alike(update, offset_bytes + at, count - done);
         status = update_alike(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
                               result != NULL ? result + at : NULL, now);
         done += now;

@@ -13,13 +13,13 @@ static bool is_plain(const struct oriel_side *side)
     return side->type->plain_bytes != INT64_MAX;
 }
 
-/* Only a dynamic window's way depends on how far the access reaches. */
+/* Where memory is reached in more than one way, it depends on how far the access reaches. */
 static struct oriel_way way_to(const struct oriel_window *window, const struct oriel_span *target)
 {
     int64_t low_bytes = 0;
     int64_t high_bytes = 0;
     const struct oriel_type *type = target->side.type;
-    if (window->targets[target->rank].mechanism == ORIEL_BY_ADDRESS)
+    if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA)
         oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes);
     return oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
 }

@@ -11,11 +11,22 @@ struct oriel_way {
     bool cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
 };
 
-/* Whether the target itself has these len_bytes in its memory file. */
-static inline bool oriel_remote_in_file(const struct oriel_peer *peer, uint64_t address, uint64_t len_bytes)
+/* The part of a target's window that every origin's CPU reaches, the target's own included, as offsets: a range that is the
+ * same for all.  base is where this process has offset 0. */
+struct oriel_direct {
+    uint64_t low;
+    uint64_t len_bytes;
+    char *base;
+};
+
+static inline struct oriel_direct oriel_remote_direct(const struct oriel_window *window, int32_t target)
 {
-    uint64_t offset = address - peer->owner_address;
-    return offset < peer->reserve_bytes && len_bytes <= peer->reserve_bytes - offset;
+    const struct oriel_target *there = &window->targets[target];
+    const struct oriel_peer *peer = window->group->peers[target];
+    if (there->mechanism == ORIEL_BY_ADDRESS) /* offsets are addresses, and the part is the target's memory file */
+        return (struct oriel_direct){peer->owner_address, peer->reserve_bytes,
+                                     oriel_at(peer->base, -(int64_t)peer->owner_address)};
+    return (struct oriel_direct){there->direct_low, there->direct_bytes, oriel_window_direct(window, target, 0)};
 }
 
 /* The way to the bytes from low_bytes to high_bytes around a place in a target's window.  Own memory is loaded and stored
@@ -27,11 +38,13 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
     if (there->mechanism == ORIEL_BY_ARENA)
         return (struct oriel_way){&oriel_transport_shared, {.direct = oriel_window_direct(window, target, offset_bytes)},
                                   true};
-    const struct oriel_peer *peer = window->group->peers[target];
-    struct oriel_remote remote = {.address = there->address + offset_bytes, .pid = peer->identity.pid};
-    if (there->mechanism == ORIEL_BY_ADDRESS &&
-        oriel_remote_in_file(peer, remote.address + (uint64_t)low_bytes, (uint64_t)(high_bytes - low_bytes))) {
-        remote.direct = oriel_at(peer->base, (int64_t)(remote.address - peer->owner_address));
+    const struct oriel_direct direct = oriel_remote_direct(window, target);
+    struct oriel_remote remote = {.address = there->address + offset_bytes,
+                                  .pid = window->group->peers[target]->identity.pid};
+    uint64_t inside = offset_bytes + (uint64_t)low_bytes - direct.low;
+    uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
+    if (inside < direct.len_bytes && len_bytes <= direct.len_bytes - inside) {
+        remote.direct = oriel_at(direct.base, (int64_t)offset_bytes);
         return (struct oriel_way){&oriel_transport_shared, remote, true};
     }
     remote.direct = (void *)(uintptr_t)remote.address;

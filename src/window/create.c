@@ -19,6 +19,7 @@
 #include "sync/watch.h"
 #include "window/handle.h"
 #include "window/objects.h"
+#include "window/own_memory.h"
 #include "window/regions.h"
 
 #include <stdlib.h>
@@ -104,7 +105,7 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
         target->address = (uint64_t)(uintptr_t)creation->base;
         if (size_bytes > 0 && !oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
-            target->mechanism = ORIEL_BY_CMA;
+            oriel_own_memory_prepare(window, creation->call, target);
         return ORIEL_OK;
     }
     if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
@@ -289,7 +290,8 @@ static enum oriel_status fill_common(struct attempt *attempt)
     for (int32_t i = 0; i < window->n; i++) {
         struct oriel_target *target = &common->targets[i];
         *target = attempt->records[i].target;
-        target->direct_bytes = target->mechanism == ORIEL_BY_ARENA ? target->size_bytes : 0;
+        if (target->mechanism == ORIEL_BY_ARENA)
+            target->direct_bytes = target->size_bytes;
     }
     return ORIEL_OK;
 }
@@ -415,6 +417,7 @@ static void note_path(const struct attempt *attempt)
 {
     const struct oriel_window *window = attempt->window;
     int by_arena = 0;
+    int by_parts = 0;
     if (window->rank != 0)
         return;
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC) {
@@ -423,15 +426,19 @@ static void note_path(const struct attempt *attempt)
         return;
     }
     for (int32_t i = 0; i < window->n; i++)
+    {
         by_arena += window->targets[i].mechanism == ORIEL_BY_ARENA;
-    oriel_note("%s: %d ranks: memory of %d by load and store, of %d by CMA%s", attempt->creation->call, (int)window->n,
-               by_arena, (int)window->n - by_arena,
-               by_arena == window->n ? "" : " (it is the program's own, not from MPI_Alloc_mem or a window)");
+        by_parts += window->targets[i].mechanism == ORIEL_BY_PARTS;
+    }
+    oriel_note("%s: %d ranks: memory of %d by load and store, of %d in whole pages by load and store and at the ends by CMA, "
+               "of %d by CMA", attempt->creation->call, (int)window->n, by_arena, by_parts,
+               (int)window->n - by_arena - by_parts);
 }
 
 /* Gives back everything but the carrier. */
 static void destroy(struct oriel_window *window)
 {
+    oriel_promote_release(&window->promoted);
     give_back(window->memory_offset);
     give_back(window->common_offset);
     give_back(window->control_offset);

@@ -18,19 +18,20 @@
 enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
     ORIEL_BY_CMA,   /* process_vm_readv and writev, at address */
+    ORIEL_BY_PARTS, /* in the middle like the first, at both ends like the second: promoted pages */
     ORIEL_BY_ADDRESS, /* a dynamic window: the one or the other, as each location's address says */
 };
 
 /* One target's window.  Written by rank 0 before creation ends, read-only after. */
 struct oriel_target {
-    uint64_t offset;         /* ORIEL_BY_ARENA: of the first byte, in the memory file that holds it */
-    uint64_t direct_bytes;   /* size_bytes where every origin loads and stores (ORIEL_BY_ARENA), else 0 */
+    uint64_t offset;         /* ORIEL_BY_ARENA, ORIEL_BY_PARTS: of the first byte, in the memory file that holds it */
+    uint64_t direct_bytes;   /* that every origin loads and stores: all, none, or those from direct_low on */
     int64_t disp_unit;       /* above 0 */
     uint64_t size_bytes;     /* 0 or more */
     uint64_t address;        /* of the first byte in the target's address space; 0 for a dynamic window */
     uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
     uint64_t mechanism;      /* enum oriel_mechanism */
-    uint64_t unused;         /* zero: a target fills a cache line */
+    uint64_t direct_low;     /* byte of the window; above 0 for ORIEL_BY_PARTS only */
 };
 _Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a machine");
 

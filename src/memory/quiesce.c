@@ -1,0 +1,384 @@
+/* QUIESCE: every other thread waits in a signal handler.  Each thread that is to stop has a slot, whose word is the number of the
+ * freeze, never 0 and not used again for a long time, and a phase:
+ *
+ *     FREE --Q2--> SENT --T1--> PARKED --Q5--> RELEASED --T3--> FREE      SENT --Q5--> FREE
+ *                                  ^-----Q1--------'
+ * The caller:   Q1 parks anew who has not yet left the handler      Q2 signals (number, slot) to each other thread
+ *               Q3 sees PARKED in all slots, and lists the threads again until nobody is new
+ *               Q4 copies and remaps      Q5 releases, wakes
+ * A thread:     T1 SENT to PARKED, else goes on: that freeze is over      T2 waits until RELEASED
+ *               T3 leaves, unless Q1 came first
+ * P1: T1 release -> Q3 acquire: the thread's earlier stores are copied; after a Q1 it has made no others.  P2: Q5 release -> T2
+ * acquire: it goes on in the new mapping.  A thread that exists at Q4 is parked or has exited: only running threads make
+ * threads, and after a scan that found nobody new none was running.  Freezes end within a bound of time, or are not begun.
+ *
+ * From Q1 on nothing here may take a lock.  Interrupted system calls of the stopped threads are restarted where the kernel does
+ * so (SA_RESTART); sleeps and polls return EINTR.  freeze.c calls. */
+#include "memory/freeze.h"
+
+#include "base/atomic.h"
+#include "base/wait.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 2048, TRIES = 4, LIMIT_NS = 100000000, LOOK_NS = 500000, PAUSE_NS = 2000000 };
+
+enum phase { FREE, SENT, PARKED, RELEASED };
+
+struct slot {
+    _Atomic uint32_t word;    /* number * 4 + phase; 0 when it is free */
+    int32_t tid;              /* the caller's alone */
+    _Atomic uintptr_t stack;  /* an address on the stack where the thread stopped; written before T1 */
+};
+
+static struct {
+    uint32_t number;           /* of the freeze in force, or the last one */
+    int32_t absent;            /* who was waited for in vain */
+    int32_t stubborn;          /* who was waited for in vain in all tries: while it blocks signals it is not waited for again */
+    int used;                  /* slots from here on were never used */
+    _Atomic uint32_t arrivals; /* changes with every arrival: the caller sleeps on it */
+    struct slot slots[THREADS_MAX];
+} parking;
+
+static uint32_t phase_of(uint32_t word)
+{
+    return word % 4;
+}
+
+static bool change(struct slot *slot, uint32_t from, uint32_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&slot->word, &from, to, memory_order_acq_rel, memory_order_acquire);
+}
+
+static void sleep_on(_Atomic uint32_t *word, uint32_t value, const struct timespec *limit)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, limit, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void stay(struct slot *slot)
+{
+    for (;;) {
+        uint32_t word = oriel_load_acquire(&slot->word);
+        if (phase_of(word) == PARKED) /* T2 */
+            sleep_on(&slot->word, word, NULL);
+        else if (change(slot, word, FREE)) /* T3 */
+            return;
+    }
+}
+
+/* What a stopped thread runs; async-signal-safe. */
+static void park(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)context;
+    int kept = errno;
+    uint64_t message = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+    uint32_t number = (uint32_t)(message >> 32);
+    uint32_t index = (uint32_t)message;
+    if (info->si_code == SI_QUEUE && info->si_pid == getpid() && number != 0 && index < THREADS_MAX) {
+        struct slot *slot = &parking.slots[index];
+        if (oriel_load_acquire(&slot->word) == number * 4 + SENT)
+            atomic_store_explicit(&slot->stack, (uintptr_t)&kept, memory_order_relaxed);
+        if (change(slot, number * 4 + SENT, number * 4 + PARKED)) { /* T1 */
+            atomic_fetch_add_explicit(&parking.arrivals, 1, memory_order_seq_cst);
+            wake(&parking.arrivals, 1);
+            stay(slot);
+        }
+    }
+    errno = kept;
+}
+
+/* Reads a small file of /proc without stdio. */
+static bool read_task(int32_t tid, const char *name, char *text, size_t text_bytes)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, name);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    long got = syscall(SYS_read, fd, text, text_bytes - 1);
+    syscall(SYS_close, fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+static bool refuse(struct oriel_freeze *freeze, int32_t tid, const char *what)
+{
+    char name[32];
+    if (!read_task(tid, "comm", name, sizeof name))
+        name[0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    snprintf(freeze->reason, sizeof freeze->reason, "thread %d (%s) %s", (int)tid, name, what);
+    return false;
+}
+
+/* A thread's blocked signals; false when it is no more, which includes an initial thread that has ended before the process. */
+static bool read_blocked(int32_t tid, uint64_t *blocked)
+{
+    char text[2048];
+    if (!read_task(tid, "status", text, sizeof text))
+        return false;
+    const char *state = strstr(text, "\nState:\t");
+    const char *mask = strstr(text, "\nSigBlk:\t");
+    if (state == NULL || mask == NULL || state[8] == 'Z' || state[8] == 'X')
+        return false;
+    *blocked = strtoull(mask + 9, NULL, 16);
+    return true;
+}
+
+struct entry { /* the kernel's linux_dirent64 */
+    uint64_t inode;
+    int64_t next;
+    uint16_t len_bytes;
+    uint8_t type;
+    char name[];
+};
+
+/* Calls visit for every other thread until it returns false; false then, or when they cannot be listed. */
+static bool visit_threads(struct oriel_freeze *freeze, bool (*visit)(struct oriel_freeze *, int32_t tid, void *), void *context)
+{
+    _Alignas(8) char buffer[4096];
+    int32_t self = (int32_t)syscall(SYS_gettid);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool wanted = fd >= 0;
+    if (!wanted)
+        snprintf(freeze->reason, sizeof freeze->reason, "cannot list the threads: %s", strerror(errno));
+    for (long got = 1; wanted && got > 0;) {
+        got = syscall(SYS_getdents64, fd, buffer, sizeof buffer);
+        for (long at = 0; wanted && at < got;) {
+            const struct entry *entry = (const struct entry *)(buffer + at);
+            int32_t tid = (int32_t)strtol(entry->name, NULL, 10);
+            at += entry->len_bytes;
+            if (tid > 0 && tid != self)
+                wanted = visit(freeze, tid, context);
+        }
+    }
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    return wanted;
+}
+
+/* Whether a thread belongs to the freeze in force. */
+static bool has_slot(int32_t tid)
+{
+    for (int i = 0; i < parking.used; i++)
+        if (parking.slots[i].tid == tid && oriel_load_relaxed(&parking.slots[i].word) / 4 == parking.number)
+            return true;
+    return false;
+}
+
+static uint64_t unused_signals(void)
+{
+    uint64_t signals = 0;
+    struct sigaction action;
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        if (sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL)
+            signals |= UINT64_C(1) << (number - 1);
+    return signals;
+}
+
+/* Leaves out what a thread blocks, unless that would leave nothing: threads block all signals for a moment when they begin and
+ * end, and take ours after it. */
+static bool subtract_blocked(struct oriel_freeze *freeze, int32_t tid, void *context)
+{
+    (void)freeze;
+    uint64_t *signals = context;
+    uint64_t blocked;
+    if (!has_slot(tid) && read_blocked(tid, &blocked) && (*signals & ~blocked) != 0)
+        *signals &= ~blocked;
+    return true;
+}
+
+/* A real-time signal that the program has no use for. */
+static bool choose_signal(struct oriel_freeze *freeze)
+{
+    uint64_t signals = unused_signals();
+    if (signals == 0) {
+        snprintf(freeze->reason, sizeof freeze->reason, "the program uses all real-time signals");
+        return false;
+    }
+    freeze->signal = 64 - __builtin_clzll(signals);
+    if (!visit_threads(freeze, subtract_blocked, &signals))
+        return false;
+    freeze->signal = 64 - __builtin_clzll(signals);
+    return true;
+}
+
+static bool is_blocking(const struct oriel_freeze *freeze, int32_t tid)
+{
+    uint64_t blocked;
+    return read_blocked(tid, &blocked) && (blocked >> (freeze->signal - 1) & 1) != 0;
+}
+
+/* A slot that no thread will touch any more; NULL when all are taken. */
+static struct slot *free_slot(void)
+{
+    for (int i = 0; i < parking.used; i++)
+        if (oriel_load_acquire(&parking.slots[i].word) == FREE)
+            return &parking.slots[i];
+    return parking.used < THREADS_MAX ? &parking.slots[parking.used++] : NULL;
+}
+
+/* Q2, for threads that have no slot yet. */
+static bool stop_thread(struct oriel_freeze *freeze, int32_t tid, void *context)
+{
+    int *news = context;
+    uint64_t blocked;
+    if (has_slot(tid) || !read_blocked(tid, &blocked))
+        return true;
+    if (tid == parking.stubborn && is_blocking(freeze, tid))
+        return refuse(freeze, tid, "blocks the signals that could stop it");
+    struct slot *slot = free_slot();
+    if (slot == NULL)
+        return refuse(freeze, tid, "is one too many to stop");
+    uint64_t message = (uint64_t)parking.number << 32 | (uint64_t)(slot - parking.slots);
+    siginfo_t info = {.si_signo = freeze->signal, .si_code = SI_QUEUE};
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = (void *)(uintptr_t)message;
+    slot->tid = tid;
+    atomic_store_explicit(&slot->stack, 0, memory_order_relaxed);
+    oriel_store_release(&slot->word, parking.number * 4 + SENT);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, freeze->signal, &info) != 0) {
+        bool is_gone = errno == ESRCH;
+        oriel_store_release(&slot->word, FREE);
+        return is_gone || refuse(freeze, tid, "cannot be sent a signal");
+    }
+    ++*news;
+    return true;
+}
+
+/* The first slot from an index on whose thread has not stopped yet. */
+static int first_absent(int from)
+{
+    while (from < parking.used && oriel_load_acquire(&parking.slots[from].word) != parking.number * 4 + SENT) /* Q3 */
+        from++;
+    return from;
+}
+
+/* Q3.  A thread that has exited meanwhile will not come. */
+static bool await_arrivals(struct oriel_freeze *freeze, uint64_t deadline_ns)
+{
+    static const struct timespec look = {.tv_nsec = LOOK_NS};
+    for (int absent = 0;;) {
+        uint32_t arrivals = oriel_load_acquire(&parking.arrivals);
+        absent = first_absent(absent);
+        if (absent == parking.used)
+            return true;
+        uint64_t blocked;
+        struct slot *slot = &parking.slots[absent];
+        sleep_on(&parking.arrivals, arrivals, &look);
+        if (absent == first_absent(absent) && !read_blocked(slot->tid, &blocked))
+            change(slot, parking.number * 4 + SENT, FREE);
+        else if (absent == first_absent(absent) && oriel_now_ns() > deadline_ns) {
+            parking.absent = slot->tid;
+            return refuse(freeze, slot->tid,
+                          is_blocking(freeze, slot->tid) ? "blocks the signals that could stop it" : "did not stop in time");
+        }
+    }
+}
+
+static bool stacks_are_elsewhere(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes)
+{
+    for (int i = 0; i < parking.used; i++) {
+        struct slot *slot = &parking.slots[i];
+        uintptr_t stack = atomic_load_explicit(&slot->stack, memory_order_relaxed);
+        if (phase_of(oriel_load_relaxed(&slot->word)) == PARKED && stack >= start && stack - start < len_bytes)
+            return refuse(freeze, slot->tid, "has its stack in the range");
+    }
+    return true;
+}
+
+/* Q1: the chunks of a long range follow each other faster than threads get a processor. */
+static void park_anew(void)
+{
+    parking.number = parking.number == UINT32_MAX / 4 ? 1 : parking.number + 1;
+    for (int i = 0; i < parking.used; i++) {
+        struct slot *slot = &parking.slots[i];
+        uint32_t word = oriel_load_acquire(&slot->word);
+        if (phase_of(word) == RELEASED)
+            change(slot, word, parking.number * 4 + PARKED);
+    }
+}
+
+/* Q5, in any state of the freeze. */
+static void release_all(void)
+{
+    for (int i = 0; i < parking.used; i++) {
+        struct slot *slot = &parking.slots[i];
+        if (change(slot, parking.number * 4 + SENT, FREE))
+            continue;
+        if (change(slot, parking.number * 4 + PARKED, parking.number * 4 + RELEASED))
+            wake(&slot->word, 1);
+    }
+}
+
+static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes)
+{
+    struct sigaction action = {.sa_sigaction = park, .sa_flags = SA_SIGINFO | SA_RESTART};
+    park_anew();
+    if (!choose_signal(freeze)) {
+        release_all();
+        return false;
+    }
+    sigfillset(&action.sa_mask);
+    sigaction(freeze->signal, &action, NULL);
+    uint64_t deadline_ns = oriel_now_ns() + LIMIT_NS;
+    int news;
+    bool stopped;
+    do {
+        news = 0;
+        stopped = visit_threads(freeze, stop_thread, &news) && await_arrivals(freeze, deadline_ns);
+    } while (stopped && news > 0);
+    if (stopped && stacks_are_elsewhere(freeze, start, len_bytes))
+        return true;
+    oriel_quiesce_end(freeze);
+    return false;
+}
+
+/* A thread that begins or ends with all signals blocked may need a lock of one that has stopped: all go on for a moment then. */
+bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes)
+{
+    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    for (int tries = 0; tries < TRIES; tries++) {
+        parking.absent = 0;
+        if (try_begin(freeze, start, len_bytes)) {
+            parking.stubborn = 0;
+            return true;
+        }
+        if (parking.absent == 0)
+            return false;
+        syscall(SYS_nanosleep, &pause, NULL);
+    }
+    parking.stubborn = parking.absent;
+    return false;
+}
+
+/* A signal that a thread has not taken is dropped by ignoring it for a moment: taken by default it would end the process. */
+void oriel_quiesce_end(struct oriel_freeze *freeze)
+{
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    release_all();
+    sigaction(freeze->signal, &action, NULL);
+    action.sa_handler = SIG_DFL;
+    sigaction(freeze->signal, &action, NULL);
+}
+
+bool oriel_quiesce_uses(uintptr_t start, uintptr_t end)
+{
+    return start < (uintptr_t)(&parking + 1) && end > (uintptr_t)&parking;
+}

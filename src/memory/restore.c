@@ -1,0 +1,153 @@
+/* Makes runs private that nobody holds.  What the program has put in the place of a run since is looked at first and never
+ * touched.  promote.c calls, under its mutex. */
+#include "memory/restore.h"
+
+#include "base/log.h"
+#include "memory/file.h"
+#include "memory/maps.h"
+#include "memory/transfer.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+struct inspection {
+    const struct oriel_run *run;
+    uintptr_t start;   /* of the first part that is ours; the run's end when nothing is */
+    uintptr_t reached; /* its end */
+    int protection;    /* PROT_*, of all of it */
+    dev_t device;
+    ino_t inode;
+};
+
+static int protection_of(const struct oriel_mapping *mapping)
+{
+    return (mapping->access[0] == 'r' ? PROT_READ : 0) | (mapping->access[1] == 'w' ? PROT_WRITE : 0);
+}
+
+static bool inspect(const struct oriel_mapping *mapping, void *context)
+{
+    struct inspection *seen = context;
+    const struct oriel_run *run = seen->run;
+    bool has_begun = seen->reached > seen->start;
+    bool is_ours = mapping->access[3] == 's' && mapping->inode == seen->inode &&
+                   makedev(mapping->device_major, mapping->device_minor) == seen->device &&
+                   mapping->file_offset - mapping->start == run->offset - run->start;
+    if (!is_ours)
+        return !has_begun;
+    if (has_begun && (mapping->start != seen->reached || protection_of(mapping) != seen->protection))
+        return false;
+    if (!has_begun)
+        seen->start = mapping->start > run->start ? mapping->start : run->start;
+    seen->protection = protection_of(mapping);
+    seen->reached = mapping->end < run->end ? mapping->end : run->end;
+    return true;
+}
+
+/* The first part of a run that still maps our file at our offset, with one sort of access. */
+static struct inspection look_at(const struct oriel_run *run)
+{
+    struct stat info = {.st_ino = 0};
+    fstat(oriel_file_identity()->memory_fd, &info);
+    struct inspection seen = {
+        .run = run, .start = run->end, .reached = run->end, .device = info.st_dev, .inode = info.st_ino};
+    oriel_maps_visit(run->start, run->end, false, inspect, &seen);
+    return seen;
+}
+
+/* --- becoming private again --- */
+
+void oriel_restore_drop(struct oriel_run_block *block, uint64_t len_bytes)
+{
+    block->live_bytes -= len_bytes;
+    if (block->live_bytes > 0)
+        return;
+    if (!block->is_lost)
+        oriel_file_free(block->offset);
+    free(block);
+}
+
+/* The first bytes of the run at index are no longer promoted. */
+static void forget(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
+{
+    struct oriel_run *run = &runs->list[at];
+    struct oriel_run_block *block = run->block;
+    run->start += len_bytes;
+    run->offset += len_bytes;
+    if (run->start == run->end)
+        oriel_runs_erase(runs, at);
+    oriel_restore_drop(block, len_bytes);
+}
+
+/* The first bytes of the run at index are not ours any more: their place in the file may live on in a mapping that was moved. */
+static void lose(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
+{
+    oriel_warn("the window memory at %#lx was unmapped or replaced before its window was freed; %lu bytes are left as they are",
+               (unsigned long)runs->list[at].start, (unsigned long)len_bytes);
+    runs->list[at].block->is_lost = true;
+    forget(runs, at, len_bytes);
+}
+
+/* Makes private what can be of the run at index, which nobody holds; false when a part of it stays promoted. */
+static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, size_t at)
+{
+    for (uint64_t left_bytes = runs->list[at].end - runs->list[at].start; left_bytes > 0;) {
+        struct oriel_run *run = &runs->list[at];
+        struct inspection seen = look_at(run);
+        uint64_t done_bytes = seen.start - run->start;
+        if (done_bytes > 0) {
+            lose(runs, at, done_bytes);
+        } else {
+            enum oriel_status status = oriel_transfer_out(transfer, run->start, seen.reached - run->start, run->offset,
+                                                          run->unreserved, seen.protection, &done_bytes);
+            if (status != ORIEL_OK)
+                oriel_warn("the window memory at %#lx stays shared: %s", (unsigned long)(run->start + done_bytes),
+                           oriel_fail_message());
+            if (done_bytes > 0)
+                forget(runs, at, done_bytes);
+            if (status != ORIEL_OK)
+                return false;
+        }
+        left_bytes -= done_bytes;
+    }
+    return true;
+}
+
+void oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t end, enum oriel_means means)
+{
+    struct oriel_transfer transfer;
+    bool is_open = false;
+    for (size_t at = oriel_runs_after(runs, start); at < runs->count && runs->list[at].start < end;) {
+        if (runs->list[at].holds > 0) {
+            at++;
+            continue;
+        }
+        if (!is_open && oriel_transfer_open(means, &transfer) != ORIEL_OK) {
+            oriel_warn("the window memory at %#lx stays shared: %s", (unsigned long)runs->list[at].start,
+                       oriel_fail_message());
+            return;
+        }
+        is_open = true;
+        if (!restore(runs, &transfer, at))
+            at++;
+    }
+    if (is_open)
+        oriel_transfer_close(&transfer);
+}
+
+void oriel_restore_forget(struct oriel_runs *runs)
+{
+    for (size_t at = 0; at < runs->count;) {
+        struct oriel_run *run = &runs->list[at];
+        struct inspection seen = {.start = run->start, .reached = run->end};
+        if (run->holds == 0)
+            seen = look_at(run);
+        if (seen.start == run->start && seen.reached == run->end) {
+            at++;
+        } else {
+            run->block->is_lost = true;
+            forget(runs, at, run->end - run->start);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/* The way back of promotion, for whole runs: private again, or reported and left as it is.  promote.c calls, under its mutex. */
+#ifndef ORIEL_MEMORY_RESTORE_H
+#define ORIEL_MEMORY_RESTORE_H
+
+#include "memory/freeze.h"
+#include "memory/runs.h"
+
+/* Restores all runs in [start, end) that nobody holds.  Those that cannot be restored for now stay in the list. */
+void oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t end, enum oriel_means means);
+
+/* Forgets runs that nobody holds and that the program has replaced since: it has promised nobody to leave them in place. */
+void oriel_restore_forget(struct oriel_runs *runs);
+
+/* len_bytes of a block are no longer promoted. */
+void oriel_restore_drop(struct oriel_run_block *block, uint64_t len_bytes);
+
+#endif

@@ -1,0 +1,124 @@
+/* What the tests of promotion share: each case runs once by each means, as its state says, and skips a means that the machine
+ * refuses.  A peer is the same file mapped a second time. */
+#ifndef ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
+#define ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
+
+#include "memory/file.h"
+#include "memory/promote.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#define THREAD_SANITIZER __has_feature(thread_sanitizer)
+#else
+#define THREAD_SANITIZER 0
+#endif
+
+#define PAGE ORIEL_PAGE_BYTES
+#define MIB (UINT64_C(1) << 20)
+
+static struct oriel_promote_how protect = {.means = ORIEL_MEANS_PROTECT};
+static struct oriel_promote_how quiesce = {.means = ORIEL_MEANS_QUIESCE};
+
+#define BY_BOTH(test) {#test " (protect)", test, NULL, NULL, &protect}, {#test " (quiesce)", test, NULL, NULL, &quiesce}
+
+static inline char *map_private(uint64_t len_bytes)
+{
+    char *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    return memory;
+}
+
+/* The means of a case, after one page was promoted by it. */
+static inline const struct oriel_promote_how *means_of(void **state)
+{
+    const struct oriel_promote_how *how = *state;
+    struct oriel_promoted promoted;
+    char *page = map_private(PAGE);
+    enum oriel_status status = oriel_promote((uintptr_t)page, PAGE, how, &promoted);
+    if (status != ORIEL_OK) {
+        print_message("refused here: %s\n", oriel_fail_message());
+        /* Nothing can refuse to stop the threads of this program but the one of ThreadSanitizer, which blocks all signals. */
+        assert_true(how->means == ORIEL_MEANS_PROTECT || THREAD_SANITIZER);
+        skip();
+    }
+    oriel_promote_release(&promoted);
+    munmap(page, PAGE);
+    return how;
+}
+
+static inline void promote(const void *base, uint64_t len_bytes, const struct oriel_promote_how *how, struct oriel_promoted *out)
+{
+    if (oriel_promote((uintptr_t)base, len_bytes, how, out) != ORIEL_OK)
+        fail_msg("%s", oriel_fail_message());
+}
+
+/* The promoted memory as peers see it. */
+static inline char *peer_view(const void *base, uint64_t len_bytes)
+{
+    uint64_t offset;
+    uint64_t held_bytes;
+    assert_true(oriel_promote_find((uintptr_t)base, len_bytes, &offset, &held_bytes));
+    assert_int_equal(held_bytes, len_bytes);
+    uint64_t in_page = offset % PAGE;
+    char *view = mmap(NULL, in_page + len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, oriel_file_identity()->memory_fd,
+                      (off_t)(offset - in_page));
+    assert_true(view != MAP_FAILED);
+    return view + in_page;
+}
+
+static inline bool is_promoted(const void *base)
+{
+    uint64_t offset;
+    uint64_t held_bytes;
+    return oriel_promote_find((uintptr_t)base, 1, &offset, &held_bytes);
+}
+
+static inline void assert_refused(const void *base, uint64_t len_bytes, const struct oriel_promote_how *how, const char *why)
+{
+    struct oriel_promoted promoted;
+    assert_int_equal(oriel_promote((uintptr_t)base, len_bytes, how, &promoted), ORIEL_E_OTHER);
+    if (strstr(oriel_fail_message(), why) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", oriel_fail_message(), why);
+    assert_true(promoted.start == promoted.end);
+    oriel_promote_release(&promoted); /* no hold, nothing to release */
+}
+
+/* Physical memory of the file. */
+static inline uint64_t file_bytes(void)
+{
+    struct stat info;
+    assert_int_equal(fstat(oriel_file_identity()->memory_fd, &info), 0);
+    return (uint64_t)info.st_blocks * 512;
+}
+
+/* Bytes that differ from place to place. */
+static inline void expect_data(const char *memory, uint64_t len_bytes, int salt)
+{
+    for (uint64_t i = 0; i < len_bytes; i += 512)
+        assert_int_equal((unsigned char)memory[i], (unsigned char)(i / 512 + (uint64_t)salt));
+}
+
+static inline void fill(char *memory, uint64_t len_bytes, int salt)
+{
+    for (uint64_t i = 0; i < len_bytes; i += 512)
+        memory[i] = (char)(i / 512 + (uint64_t)salt);
+}
+
+static inline int promote_setup(void **state)
+{
+    (void)state;
+    return oriel_file_start() == ORIEL_OK ? 0 : -1;
+}
+
+#endif

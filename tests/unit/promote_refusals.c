@@ -1,0 +1,339 @@
+/* What is not promoted says why, and nothing is changed by the attempt: neither the memory nor the program's signals. */
+#include "promote_common.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+static char *touched(uint64_t len_bytes)
+{
+    char *memory = map_private(len_bytes);
+    memset(memory, 7, len_bytes);
+    return memory;
+}
+
+static void advised_and_locked_memory_is_refused(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    char *memory = touched(4 * PAGE);
+    assert_int_equal(syscall(SYS_mlock, memory + PAGE, PAGE), 0); /* sanitizers make libc's do nothing */
+    assert_refused(memory, 4 * PAGE, how, "locked by mlock");
+    assert_int_equal(syscall(SYS_munlock, memory, 4 * PAGE), 0);
+    assert_int_equal(madvise(memory, 4 * PAGE, MADV_DONTFORK), 0);
+    assert_refused(memory, 4 * PAGE, how, "MADV_DONTFORK");
+    assert_int_equal(madvise(memory, 4 * PAGE, MADV_DOFORK), 0);
+    assert_int_equal(madvise(memory, 4 * PAGE, MADV_DONTDUMP), 0);
+    assert_refused(memory, 4 * PAGE, how, "MADV_DONTDUMP");
+    assert_int_equal(madvise(memory, 4 * PAGE, MADV_DODUMP), 0);
+    assert_int_equal(madvise(memory, 4 * PAGE, MADV_WIPEONFORK), 0);
+    assert_refused(memory, 4 * PAGE, how, "MADV_WIPEONFORK");
+    assert_int_equal(madvise(memory, 4 * PAGE, MADV_KEEPONFORK), 0);
+    struct oriel_promoted promoted;
+    promote(memory, 4 * PAGE, how, &promoted); /* all is ordinary again */
+    oriel_promote_release(&promoted);
+    munmap(memory, 4 * PAGE);
+    memory = touched(256 * PAGE); /* the kernel notes such pages in batches */
+    assert_int_equal(madvise(memory, 256 * PAGE, MADV_FREE), 0);
+    assert_refused(memory, 256 * PAGE, how, "MADV_FREE");
+    munmap(memory, 256 * PAGE);
+}
+
+static void other_sorts_of_mappings_are_refused(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    char *memory = touched(4 * PAGE);
+    assert_int_equal(mprotect(memory + 3 * PAGE, PAGE, PROT_READ), 0);
+    assert_refused(memory, 4 * PAGE, how, "not writable");
+    assert_int_equal(mprotect(memory + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+    assert_refused(memory, 4 * PAGE, how, "executable");
+    munmap(memory + 3 * PAGE, PAGE);
+    assert_refused(memory, 4 * PAGE, how, "");
+    munmap(memory + PAGE, PAGE);
+    assert_refused(memory, 3 * PAGE, how, "nothing is mapped");
+    munmap(memory, 4 * PAGE);
+    memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    assert_refused(memory, PAGE, how, "shared already");
+    munmap(memory, PAGE);
+    assert_refused(oriel_file_base() + PAGE, PAGE, how, "in the memory file already");
+    assert_refused((void *)(UINTPTR_MAX - 2 * PAGE), 4 * PAGE, how, "end of the address space");
+}
+
+static void file_pages_are_refused_where_writes_are_to_be_caught(void **state)
+{
+    (void)state;
+    means_of((void *[]){&protect});
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(ftruncate(fileno(file), PAGE), 0);
+    char *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
+    assert_true(memory != MAP_FAILED);
+    assert_refused(memory, PAGE, &protect, "a private copy of a file");
+    munmap(memory, PAGE);
+    fclose(file);
+}
+
+static void own_stack_is_refused(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    char here[4 * ORIEL_PAGE_BYTES];
+    memset(here, 1, sizeof here);
+    assert_refused(here, sizeof here, how, "stack");
+    uintptr_t error = (uintptr_t)&errno & ~(uintptr_t)(PAGE - 1);
+    assert_refused((void *)error, PAGE, how, "");
+}
+
+struct sleeper {
+    pthread_t thread;
+    pthread_barrier_t ready;
+    atomic_bool done;
+    bool blocks_all;
+    char *_Atomic stack;
+};
+
+static void *sleep_until_done(void *context)
+{
+    struct sleeper *sleeper = context;
+    _Alignas(4096) char array[4 * ORIEL_PAGE_BYTES];
+    memset(array, 1, sizeof array);
+    atomic_store(&sleeper->stack, array);
+    prctl(PR_SET_NAME, "sleeper");
+    if (sleeper->blocks_all) {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, NULL);
+    }
+    pthread_barrier_wait(&sleeper->ready);
+    while (!atomic_load(&sleeper->done))
+        usleep(1000);
+    if (sleeper->blocks_all) { /* whatever was meant for this thread must be gone: it would end the process */
+        sigset_t none;
+        sigemptyset(&none);
+        pthread_sigmask(SIG_SETMASK, &none, NULL);
+    }
+    return NULL;
+}
+
+static void sleeper_start(struct sleeper *sleeper, const pthread_attr_t *attributes)
+{
+    pthread_barrier_init(&sleeper->ready, NULL, 2);
+    assert_int_equal(pthread_create(&sleeper->thread, attributes, sleep_until_done, sleeper), 0);
+    pthread_barrier_wait(&sleeper->ready);
+}
+
+static void sleeper_stop(struct sleeper *sleeper)
+{
+    atomic_store(&sleeper->done, true);
+    pthread_join(sleeper->thread, NULL);
+    pthread_barrier_destroy(&sleeper->ready);
+}
+
+static void *refuse_own_stack(void *context)
+{
+    own_stack_is_refused(context);
+    return NULL;
+}
+
+static void stacks_of_threads_are_refused(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    struct sleeper sleeper = {.blocks_all = false};
+    sleeper_start(&sleeper, NULL);
+    assert_refused(atomic_load(&sleeper.stack), 4 * PAGE, how, "may be the stack of thread");
+    sleeper_stop(&sleeper);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, refuse_own_stack, state), 0);
+    pthread_join(thread, NULL);
+}
+
+static void stacks_that_the_program_gave_are_refused_but_not_what_lies_above(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    struct sleeper sleeper = {.blocks_all = false};
+    pthread_attr_t attributes;
+    char *memory = touched(272 * PAGE); /* sanitizers ask for large stacks */
+    pthread_attr_init(&attributes);
+    assert_int_equal(pthread_attr_setstack(&attributes, memory, 256 * PAGE), 0);
+    sleeper_start(&sleeper, &attributes);
+    assert_refused(atomic_load(&sleeper.stack), 4 * PAGE, how, "may be the stack of thread");
+    struct oriel_promoted promoted;
+    promote(memory + 256 * PAGE, 16 * PAGE, how, &promoted);
+    oriel_promote_release(&promoted);
+    sleeper_stop(&sleeper);
+    pthread_attr_destroy(&attributes);
+    munmap(memory, 272 * PAGE);
+}
+
+static int default_signals(void)
+{
+    int count = 0;
+    struct sigaction action;
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        count += sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
+    return count;
+}
+
+static void thread_that_blocks_all_signals_is_named(void **state)
+{
+    means_of(state);
+    struct sleeper sleeper = {.blocks_all = true};
+    int before = default_signals();
+    char *memory = touched(2 * PAGE);
+    sleeper_start(&sleeper, NULL);
+    assert_refused(memory, 2 * PAGE, &quiesce, "(sleeper) blocks the signals");
+    assert_refused(memory, 2 * PAGE, &quiesce, "(sleeper) blocks the signals");
+    sleeper_stop(&sleeper);
+    struct oriel_promoted promoted;
+    promote(memory, 2 * PAGE, &quiesce, &promoted);
+    oriel_promote_release(&promoted);
+    assert_int_equal(default_signals(), before);
+    munmap(memory, 2 * PAGE);
+}
+
+/* What cannot be undone for now stays shared and is taken up by the next promotion. */
+static void memory_that_cannot_be_released_stays_shared(void **state)
+{
+    means_of(state);
+    struct sleeper sleeper = {.blocks_all = true};
+    struct oriel_promoted promoted;
+    char *memory = touched(4 * PAGE);
+    promote(memory, 4 * PAGE, &quiesce, &promoted);
+    sleeper_start(&sleeper, NULL);
+    print_message("one warning about memory that stays shared is to come:\n");
+    oriel_promote_release(&promoted);
+    uint64_t offset, again, held_bytes;
+    assert_true(oriel_promote_find((uintptr_t)memory, 1, &offset, &held_bytes));
+    sleeper_stop(&sleeper);
+    assert_int_equal(memory[3 * PAGE], 7);
+    promote(memory + PAGE, PAGE, &quiesce, &promoted);
+    assert_true(oriel_promote_find((uintptr_t)memory + PAGE, 1, &again, &held_bytes));
+    assert_int_equal(again, offset + PAGE);
+    oriel_promote_release(&promoted);
+    assert_false(oriel_promote_find((uintptr_t)memory + PAGE, 1, &again, &held_bytes));
+    assert_true(oriel_promote_find((uintptr_t)memory, 1, &again, &held_bytes));
+    munmap(memory, 4 * PAGE);
+    char *other = mmap(memory, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    assert_true(other == memory);
+    other[0] = 5;
+    promote(other, 4 * PAGE, &quiesce, &promoted); /* of the former memory nothing is known any more */
+    char *view = peer_view(other, 4 * PAGE);
+    assert_int_equal(view[0], 5);
+    assert_int_equal(view[3 * PAGE], 0);
+    munmap(view, 4 * PAGE);
+    oriel_promote_release(&promoted);
+    munmap(other, 4 * PAGE);
+}
+
+/* The third chunk does not go into the file; the first two come back. */
+static void failure_half_way_leaves_all_private(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    const uint64_t len_bytes = 14 * MIB;
+    char *memory = touched(len_bytes);
+    struct oriel_promoted promoted;
+    uint64_t offset, held_bytes;
+    promote(memory, len_bytes, how, &promoted); /* the next one gets the same place */
+    assert_true(oriel_promote_find((uintptr_t)memory, 1, &offset, &held_bytes));
+    oriel_promote_release(&promoted);
+    uint64_t before_bytes = file_bytes();
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit tight = {.rlim_cur = offset + 10 * MIB, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    enum oriel_status status = oriel_promote((uintptr_t)memory, len_bytes, how, &promoted);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_not_equal(status, ORIEL_OK);
+    assert_non_null(strstr(oriel_fail_message(), "into the memory file"));
+    for (uint64_t i = 0; i < len_bytes; i += PAGE)
+        assert_true(memory[i] == 7 && !is_promoted(memory + i));
+    assert_int_equal(file_bytes(), before_bytes);
+    assert_int_equal(madvise(memory, len_bytes, MADV_DONTNEED), 0);
+    assert_true(memory[0] == 0 && memory[len_bytes - 1] == 0); /* private indeed */
+    promote(memory, len_bytes, how, &promoted);
+    oriel_promote_release(&promoted);
+    munmap(memory, len_bytes);
+}
+
+static bool huge_pages_are_to_be_had(char *memory, uint64_t len_bytes)
+{
+    if (madvise(memory, len_bytes, MADV_HUGEPAGE) != 0)
+        return false;
+    memset(memory, 3, len_bytes);
+    char line[256];
+    unsigned long kib = 0;
+    bool is_here = false;
+    FILE *file = fopen("/proc/self/smaps", "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx", &start, &end) == 2)
+            is_here = start <= (uintptr_t)memory && end > (uintptr_t)memory;
+        if (is_here && sscanf(line, "AnonHugePages: %lu", &kib) == 1)
+            break;
+    }
+    fclose(file);
+    return kib > 0;
+}
+
+static void huge_pages_are_refused_unless_they_may_go(void **state)
+{
+    struct oriel_promote_how how = *means_of(state);
+    const uint64_t len_bytes = 8 * MIB;
+    char *memory = map_private(len_bytes);
+    if (!huge_pages_are_to_be_had(memory, len_bytes)) {
+        munmap(memory, len_bytes);
+        print_message("no transparent huge pages here\n");
+        skip();
+    }
+    struct oriel_promoted promoted;
+    if (oriel_promote((uintptr_t)memory, len_bytes, &how, &promoted) == ORIEL_OK)
+        oriel_promote_release(&promoted); /* shared memory gets huge pages, too */
+    else
+        assert_non_null(strstr(oriel_fail_message(), "transparent huge pages"));
+    how.huge_allowed = true;
+    promote(memory + PAGE, len_bytes - 2 * PAGE, &how, &promoted);
+    for (uint64_t i = 0; i < len_bytes; i += PAGE)
+        assert_int_equal(memory[i], 3);
+    oriel_promote_release(&promoted);
+    for (uint64_t i = 0; i < len_bytes; i += PAGE)
+        assert_int_equal(memory[i], 3);
+    munmap(memory, len_bytes);
+}
+
+static void lost_descriptor_is_refused(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    char *memory = touched(PAGE);
+    int fd = oriel_file_identity()->memory_fd;
+    int kept = dup(fd);
+    FILE *other = tmpfile();
+    assert_non_null(other);
+    assert_int_equal(dup2(fileno(other), fd), fd);
+    assert_refused(memory, PAGE, how, "closed the memory file's descriptor");
+    assert_int_equal(dup2(kept, fd), fd);
+    close(kept);
+    fclose(other);
+    munmap(memory, PAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BY_BOTH(advised_and_locked_memory_is_refused),
+        BY_BOTH(other_sorts_of_mappings_are_refused),
+        cmocka_unit_test(file_pages_are_refused_where_writes_are_to_be_caught),
+        BY_BOTH(own_stack_is_refused),
+        BY_BOTH(stacks_of_threads_are_refused),
+        BY_BOTH(stacks_that_the_program_gave_are_refused_but_not_what_lies_above),
+        {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL, NULL, &quiesce},
+        {"memory_that_cannot_be_released_stays_shared", memory_that_cannot_be_released_stays_shared, NULL, NULL, &quiesce},
+        BY_BOTH(failure_half_way_leaves_all_private),
+        BY_BOTH(huge_pages_are_refused_unless_they_may_go),
+        BY_BOTH(lost_descriptor_is_refused),
+    };
+    return cmocka_run_group_tests(tests, promote_setup, NULL);
+}
