@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "cli/installed.h"
 #include "memory/probe.h"
+#include "memory/promote.h"
 #include "oriel/oriel.h"
 
 static json_t *checked(json_t *value)
@@ -42,15 +43,20 @@ static json_t *hosts_gather(void)
     return list;
 }
 
+static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
+{
+    struct oriel_probe probe;
+    try(&probe);
+    json_array_append_new(list, checked(json_pack("{s:s, s:b, s:s}", "name", probe.name, "available", probe.available,
+                                                  "detail", probe.detail)));
+}
+
 static json_t *mechanisms_gather(void)
 {
     json_t *list = checked(json_array());
-    for (size_t i = 0; i < oriel_probes_count; i++) {
-        struct oriel_probe probe;
-        oriel_probes[i](&probe);
-        json_array_append_new(list, checked(json_pack("{s:s, s:b, s:s}", "name", probe.name, "available",
-                                                      probe.available, "detail", probe.detail)));
-    }
+    for (size_t i = 0; i < oriel_probes_count; i++)
+        mechanism_gather(list, oriel_probes[i]);
+    mechanism_gather(list, oriel_probe_promotion);
     return list;
 }
 

@@ -23,7 +23,7 @@ class Info(Case):
         self.assertEqual(set(value), {"version", "hosts", "mechanisms", "options"})
         self.assertEqual([host["name"] for host in value["hosts"]], ["mpich", "openmpi"])
         self.assertEqual([mechanism["name"] for mechanism in value["mechanisms"]],
-                         ["memfd", "cma", "userfaultfd", "xpmem", "ucx"])
+                         ["memfd", "cma", "userfaultfd", "xpmem", "ucx", "promotion"])
 
     def test_hosts_built_for_are_found_and_served(self):
         version = {"mpich": "MPICH Version", "openmpi": "Open MPI v"}
