@@ -11,6 +11,8 @@
 #   user       through `oriel run` as an unprivileged user
 #   cma-never  through `oriel run`, with ORIEL_CMA=never
 #   promoted, promoted-user   through `oriel run`, with ORIEL_PROMOTE=auto; the latter as an unprivileged user
+#   denied     through `oriel run`, with a seccomp filter that refuses copies between processes
+#   denied-user  the same as an unprivileged user
 #
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
 # one; the rest and FULL_RANKS belong to `make test-full`.
@@ -27,6 +29,8 @@ set(ORIEL_MODE_user --user)
 set(ORIEL_MODE_cma-never --env ORIEL_CMA=never)
 set(ORIEL_MODE_promoted --env ORIEL_PROMOTE=auto)
 set(ORIEL_MODE_promoted-user --user --env ORIEL_PROMOTE=auto)
+set(ORIEL_MODE_denied --deny)
+set(ORIEL_MODE_denied-user --deny --user)
 
 if(SANITIZE MATCHES "address")
   # A preloaded library comes ahead of the sanitiser's, which then refuses to start; the hosts leak.

@@ -3,7 +3,8 @@
  * opens the files of others.
  *
  * The first page is the header.  Who writes: the owner only.  The identity is written before anybody is told of the file,
- * state goes RUNNING -> LEFT once, when the owner finalises in good order. */
+ * state goes RUNNING -> LEFT once, when the owner finalises in good order.  agent_offset is written before creation agrees on a
+ * window that needs the agent, and read after. */
 #ifndef ORIEL_MEMORY_FILE_H
 #define ORIEL_MEMORY_FILE_H
 
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORIEL_FILE_VERSION = 1, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
+enum { ORIEL_FILE_VERSION = 2, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 #define ORIEL_MAP_ALIGN (UINT64_C(1) << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
@@ -26,8 +27,9 @@ struct oriel_file_header {
     struct oriel_identity identity;
     uint64_t reserve_bytes; /* what the owner maps and a peer must map: offsets stay below it */
     uint64_t owner_address; /* where the owner has mapped offset 0 */
+    _Atomic uint64_t agent_offset; /* of its struct oriel_agent; 0 before the first window that needs one, then for good */
 };
-_Static_assert(sizeof(struct oriel_file_header) == 64, "peers of the same version read it");
+_Static_assert(sizeof(struct oriel_file_header) == 72, "peers of the same version read it");
 
 /* Makes the file; once, thread-safe.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when the machine refuses. */
 enum oriel_status oriel_file_start(void);

@@ -2,6 +2,7 @@
 #ifndef ORIEL_OPS_REMOTE_H
 #define ORIEL_OPS_REMOTE_H
 
+#include "memory/agent.h"
 #include "transport/transport.h"
 #include "window/window.h"
 
@@ -39,8 +40,8 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
         return (struct oriel_way){&oriel_transport_shared, {.direct = oriel_window_direct(window, target, offset_bytes)},
                                   true};
     const struct oriel_direct direct = oriel_remote_direct(window, target);
-    struct oriel_remote remote = {.address = there->address + offset_bytes,
-                                  .pid = window->group->peers[target]->identity.pid};
+    const struct oriel_peer *peer = window->group->peers[target];
+    struct oriel_remote remote = {.address = there->address + offset_bytes, .pid = peer->identity.pid};
     uint64_t inside = offset_bytes + (uint64_t)low_bytes - direct.low;
     uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
     if (inside < direct.len_bytes && len_bytes <= direct.len_bytes - inside) {
@@ -48,7 +49,11 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
         return (struct oriel_way){&oriel_transport_shared, remote, true};
     }
     remote.direct = (void *)(uintptr_t)remote.address;
-    return (struct oriel_way){target == window->rank ? &oriel_transport_shared : &oriel_transport_cma, remote, false};
+    if (target == window->rank)
+        return (struct oriel_way){&oriel_transport_shared, remote, false};
+    if (window->by_agent)
+        remote.agent = oriel_agent_of(peer);
+    return (struct oriel_way){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma, remote, false};
 }
 
 /* A transport knows processes only: says which rank has died. */
@@ -65,7 +70,7 @@ static inline enum oriel_status oriel_remote_status(enum oriel_status status, co
 static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote, uint64_t offset_bytes)
 {
     return (struct oriel_remote){oriel_at(remote->direct, (int64_t)offset_bytes), remote->address + offset_bytes,
-                                 remote->pid};
+                                 remote->agent, remote->pid};
 }
 
 #endif

@@ -11,11 +11,14 @@
 
 #include <stdint.h>
 
+struct oriel_agent;
+
 /* A place in a process of this machine. */
 struct oriel_remote {
     void *direct;     /* where this process has it mapped; shared transport only */
-    uint64_t address; /* where its owner has it; CMA only */
-    int32_t pid;      /* of the owner; CMA only */
+    uint64_t address; /* where its owner has it; CMA and agent only */
+    struct oriel_agent *agent; /* its owner's, as this process has it mapped; agent only */
+    int32_t pid;      /* of the owner; CMA and agent only */
 };
 
 /* The place offset_bytes from base: a sum of numbers, since base alone may lie outside of any object (displacement 0 of a
@@ -43,5 +46,6 @@ struct oriel_transport {
 
 extern const struct oriel_transport oriel_transport_shared; /* load and store */
 extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev and readv */
+extern const struct oriel_transport oriel_transport_agent;  /* asked of a thread of the owner: agent/agent.h */
 
 #endif

@@ -7,13 +7,17 @@
  *   3. Each rank opens the files of all others (so that they can be opened "both ways"), probes CMA where a target needs it,
  *      takes a carrier from the host; rank 0 fills the table of targets.
  *   4. All agree by one reduction of bits; only then is the window everybody's.
+ *   5. Where CMA is refused to anybody, all such memory of the window is reached by agents.  When the records say that one is
+ *      still to be opened, its rank opens it and all agree once more.  Where one may not be opened: the host.
  *
  * Invariant: no rank returns a window that another rank does not have.  api/ calls, any number of threads on different
  * communicators. */
 #include "window/create.h"
 
 #include "base/log.h"
+#include "base/options.h"
 #include "host/host.h"
+#include "memory/agent.h"
 #include "memory/limit.h"
 #include "memory/reach.h"
 #include "sync/watch.h"
@@ -25,7 +29,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_VERSION = 1 };
+enum { RECORD_VERSION = 2 };
+
+/* Of a rank's agent. */
+enum readiness {
+    AGENT_READY,   /* it runs, or nobody will need it */
+    AGENT_TO_OPEN,
+    AGENT_REFUSED, /* ORIEL_AGENT=never */
+};
 
 /* What each rank tells the others. */
 struct record {
@@ -35,6 +46,8 @@ struct record {
     uint32_t status;              /* enum oriel_status of the preparation */
     uint32_t wants_host;
     uint32_t noncontig;           /* MPI_Win_allocate_shared: every rank its own memory */
+    uint32_t agent;               /* enum readiness */
+    uint32_t unused;
     uint64_t alignment;
     uint64_t common_offset;       /* rank 0's */
     struct oriel_target target;
@@ -87,6 +100,13 @@ static enum oriel_status check_arguments(const struct oriel_creation *creation)
     return ORIEL_OK;
 }
 
+static uint32_t agent_readiness(void)
+{
+    if (oriel_options()->agent == ORIEL_AGENT_NEVER)
+        return AGENT_REFUSED;
+    return oriel_agent_is_open() ? AGENT_READY : AGENT_TO_OPEN;
+}
+
 /* The memory of this rank, where the flavour gives each rank its own. */
 static enum oriel_status prepare_memory(struct attempt *attempt)
 {
@@ -100,12 +120,15 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     attempt->own.memory = *oriel_file_identity();
     if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
         target->mechanism = ORIEL_BY_ADDRESS;
+        attempt->own.agent = agent_readiness();
         return ORIEL_OK;
     }
     if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
         target->address = (uint64_t)(uintptr_t)creation->base;
         if (size_bytes > 0 && !oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
             oriel_own_memory_prepare(window, creation->call, target);
+        if (target->mechanism != ORIEL_BY_ARENA)
+            attempt->own.agent = agent_readiness();
         return ORIEL_OK;
     }
     if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
@@ -374,8 +397,8 @@ static uint32_t contribute(struct attempt *attempt)
     if ((bits & AGREE_REACHED) && probe_cma(attempt) == ORIEL_OK)
         bits |= AGREE_CMA;
     else if (bits & AGREE_REACHED)
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
-    enum oriel_status status = bits == AGREE_ALL ? take_handles(attempt) : ORIEL_OK;
+        oriel_note("%s: no cross-memory copies: %s", call, oriel_fail_message());
+    enum oriel_status status = (bits & AGREE_REACHED) ? take_handles(attempt) : ORIEL_OK;
     if (status == ORIEL_E_OTHER)
         oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
     if (status != ORIEL_OK)
@@ -416,23 +439,23 @@ static void finish(struct attempt *attempt)
 static void note_path(const struct attempt *attempt)
 {
     const struct oriel_window *window = attempt->window;
+    const char *copier = window->by_agent ? "agent" : "CMA";
     int by_arena = 0;
     int by_parts = 0;
     if (window->rank != 0)
         return;
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC) {
-        oriel_note("%s: %d ranks: attached memory from MPI_Alloc_mem or MPI_Win_allocate by load and store, all other by CMA",
-                   attempt->creation->call, (int)window->n);
+        oriel_note("%s: %d ranks: attached memory from MPI_Alloc_mem or MPI_Win_allocate by load and store, all other by %s",
+                   attempt->creation->call, (int)window->n, copier);
         return;
     }
-    for (int32_t i = 0; i < window->n; i++)
-    {
+    for (int32_t i = 0; i < window->n; i++) {
         by_arena += window->targets[i].mechanism == ORIEL_BY_ARENA;
         by_parts += window->targets[i].mechanism == ORIEL_BY_PARTS;
     }
-    oriel_note("%s: %d ranks: memory of %d by load and store, of %d in whole pages by load and store and at the ends by CMA, "
-               "of %d by CMA", attempt->creation->call, (int)window->n, by_arena, by_parts,
-               (int)window->n - by_arena - by_parts);
+    oriel_note("%s: %d ranks: memory of %d by load and store, of %d in whole pages by load and store and at the ends by %s, "
+               "of %d by %s", attempt->creation->call, (int)window->n, by_arena, by_parts, copier,
+               (int)window->n - by_arena - by_parts, copier);
 }
 
 /* Gives back everything but the carrier. */
@@ -482,10 +505,48 @@ static bool make_empty(struct attempt *attempt)
     return true;
 }
 
-/* Steps 2 to 4. */
-static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
+/* Step 4. */
+static enum oriel_status agree(struct attempt *attempt, uint32_t own, uint32_t *agreed)
 {
     const struct oriel_creation *creation = attempt->creation;
+    struct oriel_watched watched = {attempt->window, -1};
+    struct oriel_watch watch = {oriel_watch_all, &watched};
+    *agreed = own;
+    if (attempt->window->n == 1)
+        return ORIEL_OK;
+    return oriel_host_agree(creation->comm, creation->call, own, agreed, attempt->window->group != NULL ? &watch : NULL);
+}
+
+static bool somebody_is(const struct attempt *attempt, enum readiness readiness)
+{
+    for (int32_t i = 0; i < attempt->window->n; i++)
+        if (attempt->records[i].agent == readiness)
+            return true;
+    return false;
+}
+
+/* Step 5: from the same records and bits all do the same. */
+static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host)
+{
+    const char *call = attempt->creation->call;
+    uint32_t agreed = 1;
+    enum oriel_status status = ORIEL_OK;
+    if (somebody_is(attempt, AGENT_TO_OPEN)) {
+        bool opened = attempt->own.agent != AGENT_TO_OPEN || oriel_agent_open() == ORIEL_OK;
+        if (!opened)
+            oriel_note("%s: %s", call, oriel_fail_message());
+        status = agree(attempt, opened, &agreed);
+    }
+    if (status == ORIEL_OK && agreed == 0)
+        oriel_note("%s: the window goes to the host: a rank has no agent", call);
+    *use_host = agreed == 0;
+    attempt->window->by_agent = true;
+    return status;
+}
+
+/* Steps 2 to 5. */
+static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
+{
     enum oriel_status status = exchange(attempt);
     if (status != ORIEL_OK)
         return status;
@@ -497,17 +558,19 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
         return status;
     uint32_t own = contribute(attempt);
     uint32_t agreed = own;
-    struct oriel_watched watched = {attempt->window, -1};
-    struct oriel_watch watch = {oriel_watch_all, &watched};
-    if (attempt->window->n > 1)
-        status = oriel_host_agree(creation->comm, creation->call, own, &agreed,
-                                  attempt->window->group != NULL ? &watch : NULL);
+    status = agree(attempt, own, &agreed);
     if (status != ORIEL_OK || agreed == AGREE_ALL)
         return status;
-    *use_host = (agreed & (AGREE_REACHED | AGREE_CMA)) != (AGREE_REACHED | AGREE_CMA);
-    if (*use_host || own != agreed)
-        return *use_host ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "another rank has run out of memory or window handles");
-    return ORIEL_E_NO_MEM;
+    bool by_host = !(agreed & AGREE_CMA) && somebody_is(attempt, AGENT_REFUSED);
+    if (by_host)
+        oriel_note("%s: the window goes to the host: no cross-memory copies, and ORIEL_AGENT=never", attempt->creation->call);
+    *use_host = by_host || !(agreed & AGREE_REACHED);
+    if (*use_host)
+        return ORIEL_OK;
+    if (!(agreed & AGREE_MEMORY))
+        return own & AGREE_MEMORY ? oriel_fail(ORIEL_E_NO_MEM, "another rank has run out of memory or window handles")
+                                  : ORIEL_E_NO_MEM;
+    return agree_on_agents(attempt, use_host);
 }
 
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)

@@ -88,8 +88,8 @@ void oriel_own_memory_prepare(struct oriel_window *window, const char *call, str
         status = find_part(window, target);
     if (status == ORIEL_OK)
         return;
-    oriel_note("%s: the memory is not shared in place, but reached by CMA: %s", call, oriel_fail_message());
+    oriel_note("%s: the memory is not shared in place, but reached by copying: %s", call, oriel_fail_message());
     oriel_promote_release(&window->promoted);
     target->offset = 0;
-    target->mechanism = ORIEL_BY_CMA;
+    target->mechanism = ORIEL_BY_COPY;
 }

@@ -1,5 +1,5 @@
-/* Memory that the program gives to MPI_Win_create: whether it becomes shared where it lies (memory/promote.h) or is reached by the
- * kernel's copy, and why.  Creation and free call. */
+/* Memory that the program gives to MPI_Win_create: whether it becomes shared where it lies (memory/promote.h) or is reached by
+ * copying, and why.  Creation and free call. */
 #ifndef ORIEL_WINDOW_OWN_MEMORY_H
 #define ORIEL_WINDOW_OWN_MEMORY_H
 

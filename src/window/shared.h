@@ -17,7 +17,7 @@
 /* How the bytes of a target's window are reached, the same for all origins. */
 enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
-    ORIEL_BY_CMA,   /* process_vm_readv and writev, at address */
+    ORIEL_BY_COPY,  /* copied at address, by CMA or by the target's agent as the window's by_agent says */
     ORIEL_BY_PARTS, /* in the middle like the first, at both ends like the second: promoted pages */
     ORIEL_BY_ADDRESS, /* a dynamic window: the one or the other, as each location's address says */
 };

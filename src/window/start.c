@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "host/host.h"
+#include "memory/agent.h"
 #include "memory/file.h"
 #include "ops/datatype.h"
 #include "window/create.h"
@@ -26,6 +27,7 @@ static void stop_locked(void)
     started = false;
     oriel_type_stop();
     oriel_host_carrier_stop();
+    oriel_agent_close();
     oriel_file_leave();
 }
 

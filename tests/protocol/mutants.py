@@ -17,10 +17,10 @@ import tempfile
 LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
 ATTEMPTS = 4  # the delays are random: a mutant may pass once
 
-PARTS = ("base/*.c", "sync/*.c", "memory/arena.c", "memory/file.c", "memory/limit.c", "memory/peer.c", "window/group.c",
-         "window/regions.c")
-HARNESS = ("team.c", "fabricate.c", "room.c")
-PROGRAMS = ("event", "barrier", "ticket", "gate", "lock", "pscw", "mutex", "regions", "faults")
+PARTS = ("base/*.c", "sync/*.c", "memory/arena.c", "memory/file.c", "memory/limit.c", "memory/peer.c", "memory/agent.c",
+         "transport/agent/*.c", "window/group.c", "window/regions.c")
+HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
+PROGRAMS = ("event", "barrier", "ticket", "gate", "lock", "pscw", "mutex", "regions", "faults", "agent", "agent_deaths")
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = [
@@ -205,6 +205,76 @@ MUTANTS = [
      "regions", "regions_p3_growth_loses_nothing", "a larger array is filled before it is the table"),
     ("window/regions.c", [("> version + 2;", "!= version;")],
      "regions", "regions_of_a_killed_owner_stay", "the present table counts while the next is made"),
+    ("transport/agent/agent.c", [("    oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED); /* Q3, P1 */\n"
+                                  "    oriel_delay();\n    ring(there->agent, slot);",
+                                  "    ring(there->agent, slot);\n    oriel_delay();\n"
+                                  "    oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED);")],
+     "agent", "agent_p4_forgets_no_request", "Q3 before Q4: the request is there when the bell rings"),
+    ("transport/agent/agent.c", [("    return atomic_compare_exchange_strong_explicit(&slot->owner, &from, own_word(), "
+                                  "memory_order_acquire,\n"
+                                  "                                                   memory_order_relaxed) /* Q1 */",
+                                  "    bool mine = atomic_load(&slot->owner) == from;\n    oriel_delay();\n    if (mine)\n"
+                                  "        atomic_store(&slot->owner, own_word());\n    return mine")],
+     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Q1: looking and claiming are one step"),
+    ("transport/agent/agent.c", [("    oriel_wake(&agent->asked, &agent->sleepers);\n", "")],
+     "agent", "agent_p4_forgets_no_request", "Q4 wakes the agent"),
+    ("transport/agent/agent.c", [("    return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL, "
+                                  "ORIEL_AGENT_DONE,",
+                                  "    return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_NOT_EQUAL, "
+                                  "UINT32_MAX,")],
+     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Q5: the origin waits for the answer"),
+    ("transport/agent/agent.c", [("    enum oriel_status status = await_answer(there->agent, slot);\n",
+                                  "    release(there->agent, slot);\n    oriel_delay();\n"
+                                  "    enum oriel_status status = await_answer(there->agent, slot);\n"),
+                                 ("    release(there->agent, slot);\n    request->slot", "    request->slot")],
+     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Q6 after Q5: a slot is given back when nobody needs it any more"),
+    ("transport/agent/agent.c", [("    oriel_event_signal(&agent->freed);\n",
+                                  "    atomic_fetch_add(&agent->freed.value, 1);\n")],
+     "agent_deaths", "agent_q6_wakes_those_who_wait_for_a_slot", "Q6 wakes"),
+    ("transport/agent/agent.c", [("!owner_lives(owner) && ", "")],
+     "agent_deaths", "agent_slots_of_the_living_are_theirs", "only slots of the dead are taken over"),
+    ("transport/agent/agent.c", [("        heir->slot = take_over(heir->agent);", "        heir->slot = NULL;")],
+     "agent_deaths", "agent_slots_of_the_dead_are_taken_over", "who waits for a slot looks for the dead"),
+    ("transport/agent/agent.c", [("    ring(agent, slot);\n    enum oriel_status status = await_answer(agent, slot);",
+                                  "    enum oriel_status status = await_answer(agent, slot);")],
+     "agent_deaths", "agent_slots_of_the_dead_are_taken_over", "an heir rings: the dead may not have"),
+    ("transport/agent/agent.c", [("oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE", "slot != NULL")],
+     "agent_deaths", "agent_slots_of_the_dead_are_taken_over", "an heir awaits what was asked"),
+    ("transport/agent/agent.c", [("oriel_identity_alive(&agent->process))", "agent->process.pid > 0)")],
+     "agent_deaths", "killed_target_is_reported_to_those_who_ask", "who waits for an answer asks whether the target lives"),
+    ("transport/agent/agent.c", [("    enum oriel_status status = watch_agent(heir->agent);",
+                                  "    enum oriel_status status = ORIEL_OK;")],
+     "agent_deaths", "killed_target_is_reported_to_those_who_wait_for_a_slot", "so does who waits for a slot"),
+    ("transport/agent/agent.c", [("    if (oriel_load_acquire(&agent->state) == ORIEL_AGENT_RUNNING && ", "    if (")],
+     "agent", "agent_ends_in_good_order_and_starts_again", "an agent that has ended answers nobody"),
+    ("transport/agent/serve.c", [("        return; /* Z2, P5 */", "        slot->error = 0;")],
+     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z2: a bit alone is no request"),
+    ("transport/agent/serve.c", [("    int error = take_runs(slot, &count);",
+                                  "    atomic_store(&slot->answer.value, ORIEL_AGENT_DONE);\n    oriel_delay();\n"
+                                  "    int error = take_runs(slot, &count);")],
+     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z3 comes last"),
+    ("transport/agent/serve.c", [("    oriel_wake(&slot->answer.value, &slot->answer.sleepers);\n", "")],
+     "agent_deaths", "agent_z3_wakes_those_who_ask", "Z3 wakes"),
+    ("transport/agent/serve.c", [("    uint32_t bits = atomic_exchange_explicit(&agent->asked, 0, memory_order_seq_cst); "
+                                  "/* Z1 */",
+                                  "    uint32_t bits = oriel_load_acquire(&agent->asked);\n    oriel_delay();\n"
+                                  "    oriel_store_release(&agent->asked, 0);")],
+     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z1: looking and taking are one step"),
+    ("transport/agent/serve.c", [("    atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */\n", ""),
+                                 ("    atomic_fetch_sub_explicit(&agent->sleepers, 1, memory_order_seq_cst);\n", "")],
+     "agent", "agent_p4_forgets_no_request", "S1: the agent says that it sleeps"),
+    ("transport/agent/serve.c", [("FUTEX_WAIT, 0, NULL, NULL, 0); /* S2 */",
+                                  "FUTEX_WAIT, oriel_load_relaxed(&agent->asked), NULL, NULL, 0);"),
+                                 ("(oriel_load_relaxed(&agent->asked) == 0)\n        syscall",
+                                  "(oriel_load_relaxed(&agent->asked) == 0 && usleep(200) == 0)\n        syscall")],
+     "agent", "agent_p4_forgets_no_request", "S2: the kernel compares with nothing asked"),
+    ("transport/agent/serve.c", [("            return moved < 0 ? errno : EIO;", "            return 0;")],
+     "agent", "memory_that_is_gone_is_a_range_error", "what could not be copied is an error"),
+    ("transport/agent/serve.c", [("    keep_own_descriptor();\n    ask", "    ask"),
+                                 ("static void keep_own_descriptor", "void keep_own_descriptor")],
+     "agent", "agent_keeps_its_file_when_the_program_closes_it", "the agent's descriptors are its own"),
+    ("transport/agent/serve.c", [("goes_on = is_own_file(agent);", "goes_on = is_own_file(agent) || true;")],
+     "agent", "agent_keeps_its_file_when_the_program_closes_it", "the descriptor is looked at before it is used"),
 ]
 
 

@@ -42,6 +42,8 @@ uint64_t team_random(void)
 /* What the protocols call between the steps of their arguments. */
 void oriel_delay(void)
 {
+    if (random_state == 0) /* a thread of its own */
+        random_state = (team->seed ^ (uint64_t)gettid()) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     uint64_t random = team_random();
     switch (random % 16) {
     case 0:
@@ -72,6 +74,8 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     static const struct timespec longest = {.tv_nsec = 100000000};
     bool waits = number == SYS_futex && b == FUTEX_WAIT;
+    if (waits && gettid() != getpid())
+        waits = false; /* an agent sleeps until it is asked: without a wake it never ends */
     if (waits) {
         const struct timespec *limit = (const struct timespec *)(uintptr_t)d;
         team_expect(limit != NULL && limit->tv_sec == 0 && limit->tv_nsec <= longest.tv_nsec);

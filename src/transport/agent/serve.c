@@ -1,0 +1,261 @@
+/* The agent's thread.  It touches the memory file and the kernel only: user memory is read and written by preadv and pwritev
+ * between it and the file, so that memory which is gone is an error (EFAULT) and not the end of the process.  It sleeps
+ * until it is asked, after an answer it stays awake for some microseconds; memory/agent.c starts and stops it. */
+#include "transport/agent/agent.h"
+
+#include "base/delay.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define STACK_BYTES (UINT64_C(256) << 10)
+
+enum { SLICE_NS = 100000 };
+enum { SPIN_NS = 2000, AWAKE_NS = 10000 }; /* after an answer: spins, then yields */
+
+static struct {
+    struct oriel_agent *agent;
+    int fd;
+    uint64_t offset; /* of the area in the file */
+    pthread_t thread;
+    sem_t ready; /* the thread has done what it does before it serves */
+    pid_t pid; /* of the process that has the thread: a forked child has none */
+    bool in_the_way; /* the last origin that was served waits for this processor */
+    struct iovec runs[ORIEL_AGENT_RUNS];
+} serving;
+
+/* Descriptors of its own: a program that closes all it finds, and opens others under their numbers, must not turn the agent to
+ * another file, nor may the agent keep the program's files open.  Before Linux 5.9 they stay the program's. */
+static void keep_own_descriptor(void)
+{
+    unsigned fd = (unsigned)serving.fd;
+#if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
+    if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0 && fd > 0)
+        syscall(SYS_close_range, 0U, fd - 1, 0U);
+#endif
+}
+
+/* As the kernel reads it; glibc's headers do not have it before 2.41. */
+struct attributes {
+    uint32_t size_bytes;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns; /* of SCHED_OTHER, from Linux 6.12 on: the slice */
+    uint64_t deadline_ns;
+    uint64_t period_ns;
+};
+
+/* Who asks for short slices runs as soon as it is woken, where a rank that polls for messages would else keep the processor to
+ * the end of its own slice, some milliseconds.  Older kernels ignore it. */
+static void ask_for_short_slices(void)
+{
+    struct attributes attributes = {.size_bytes = 0};
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
+        return;
+    attributes.size_bytes = sizeof attributes;
+    attributes.runtime_ns = SLICE_NS;
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+/* Launchers bind ranks to processors.  The agent works while its origin waits: it may run there, and need not have the
+ * processor on which its own rank computes.  What the process may not use at all (its cpuset) the kernel leaves out. */
+static void leave_binding(void)
+{
+    cpu_set_t all;
+    memset(&all, 0xff, sizeof all);
+    sched_setaffinity(0, sizeof all, &all);
+}
+
+/* The runs as the kernel wants them; the slot is shared with others, who must not make the agent leave it. */
+static int take_runs(const struct oriel_agent_slot *slot, unsigned *count)
+{
+    uint64_t total_bytes = 0;
+    *count = slot->run_count;
+    if (*count > ORIEL_AGENT_RUNS)
+        return EINVAL;
+    for (unsigned i = 0; i < *count; i++) {
+        struct oriel_agent_run run = slot->runs[i];
+        if (run.len_bytes > ORIEL_AGENT_DATA_BYTES - total_bytes)
+            return EINVAL;
+        serving.runs[i] = (struct iovec){(void *)(uintptr_t)run.address, run.len_bytes};
+        total_bytes += run.len_bytes;
+    }
+    return total_bytes == slot->data_bytes ? 0 : EINVAL;
+}
+
+/* A call that the kernel ends early is asked for the rest, which says why. */
+static int transfer(unsigned count, enum oriel_agent_operation operation, uint64_t data_offset)
+{
+    struct iovec *runs = serving.runs;
+    for (;;) {
+        while (count > 0 && runs->iov_len == 0)
+            runs++, count--;
+        if (count == 0)
+            return 0;
+        ssize_t moved = operation == ORIEL_AGENT_WRITE ? preadv(serving.fd, runs, (int)count, (off_t)data_offset)
+                                                       : pwritev(serving.fd, runs, (int)count, (off_t)data_offset);
+        if (moved < 0 && errno == EINTR)
+            continue;
+        if (moved <= 0)
+            return moved < 0 ? errno : EIO;
+        data_offset += (uint64_t)moved;
+        for (uint64_t rest = (uint64_t)moved; rest > 0;) {
+            uint64_t now = rest < runs->iov_len ? rest : runs->iov_len;
+            runs->iov_base = (char *)runs->iov_base + now;
+            runs->iov_len -= now;
+            rest -= now;
+            if (runs->iov_len == 0 && count > 1)
+                runs++, count--;
+        }
+    }
+}
+
+static void serve(unsigned number)
+{
+    struct oriel_agent_slot *slot = &serving.agent->slots[number];
+    if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_ASKED)
+        return; /* Z2, P5 */
+    unsigned count = 0;
+    uint64_t data_offset =
+        serving.offset + (uint64_t)((char *)slot->data - (char *)serving.agent);
+    int error = take_runs(slot, &count);
+    if (error == 0)
+        error = transfer(count, (enum oriel_agent_operation)slot->operation, data_offset);
+    slot->error = error;
+    serving.in_the_way = slot->cpu == sched_getcpu();
+    oriel_delay();
+    atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE, memory_order_seq_cst); /* Z3, P2 */
+    oriel_wake(&slot->answer.value, &slot->answer.sleepers);
+}
+
+/* Serves what was asked (Z1); the bits that were set, 0 when there was nothing. */
+static uint32_t serve_asked(struct oriel_agent *agent)
+{
+    if (oriel_load_relaxed(&agent->asked) == 0)
+        return 0;
+    uint32_t bits = atomic_exchange_explicit(&agent->asked, 0, memory_order_seq_cst); /* Z1 */
+    atomic_store_explicit(&agent->cpu, sched_getcpu(), memory_order_relaxed);
+    oriel_delay();
+    for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
+        if (bits & (UINT32_C(1) << i))
+            serve(i);
+    return bits;
+}
+
+/* Awake for a while: an origin often asks again soon, and a wake costs more than what it asks for.  But not where the origin
+ * needs this processor. */
+static bool asked_soon(struct oriel_agent *agent)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    if (serving.in_the_way)
+        return false;
+    for (;;) {
+        for (int i = 0; i < 16; i++) {
+            oriel_cpu_relax();
+            if (oriel_load_relaxed(&agent->asked) != 0)
+                return true;
+        }
+        uint64_t waited_ns = oriel_now_ns() - begin_ns;
+        if (waited_ns >= AWAKE_NS)
+            return false;
+        if (waited_ns >= SPIN_NS)
+            sched_yield();
+    }
+}
+
+/* S1 and S2 of base/wait.h.  Without a limit: whoever asks wakes, and who dies before has no answer to wait for. */
+static void sleep_until_asked(struct oriel_agent *agent)
+{
+    atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */
+    oriel_delay();
+    while (oriel_load_relaxed(&agent->asked) == 0)
+        syscall(SYS_futex, &agent->asked, FUTEX_WAIT, 0, NULL, NULL, 0); /* S2 */
+    atomic_fetch_sub_explicit(&agent->sleepers, 1, memory_order_seq_cst);
+}
+
+/* One real read: the descriptor is that of the file which holds the area. */
+static bool is_own_file(const struct oriel_agent *agent)
+{
+    struct oriel_identity found;
+    return pread(serving.fd, &found, sizeof found, (off_t)serving.offset) == (ssize_t)sizeof found &&
+           memcmp(&found, &agent->process, sizeof found) == 0;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    struct oriel_agent *agent = serving.agent;
+    keep_own_descriptor();
+    ask_for_short_slices();
+    leave_binding();
+    bool goes_on = is_own_file(agent);
+    oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);
+    sem_post(&serving.ready);
+    while (goes_on) {
+        uint32_t bits = serve_asked(agent);
+        goes_on = (bits & ORIEL_AGENT_STOP) == 0;
+        if (goes_on && (bits == 0 || !asked_soon(agent)))
+            sleep_until_asked(agent);
+    }
+    return NULL;
+}
+
+/* Static memory for threads is taken from the stack: where a program has much of it, the default size must do. */
+static int create(void)
+{
+    pthread_attr_t small;
+    int error = pthread_attr_init(&small);
+    if (error != 0)
+        return error;
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    error = pthread_create(&serving.thread, &small, run, NULL);
+    pthread_attr_destroy(&small);
+    return error == EINVAL ? pthread_create(&serving.thread, NULL, run, NULL) : error;
+}
+
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, int fd, uint64_t offset)
+{
+    sigset_t all;
+    sigset_t before;
+    serving.agent = agent;
+    serving.fd = fd;
+    serving.offset = offset;
+    sem_init(&serving.ready, 0, 0);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's handlers run in the program's threads */
+    int error = create();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0)
+        return oriel_fail(ORIEL_E_OTHER, "no thread for the agent: %s", strerror(error));
+    pthread_setname_np(serving.thread, "oriel-agent");
+    while (sem_wait(&serving.ready) != 0)
+        ; /* a signal */
+    if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
+        pthread_join(serving.thread, NULL);
+        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file any more: no agent", fd);
+    }
+    serving.pid = getpid();
+    return ORIEL_OK;
+}
+
+void oriel_agent_stop(void)
+{
+    struct oriel_agent *agent = serving.agent;
+    if (serving.pid == 0 || serving.pid != getpid())
+        return;
+    atomic_fetch_or_explicit(&agent->asked, ORIEL_AGENT_STOP, memory_order_seq_cst);
+    oriel_wake(&agent->asked, &agent->sleepers);
+    pthread_join(serving.thread, NULL);
+    oriel_store_release(&agent->state, ORIEL_AGENT_STOPPED);
+    serving.pid = 0;
+}

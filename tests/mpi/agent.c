@@ -1,0 +1,232 @@
+/* Where the kernel refuses copies between processes a thread of the target copies: it is there when it is needed, sleeps when it
+ * is not, and is nobody's concern.  Started with TEST_AGENT=1 in a mode that refuses; without it all cases are skipped.
+ * A plain MPI program, run by the test rows. */
+#include "harness.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE_BYTES = 4096, WORDS = 64, THREADS = 24 };
+
+static bool is_expected(void)
+{
+    const char *value = getenv("TEST_AGENT");
+    if (value == NULL || strcmp(value, "1") != 0)
+        harness_skip("TEST_AGENT=1 is not set");
+    return value != NULL && strcmp(value, "1") == 0;
+}
+
+/* The first line of a file that begins with the word, behind it; the whole first line for "". */
+static bool read_line(const char *path, const char *word, char *out, size_t out_bytes)
+{
+    char line[512];
+    bool found = false;
+    FILE *file = fopen(path, "r");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, word, strlen(word)) == 0) {
+            snprintf(out, out_bytes, "%.200s", line + strlen(word));
+            out[strcspn(out, "\n")] = 0;
+            found = true;
+        }
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+/* The file of this process's agent in /proc: how many there are. */
+static int agents_find(const char *name, char *path, size_t path_bytes)
+{
+    int count = 0;
+    char found[256];
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks != NULL && (task = readdir(tasks)) != NULL;) {
+        char comm[320];
+        snprintf(comm, sizeof comm, "/proc/self/task/%.64s/comm", task->d_name);
+        if (task->d_name[0] == '.' || !read_line(comm, "", found, sizeof found) || strcmp(found, "oriel-agent") != 0)
+            continue;
+        count++;
+        snprintf(path, path_bytes, "/proc/self/task/%.64s/%s", task->d_name, name);
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return count;
+}
+
+/* Runs first: nothing has needed an agent yet. */
+static void windows_in_memory_of_mpi_start_no_agent(enum window_kind kind)
+{
+    char path[128];
+    if (!is_expected())
+        return;
+    struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
+    CHECK_EQUAL(agents_find("comm", path, sizeof path), 0);
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static void windows_over_other_memory_start_one_agent(enum window_kind kind)
+{
+    char path[128];
+    if (!is_expected())
+        return;
+    struct window first = window_make(kind, 64, 1, MPI_COMM_WORLD);
+    struct window second = window_make(kind, 64, 1, MPI_COMM_WORLD);
+    CHECK_EQUAL(agents_find("comm", path, sizeof path), world_size > 1 ? 1 : 0);
+    barrier(MPI_COMM_WORLD);
+    window_free(&second);
+    window_free(&first);
+}
+
+static void the_agent_sleeps_when_nobody_asks(enum window_kind kind)
+{
+    char path[128], state[256];
+    if (!is_expected())
+        return;
+    struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
+    bool asleep = world_size == 1;
+    for (int i = 0; i < 500 && !asleep; i++) {
+        sleep_us(10000);
+        asleep = agents_find("status", path, sizeof path) == 1 && read_line(path, "State:", state, sizeof state) &&
+                 strstr(state, "S (sleeping)") != NULL;
+    }
+    CHECK(asleep, "the agent never sleeps");
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static void the_agent_takes_no_signals(enum window_kind kind)
+{
+    char path[128], mask[256] = "";
+    if (!is_expected())
+        return;
+    struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
+    if (world_size > 1 && CHECK_EQUAL(agents_find("status", path, sizeof path), 1) &&
+        CHECK(read_line(path, "SigBlk:", mask, sizeof mask), "no SigBlk in %s", path)) {
+        unsigned long long blocked = strtoull(mask, NULL, 16);
+        for (int number = 1; number <= 31; number++)
+            if (number != SIGKILL && number != SIGSTOP)
+                CHECK(blocked >> (number - 1) & 1, "signal %d is not blocked", number);
+    }
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+/* Every rank takes its memory away from under the open window; the next one is told, and everybody lives on. */
+static void memory_that_vanished_is_an_error_at_the_origin(enum window_kind kind)
+{
+    int next = (world_rank + 1) % world_size;
+    int64_t value = world_rank, seen = -1;
+    MPI_Win win;
+    (void)kind;
+    if (!is_expected())
+        return;
+    char *pages = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Win_create(pages, 2 * PAGE_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    munmap(pages + PAGE_BYTES, PAGE_BYTES);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&value, 8, MPI_BYTE, next, PAGE_BYTES, 8, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(&seen, 8, MPI_BYTE, next, PAGE_BYTES - 4, 8, MPI_BYTE, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(&value, 1, MPI_INT64_T, next, PAGE_BYTES, 1, MPI_INT64_T, MPI_SUM, win));
+    CHECK_OK(MPI_Put(&value, 8, MPI_BYTE, next, 0, 8, MPI_BYTE, win));
+    CHECK_OK(MPI_Get(&seen, 8, MPI_BYTE, next, 0, 8, MPI_BYTE, win));
+    CHECK_EQUAL(seen, value);
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+    munmap(pages, PAGE_BYTES);
+}
+
+static struct window shared_window;
+
+static void *ask_often(void *argument)
+{
+    int64_t mine = (intptr_t)argument, seen = -1, one = 1;
+    int next = (world_rank + 1) % world_size;
+    int64_t *block = malloc(100000);
+    for (int round = 0; round < 30; round++) {
+        MPI_Put(&mine, 1, MPI_INT64_T, next, mine, 1, MPI_INT64_T, shared_window.win);
+        MPI_Get(&seen, 1, MPI_INT64_T, next, mine, 1, MPI_INT64_T, shared_window.win);
+        CHECK_EQUAL(seen, mine);
+        MPI_Accumulate(&one, 1, MPI_INT64_T, next, THREADS, 1, MPI_INT64_T, MPI_SUM, shared_window.win);
+        MPI_Get(block, 100000, MPI_BYTE, next, 0, 100000, MPI_BYTE, shared_window.win);
+        CHECK_EQUAL(block[mine], mine);
+    }
+    free(block);
+    return NULL;
+}
+
+static void more_threads_than_slots_are_served(enum window_kind kind)
+{
+    pthread_t threads[THREADS];
+    if (!is_expected())
+        return;
+    if (harness_thread_level() < MPI_THREAD_MULTIPLE) {
+        harness_skip("no MPI_THREAD_MULTIPLE");
+        return;
+    }
+    shared_window = window_make(kind, 100000, 8, MPI_COMM_WORLD);
+    memset(shared_window.base, 0, 100000);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, shared_window.win);
+    for (intptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, ask_often, (void *)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    MPI_Win_unlock_all(shared_window.win);
+    barrier(MPI_COMM_WORLD);
+    CHECK_EQUAL(((int64_t *)shared_window.base)[THREADS], THREADS * 30);
+    barrier(MPI_COMM_WORLD);
+    window_free(&shared_window);
+}
+
+/* Program memory on rank 0 alone; the others bring memory of MPI's. */
+static void a_window_may_mix_memory_of_both_sorts(enum window_kind kind)
+{
+    int64_t *mine, value = world_rank + 1, seen = 0;
+    MPI_Win win;
+    (void)kind;
+    if (!is_expected())
+        return;
+    if (world_rank == 0)
+        mine = malloc(WORDS * 8);
+    else
+        MPI_Alloc_mem(WORDS * 8, MPI_INFO_NULL, &mine);
+    memset(mine, 0, WORDS * 8);
+    MPI_Win_create(mine, WORDS * 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    window_watch(win);
+    MPI_Win_lock_all(0, win);
+    for (int target = 0; target < world_size; target++)
+        MPI_Accumulate(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_SUM, win);
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Get(&seen, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
+    MPI_Win_unlock(0, win);
+    CHECK_EQUAL(seen, world_size * (world_size + 1) / 2);
+    CHECK_EQUAL(mine[0], world_size * (world_size + 1) / 2);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+    if (world_rank == 0)
+        free(mine);
+    else
+        MPI_Free_mem(mine);
+}
+
+static const struct test_case cases[] = {
+    CASE(windows_in_memory_of_mpi_start_no_agent, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
+    CASE(windows_over_other_memory_start_one_agent, KIND_HEAP, 1),
+    CASE(the_agent_sleeps_when_nobody_asks, KIND_HEAP, 1),
+    CASE(the_agent_takes_no_signals, KIND_HEAP, 1),
+    CASE(memory_that_vanished_is_an_error_at_the_origin, KIND_ANY, 2),
+    CASE(more_threads_than_slots_are_served, KIND_HEAP, 2),
+    CASE(a_window_may_mix_memory_of_both_sorts, KIND_ANY, 1),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }

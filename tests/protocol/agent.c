@@ -1,0 +1,187 @@
+/* src/transport/agent/: what origins ask the agents of other processes for is done, once, with the right bytes, and no request
+ * is forgotten, whatever becomes of the memory, of descriptors and of the agent itself. */
+#include "asking.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ROUNDS = 2000, SLEEPS = 40, PIECES = 700 };
+
+/* All ask one, which asks the others.  Bits without a request are to be of no consequence. */
+static void ask_one(struct oriel_window *window)
+{
+    asking_open(window);
+    for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
+        int32_t another = 1 + (int32_t)(team_random() % (uint64_t)(window->n - 1));
+        struct oriel_remote there = asking_share(window, window->rank == 0 ? another : 0);
+        atomic_fetch_or(&there.agent->asked, UINT32_C(1) << team_random() % ORIEL_AGENT_SLOTS);
+        asking_write_and_read(&there);
+    }
+    team_meet();
+    oriel_agent_close();
+}
+
+static void agent_p1_p2_p3_p5_bytes_arrive(void **state)
+{
+    (void)state;
+    team_run_sizes(ask_one);
+}
+
+/* Pieces out of order, with holes, of length 0, more than one request holds: what lies between stays as it was. */
+static void ask_in_pieces(struct oriel_window *window)
+{
+    static char out[SHARE_BYTES];
+    static char in[SHARE_BYTES];
+    struct oriel_piece pieces[PIECES];
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 1 - window->rank);
+    asking_fill(out, SHARE_BYTES);
+    for (unsigned i = 0; i < PIECES; i++) {
+        uint64_t len_bytes = team_random() % 141;
+        uint64_t at = (uint64_t)((i * 13) % PIECES) * 141;
+        pieces[i] = (struct oriel_piece){(int64_t)at, out + at, len_bytes};
+    }
+    team_expect(oriel_transport_agent.write_pieces(&there, pieces, PIECES) == ORIEL_OK);
+    team_expect(oriel_transport_agent.read(&there, in, SHARE_BYTES) == ORIEL_OK);
+    for (unsigned i = 0; i < PIECES; i++) {
+        team_expect(memcmp(in + pieces[i].offset_bytes, pieces[i].here, pieces[i].len_bytes) == 0);
+        for (uint64_t hole = pieces[i].len_bytes; hole < 141; hole++)
+            team_expect(in[(uint64_t)pieces[i].offset_bytes + hole] == 0);
+        pieces[i].here = in + pieces[i].offset_bytes;
+    }
+    memset(in, 0, sizeof in);
+    team_expect(oriel_transport_agent.read_pieces(&there, pieces, PIECES) == ORIEL_OK);
+    team_meet();
+    for (unsigned i = 0; i < PIECES; i++)
+        team_expect(memcmp(in + pieces[i].offset_bytes, out + pieces[i].offset_bytes, pieces[i].len_bytes) == 0);
+    team_meet();
+}
+
+static void agent_moves_pieces_and_leaves_holes(void **state)
+{
+    (void)state;
+    team_run(2, ask_in_pieces);
+}
+
+/* The agent falls asleep between two requests: one that is forgotten would wait for ever. */
+static void ask_asleep(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    if (window->rank != 0) {
+        for (int i = 0; i < SLEEPS; i++) {
+            usleep((useconds_t)(team_random() % 400));
+            asking_write_and_read(&there);
+        }
+        team_expect(team_timeouts <= SLEEPS / 4); /* answers wake, too */
+    }
+    team_meet();
+}
+
+static void agent_p4_forgets_no_request(void **state)
+{
+    (void)state;
+    team_run(2, ask_asleep);
+    team_run(4, ask_asleep);
+}
+
+/* Memory that is gone or never was: an error at the origin, and the agent goes on. */
+static void ask_for_what_is_gone(struct oriel_window *window)
+{
+    static char buffer[SHARE_BYTES];
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    if (window->rank == 0) {
+        char *hole = (char *)(((uintptr_t)asking_memory + SHARE_BYTES + 50000) & ~UINT64_C(4095));
+        munmap(hole, 4096);
+    }
+    team_meet();
+    if (window->rank == 1) {
+        team_expect(oriel_transport_agent.write(&there, buffer, SHARE_BYTES) == ORIEL_E_RANGE);
+        team_expect(oriel_transport_agent.read(&there, buffer, SHARE_BYTES) == ORIEL_E_RANGE);
+        struct oriel_remote nowhere = there;
+        nowhere.address = 0;
+        team_expect(oriel_transport_agent.write(&nowhere, buffer, 8) == ORIEL_E_RANGE);
+        nowhere.address = UINT64_MAX - 100;
+        team_expect(oriel_transport_agent.write(&nowhere, buffer, 8) == ORIEL_E_RANGE);
+        team_expect(oriel_transport_agent.write(&there, buffer, 1000) == ORIEL_OK);
+        team_expect(oriel_transport_agent.read(&there, buffer, 1000) == ORIEL_OK);
+    }
+    team_meet();
+}
+
+static void memory_that_is_gone_is_a_range_error(void **state)
+{
+    (void)state;
+    team_run(2, ask_for_what_is_gone);
+}
+
+/* The agent has descriptors of its own: what the program does to its own does not matter. */
+static void close_descriptors(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 1 - window->rank);
+    asking_write_and_read(&there);
+    int fd = oriel_file_identity()->memory_fd;
+    int other = memfd_create("other", MFD_CLOEXEC);
+    team_expect(other >= 0 && dup2(other, fd) == fd);
+    team_meet();
+    for (int i = 0; i < 20; i++)
+        asking_write_and_read(&there);
+    team_meet();
+    team_expect(lseek(other, 0, SEEK_END) == 0);
+    oriel_agent_close();
+    team_expect(oriel_agent_open() == ORIEL_E_OTHER); /* not this file any more */
+    team_expect(strstr(oriel_fail_message(), "not the memory file") != NULL);
+}
+
+static void agent_keeps_its_file_when_the_program_closes_it(void **state)
+{
+    (void)state;
+    team_run(2, close_descriptors);
+}
+
+static void close_and_open(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, (window->rank + 1) % window->n);
+    for (int i = 0; i < 10; i++) {
+        asking_write_and_read(&there);
+        team_meet();
+        team_expect(oriel_agent_is_open());
+        oriel_agent_close();
+        team_expect(!oriel_agent_is_open());
+        oriel_agent_close();
+        team_expect(oriel_agent_open() == ORIEL_OK);
+        team_expect(oriel_agent_open() == ORIEL_OK);
+        team_meet();
+    }
+    oriel_agent_close();
+    team_meet();
+    char byte = 0;
+    team_expect(oriel_transport_agent.write(&there, &byte, 1) == ORIEL_E_PEER);
+}
+
+static void agent_ends_in_good_order_and_starts_again(void **state)
+{
+    (void)state;
+    team_run(3, close_and_open);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agent_p1_p2_p3_p5_bytes_arrive),
+        cmocka_unit_test(agent_moves_pieces_and_leaves_holes),
+        cmocka_unit_test(agent_p4_forgets_no_request),
+        cmocka_unit_test(memory_that_is_gone_is_a_range_error),
+        cmocka_unit_test(agent_keeps_its_file_when_the_program_closes_it),
+        cmocka_unit_test(agent_ends_in_good_order_and_starts_again),
+    };
+    team_prepare(argc, argv);
+    if (team_has_threads()) {
+        puts("skipped: the agent belongs to a process, which the ranks would share");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* src/transport/agent/: origins die with their slots, targets die while they are asked or stand still, slots run out.  Nobody
+ * waits in vain, and no slot changes hands that somebody still needs. */
+#include "asking.h"
+
+#include <sched.h>
+#include <signal.h>
+
+static uint64_t own_word(void)
+{
+    return oriel_file_identity()->start_time << 22 | (uint64_t)getpid();
+}
+
+/* One request of one byte, as far as it went before a death. */
+static void leave_request(struct oriel_agent_slot *slot, uint64_t address, uint32_t answer)
+{
+    slot->operation = ORIEL_AGENT_WRITE;
+    slot->run_count = 1;
+    slot->runs[0] = (struct oriel_agent_run){address, 1};
+    slot->data_bytes = 1;
+    slot->data[0] = 'x';
+    atomic_store(&slot->answer.value, answer);
+}
+
+static void hold_all_slots(struct oriel_agent *agent)
+{
+    for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
+        atomic_store(&agent->slots[i].owner, own_word());
+}
+
+static void give_back_all_slots(struct oriel_agent *agent)
+{
+    for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
+        atomic_store(&agent->slots[i].owner, 0);
+}
+
+static uint32_t left_in; /* the state in which the dead leaves its slots */
+
+/* The dead holds every slot; who asks after it gets one, and first has done what was asked (but nobody rang). */
+static void die_with_slots(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    if (window->rank == 1) {
+        hold_all_slots(there.agent);
+        for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
+            leave_request(&there.agent->slots[i], there.address + i, left_in);
+        team_flag_set(0, 1);
+        team_die();
+    }
+    team_flag_await(0, 1);
+    for (int i = 0; window->rank > 1 && i < 30; i++)
+        asking_write_and_read(&there);
+    team_expect(team_timeouts <= 10);
+    if (window->rank == 2) {
+        char byte = 0;
+        there.address -= SHARE_BYTES; /* that of the dead */
+        team_expect(oriel_transport_agent.read(&there, &byte, 1) == ORIEL_OK);
+        team_expect((byte == 'x') == (left_in == ORIEL_AGENT_ASKED));
+    }
+    team_flag_set(1 + window->rank, 1);
+    for (int32_t i = 2; i < window->n; i++)
+        team_flag_await(1 + i, 1);
+}
+
+static void agent_slots_of_the_dead_are_taken_over(void **state)
+{
+    (void)state;
+    for (left_in = ORIEL_AGENT_DONE; left_in <= ORIEL_AGENT_ASKED; left_in++) {
+        team_run(3, die_with_slots);
+        team_run(5, die_with_slots);
+    }
+}
+
+/* However long they are held. */
+static void hold_slots(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    if (window->rank == 1)
+        hold_all_slots(there.agent);
+    team_meet();
+    if (window->rank == 1) {
+        usleep(350000);
+        for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
+            team_expect(atomic_load(&there.agent->slots[i].owner) == own_word());
+        give_back_all_slots(there.agent);
+        oriel_event_signal(&there.agent->freed);
+    } else {
+        asking_write_and_read(&there);
+    }
+    team_meet();
+}
+
+static void agent_slots_of_the_living_are_theirs(void **state)
+{
+    (void)state;
+    team_run(3, hold_slots);
+}
+
+/* The target stands still, so that who asks falls asleep. */
+static void ask_while_stopped(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    for (int round = 0; round < 10; round++) {
+        if (window->rank == 2)
+            kill(team->identities[0].pid, SIGSTOP);
+        if (window->rank != 0)
+            team_flag_set(window->rank, (uint32_t)round + 1);
+        if (window->rank == 1) {
+            team_flag_await(2, (uint32_t)round + 1);
+            asking_write_and_read(&there);
+        } else if (window->rank == 2) {
+            team_flag_await(1, (uint32_t)round + 1);
+            usleep(5000);
+            kill(team->identities[0].pid, SIGCONT);
+        }
+        team_meet();
+    }
+    team_expect(team_timeouts <= 3);
+}
+
+static void agent_z3_wakes_those_who_ask(void **state)
+{
+    (void)state;
+    team_run(3, ask_while_stopped);
+}
+
+/* An origin is killed wherever it is; the others go on. */
+static void die_asking(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    if (window->rank == 0) {
+        usleep((useconds_t)(team_random() % 5000));
+        team_kill(1);
+        team_flag_set(0, 1);
+    }
+    while (window->rank == 1)
+        asking_write_and_read(&there);
+    team_flag_await(0, 1);
+    for (int i = 0; window->rank > 1 && i < 50; i++)
+        asking_write_and_read(&there);
+    if (window->rank > 1)
+        team_flag_set(window->rank, 1);
+    for (int32_t i = 2; i < window->n; i++)
+        team_flag_await(i, 1);
+}
+
+static void agent_outlives_origins(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        team_run(4, die_asking);
+}
+
+/* The target is killed while it is asked; every later request says so, too. */
+static void ask_the_dead(struct oriel_window *window)
+{
+    char byte = 1;
+    enum oriel_status status = ORIEL_OK;
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    if (window->rank == 1) {
+        usleep((useconds_t)(team_random() % 3000));
+        team_kill(0);
+        team_flag_set(0, 1);
+    }
+    while (window->rank == 0)
+        sched_yield();
+    while (status == ORIEL_OK)
+        status = oriel_transport_agent.write(&there, &byte, 1);
+    team_expect(status == ORIEL_E_PEER);
+    team_expect(oriel_transport_agent.read(&there, &byte, 1) == ORIEL_E_PEER);
+    team_expect(team_timeouts <= 20);
+}
+
+static void killed_target_is_reported_to_those_who_ask(void **state)
+{
+    (void)state;
+    team_run(2, ask_the_dead);
+    team_run(4, ask_the_dead);
+}
+
+/* With all slots held by one that lives: who waits for a slot is told, too. */
+static void wait_for_slots_of_the_dead(struct oriel_window *window)
+{
+    char byte = 1;
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    if (window->rank == 1)
+        hold_all_slots(there.agent);
+    team_meet();
+    if (window->rank == 0)
+        team_die();
+    if (window->rank == 2)
+        team_expect(oriel_transport_agent.write(&there, &byte, 1) == ORIEL_E_PEER);
+    team_expect(team_timeouts <= 10);
+    team_flag_set(window->rank, 1);
+    team_flag_await(3 - window->rank, 1); /* the holder lives on */
+}
+
+static void killed_target_is_reported_to_those_who_wait_for_a_slot(void **state)
+{
+    (void)state;
+    team_run(3, wait_for_slots_of_the_dead);
+}
+
+/* The last slot is held by a request of rank 3 to a target that stands still; rank 2 waits for it, asleep. */
+static void wait_for_a_slot(struct oriel_window *window)
+{
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    for (uint32_t round = 1; round <= 10; round++) {
+        if (window->rank == 1) {
+            uint32_t freed = atomic_load(&there.agent->freed.value);
+            hold_all_slots(there.agent);
+            atomic_store(&there.agent->slots[round].owner, 0);
+            kill(team->identities[0].pid, SIGSTOP);
+            team_flag_set(1, round);
+            while (atomic_load(&there.agent->slots[round].owner) == 0 && atomic_load(&there.agent->freed.value) == freed)
+                sched_yield(); /* the agent may have been stopped late, and have served */
+            team_flag_set(2, round);
+            usleep(5000);
+            kill(team->identities[0].pid, SIGCONT);
+        } else if (window->rank > 1) {
+            char byte = 1;
+            team_flag_await(window->rank == 3 ? 1 : 2, round);
+            team_expect(oriel_transport_agent.write(&there, &byte, 1) == ORIEL_OK);
+        }
+        team_meet();
+        if (window->rank == 1)
+            give_back_all_slots(there.agent);
+    }
+    team_meet();
+    team_expect(team_timeouts <= 3);
+}
+
+static void agent_q6_wakes_those_who_wait_for_a_slot(void **state)
+{
+    (void)state;
+    team_run(4, wait_for_a_slot);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agent_slots_of_the_dead_are_taken_over),
+        cmocka_unit_test(agent_slots_of_the_living_are_theirs),
+        cmocka_unit_test(agent_z3_wakes_those_who_ask),
+        cmocka_unit_test(agent_outlives_origins),
+        cmocka_unit_test(killed_target_is_reported_to_those_who_ask),
+        cmocka_unit_test(killed_target_is_reported_to_those_who_wait_for_a_slot),
+        cmocka_unit_test(agent_q6_wakes_those_who_wait_for_a_slot),
+    };
+    team_prepare(argc, argv);
+    if (team_has_threads()) {
+        puts("skipped: a rank that dies needs a process of its own");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
