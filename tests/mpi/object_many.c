@@ -1,9 +1,9 @@
 /* As many windows as the host has handles for, and tens of thousands in turn: what is freed is free again.
  * When handles run out every rank learns MPI_ERR_NO_MEM, and the windows that exist go on working.
  * A plain MPI program, run by the test rows; TEST_TURNS says how many windows are made in turn. */
+#include "footprint.h"
 #include "harness.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,31 +172,6 @@ static void one_rank_without_handles_is_told_to_all(enum window_kind kind)
     for (int i = 0; i < own_count; i++)
         CHECK_OK(MPI_Win_free(&own[i]));
     MPI_Comm_free(&comm);
-}
-
-struct footprint {
-    long mappings;
-    long descriptors;
-    long resident_kib;
-};
-
-static struct footprint footprint_read(void)
-{
-    struct footprint print = { 0, 0, 0 };
-    char line[512];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (fgets(line, sizeof line, maps))
-        print.mappings++;
-    fclose(maps);
-    FILE *status = fopen("/proc/self/status", "r");
-    while (fgets(line, sizeof line, status))
-        sscanf(line, "VmRSS: %ld", &print.resident_kib);
-    fclose(status);
-    DIR *descriptors = opendir("/proc/self/fd");
-    while (readdir(descriptors))
-        print.descriptors++;
-    closedir(descriptors);
-    return print;
 }
 
 /* Every rank writes a word of rank 0, or of its own where displacements are addresses, and reads it back. */

@@ -1,37 +1,12 @@
 /* The life of many windows: hundreds alive at once, thousands made and freed in turn, memory exhausted on one rank.
  * What a freed window took is given back: mappings, descriptors and memory are counted in /proc/self.
  * A plain MPI program, run by the test rows. */
+#include "footprint.h"
 #include "harness.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct footprint {
-    long mappings;
-    long descriptors;
-    long resident_kib;
-};
-
-static struct footprint footprint_read(void)
-{
-    struct footprint print = { 0, 0, 0 };
-    char line[512];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (fgets(line, sizeof line, maps))
-        print.mappings++;
-    fclose(maps);
-    FILE *status = fopen("/proc/self/status", "r");
-    while (fgets(line, sizeof line, status))
-        sscanf(line, "VmRSS: %ld", &print.resident_kib);
-    fclose(status);
-    DIR *descriptors = opendir("/proc/self/fd");
-    while (readdir(descriptors))
-        print.descriptors++;
-    closedir(descriptors);
-    return print;
-}
 
 static void hundreds_of_windows_live_at_once(enum window_kind kind)
 {
