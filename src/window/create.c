@@ -12,176 +12,16 @@
  *
  * Invariant: no rank returns a window that another rank does not have.  api/ calls, any number of threads on different
  * communicators. */
-#include "window/create.h"
+#include "window/attempt.h"
 
 #include "base/log.h"
-#include "base/options.h"
 #include "host/host.h"
 #include "memory/agent.h"
-#include "memory/limit.h"
-#include "memory/reach.h"
 #include "sync/watch.h"
 #include "window/handle.h"
-#include "window/objects.h"
-#include "window/own_memory.h"
 #include "window/regions.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-enum { RECORD_VERSION = 2 };
-
-/* Of a rank's agent. */
-enum readiness {
-    AGENT_READY,   /* it runs, or nobody will need it */
-    AGENT_TO_OPEN,
-    AGENT_REFUSED, /* ORIEL_AGENT=never */
-};
-
-/* What each rank tells the others. */
-struct record {
-    struct oriel_identity process;
-    struct oriel_identity memory; /* of the file that holds the window's memory, ORIEL_BY_ARENA only */
-    uint32_t version;
-    uint32_t status;              /* enum oriel_status of the preparation */
-    uint32_t wants_host;
-    uint32_t noncontig;           /* MPI_Win_allocate_shared: every rank its own memory */
-    uint32_t agent;               /* enum readiness */
-    uint32_t unused;
-    uint64_t alignment;
-    uint64_t common_offset;       /* rank 0's */
-    struct oriel_target target;
-};
-
-/* Bits of the agreement. */
-enum {
-    AGREE_REACHED = 1, /* all files are open */
-    AGREE_CMA = 2,     /* all targets that need CMA grant it */
-    AGREE_MEMORY = 4,  /* memory and handles suffice */
-    AGREE_ALL = 7,
-};
-
-enum { FEW = 32 };
-
-struct attempt {
-    const struct oriel_creation *creation;
-    struct oriel_window *window;
-    struct record own;
-    struct record *records;
-    bool has_carrier;
-    /* a rank without memory must still tell the others */
-    struct oriel_window spare;
-    struct oriel_window_host spare_host;
-    struct record few[FEW];
-};
-
-static enum oriel_status alloc_block(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
-{
-    enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
-    if (status == ORIEL_OK)
-        *kept = (int64_t)*offset;
-    return status;
-}
-
-static void give_back(int64_t offset)
-{
-    if (offset >= 0)
-        oriel_file_free((uint64_t)offset);
-}
-
-static enum oriel_status check_arguments(const struct oriel_creation *creation)
-{
-    if (creation->size_bytes < 0)
-        return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)creation->size_bytes);
-    if (creation->disp_unit <= 0)
-        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not above 0", (long)creation->disp_unit);
-    if (creation->flavour == ORIEL_FLAVOUR_CREATE && creation->base == NULL && creation->size_bytes > 0)
-        return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)creation->size_bytes);
-    return ORIEL_OK;
-}
-
-static uint32_t agent_readiness(void)
-{
-    if (oriel_options()->agent == ORIEL_AGENT_NEVER)
-        return AGENT_REFUSED;
-    return oriel_agent_is_open() ? AGENT_READY : AGENT_TO_OPEN;
-}
-
-/* The memory of this rank, where the flavour gives each rank its own. */
-static enum oriel_status prepare_memory(struct attempt *attempt)
-{
-    const struct oriel_creation *creation = attempt->creation;
-    struct oriel_window *window = attempt->window;
-    struct oriel_target *target = &attempt->own.target;
-    uint64_t size_bytes = (uint64_t)creation->size_bytes;
-    target->size_bytes = size_bytes;
-    target->disp_unit = creation->disp_unit;
-    target->mechanism = ORIEL_BY_ARENA;
-    attempt->own.memory = *oriel_file_identity();
-    if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
-        target->mechanism = ORIEL_BY_ADDRESS;
-        attempt->own.agent = agent_readiness();
-        return ORIEL_OK;
-    }
-    if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
-        target->address = (uint64_t)(uintptr_t)creation->base;
-        if (size_bytes > 0 && !oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
-            oriel_own_memory_prepare(window, creation->call, target);
-        if (target->mechanism != ORIEL_BY_ARENA)
-            attempt->own.agent = agent_readiness();
-        return ORIEL_OK;
-    }
-    if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
-        return ORIEL_OK; /* rank 0 allocates for all once it knows the sizes */
-    enum oriel_status status = alloc_block(size_bytes, attempt->own.alignment, &window->memory_offset, &target->offset);
-    target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
-    return status;
-}
-
-static enum oriel_status prepare_control(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    uint64_t offset;
-    enum oriel_status status = oriel_file_alloc_sparse(oriel_control_bytes(window->n), &offset);
-    if (status != ORIEL_OK)
-        return status;
-    window->control_offset = (int64_t)offset;
-    attempt->own.target.control_offset = offset;
-    if (window->rank != 0)
-        return ORIEL_OK;
-    return alloc_block(oriel_common_bytes(window->n), ORIEL_CACHE_LINE, &window->common_offset,
-                       &attempt->own.common_offset);
-}
-
-static enum oriel_status prepare(struct attempt *attempt)
-{
-    const struct oriel_creation *creation = attempt->creation;
-    struct oriel_hints *hints = &attempt->window->host->hints;
-    oriel_hints_init(hints);
-    enum oriel_status status = oriel_hints_read(hints, creation->info);
-    attempt->own.version = RECORD_VERSION;
-    attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
-    attempt->own.alignment = oriel_hints_alignment(hints);
-    if (oriel_window_start() != ORIEL_OK) {
-        oriel_note("%s: this process cannot share memory: %s", creation->call, oriel_fail_message());
-        attempt->own.wants_host = 1;
-        return ORIEL_OK;
-    }
-    attempt->own.process = *oriel_file_identity();
-    if (status == ORIEL_OK && attempt->window == &attempt->spare)
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
-    if (status == ORIEL_OK)
-        status = check_arguments(creation);
-    if (status == ORIEL_OK)
-        status = prepare_control(attempt);
-    if (status == ORIEL_OK)
-        status = prepare_memory(attempt);
-    if (status != ORIEL_E_OTHER)
-        return status;
-    oriel_note("%s: the window goes to the host: %s", creation->call, oriel_fail_message());
-    attempt->own.wants_host = 1;
-    return ORIEL_OK;
-}
 
 /* Before the records have come only windows that exist know who the others are: looks whether one of their ranks that is in
  * this communicator too has died. */
@@ -254,158 +94,6 @@ static enum oriel_status common_status(const struct attempt *attempt)
     return ORIEL_OK;
 }
 
-/* Pages above ORIEL_RESERVED_BYTES come at first touch: all ranks' together must be there to come. */
-static enum oriel_status check_total(const struct attempt *attempt)
-{
-    uint64_t total_bytes = 0;
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        if (attempt->records[i].target.size_bytes > ORIEL_RESERVED_BYTES)
-            total_bytes += attempt->records[i].target.size_bytes;
-    if (attempt->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 || total_bytes <= oriel_limit_available())
-        return ORIEL_OK;
-    return oriel_fail(ORIEL_E_NO_MEM, "the ranks ask for %lu bytes, %lu are available", (unsigned long)total_bytes,
-                      (unsigned long)oriel_limit_available());
-}
-
-/* One block in rank 0's file, the segments one after the other in rank order (MPI-4.1, 13.2.3). */
-static enum oriel_status allocate_contiguous(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    struct record *records = attempt->records;
-    uint64_t total_bytes = 0;
-    uint64_t align_bytes = 0;
-    for (int32_t i = 0; i < window->n; i++) {
-        if (__builtin_add_overflow(total_bytes, records[i].target.size_bytes, &total_bytes))
-            return oriel_fail(ORIEL_E_NO_MEM, "the sizes of all ranks overflow");
-        align_bytes = records[i].alignment > align_bytes ? records[i].alignment : align_bytes;
-    }
-    uint64_t offset;
-    enum oriel_status status = alloc_block(total_bytes, align_bytes, &window->memory_offset, &offset);
-    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
-        records[i].target.offset = offset;
-        records[i].target.address = (uint64_t)(uintptr_t)(oriel_file_base() + offset);
-        offset += records[i].target.size_bytes;
-    }
-    return status;
-}
-
-/* Every rank must have asked for memory of its own; a hint that only some gave is none. */
-static bool is_contiguous(const struct attempt *attempt)
-{
-    bool contiguous = false;
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        contiguous = contiguous || !attempt->records[i].noncontig;
-    return contiguous && attempt->creation->flavour == ORIEL_FLAVOUR_SHARED;
-}
-
-/* Rank 0 alone: the common words, as read by all after the agreement. */
-static enum oriel_status fill_common(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    enum oriel_status status = check_total(attempt);
-    if (status == ORIEL_OK && is_contiguous(attempt))
-        status = allocate_contiguous(attempt);
-    if (status != ORIEL_OK)
-        return status;
-    struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + window->common_offset);
-    common->version = RECORD_VERSION;
-    common->n = window->n;
-    for (int32_t i = 0; i < window->n; i++) {
-        struct oriel_target *target = &common->targets[i];
-        *target = attempt->records[i].target;
-        if (target->mechanism == ORIEL_BY_ARENA)
-            target->direct_bytes = target->size_bytes;
-    }
-    return ORIEL_OK;
-}
-
-/* Where each target's memory lies, when not all lie in their owners' own files. */
-static enum oriel_status open_memory(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    bool contiguous = is_contiguous(attempt);
-    bool own_files = !contiguous;
-    if (contiguous && attempt->own.noncontig) { /* others did not ask for it */
-        give_back(window->memory_offset);
-        window->memory_offset = -1;
-    }
-    for (int32_t i = 0; i < window->n; i++)
-        own_files = own_files && oriel_identity_equal(&attempt->records[i].memory, &attempt->records[i].process);
-    window->memory_bases = window->group->bases;
-    if (own_files)
-        return ORIEL_OK;
-    window->own_memory_bases = calloc((uint32_t)window->n, sizeof *window->own_memory_bases);
-    if (window->own_memory_bases == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the window's addresses");
-    window->memory_bases = window->own_memory_bases;
-    enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
-        struct oriel_peer *peer = NULL;
-        status = oriel_peer_open(contiguous ? &attempt->records[0].process : &attempt->records[i].memory, &peer);
-        if (status == ORIEL_OK)
-            window->own_memory_bases[i] = peer->base;
-    }
-    return status;
-}
-
-static enum oriel_status reach(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    enum oriel_status status =
-        oriel_group_acquire(&attempt->records[0].process, sizeof attempt->records[0], window->n, &window->group);
-    if (status != ORIEL_OK)
-        return status;
-    window->control_bases = window->group->bases;
-    return open_memory(attempt);
-}
-
-static enum oriel_status probe_cma(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
-        if (i != window->rank && attempt->records[i].target.mechanism != ORIEL_BY_ARENA)
-            status = oriel_reach_cma(window->group->peers[i]);
-    return status;
-}
-
-static enum oriel_status take_handles(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    enum oriel_status status = ORIEL_OK;
-    if (window->rank == 0)
-        status = fill_common(attempt);
-    if (status == ORIEL_OK && oriel_host()->Comm_group(attempt->creation->comm, &window->host->group) != MPI_SUCCESS)
-        status = oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a group");
-    if (status == ORIEL_OK)
-        status = oriel_host_carrier(attempt->creation->comm, oriel_handle_live(), &window->host->handle);
-    if (status != ORIEL_OK)
-        return status;
-    attempt->has_carrier = true;
-    return oriel_handle_add(window->host->handle, window);
-}
-
-/* Step 3: the bits that this rank can give. */
-static uint32_t contribute(struct attempt *attempt)
-{
-    const char *call = attempt->creation->call;
-    uint32_t bits = AGREE_MEMORY;
-    if (reach(attempt) != ORIEL_OK)
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
-    else
-        bits |= AGREE_REACHED;
-    if ((bits & AGREE_REACHED) && probe_cma(attempt) == ORIEL_OK)
-        bits |= AGREE_CMA;
-    else if (bits & AGREE_REACHED)
-        oriel_note("%s: no cross-memory copies: %s", call, oriel_fail_message());
-    enum oriel_status status = (bits & AGREE_REACHED) ? take_handles(attempt) : ORIEL_OK;
-    if (status == ORIEL_E_OTHER)
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
-    if (status != ORIEL_OK)
-        bits &= status == ORIEL_E_OTHER ? ~(uint32_t)AGREE_REACHED : ~(uint32_t)AGREE_MEMORY;
-    return bits;
-}
-
 static void finish(struct attempt *attempt)
 {
     static _Atomic uint64_t serials;
@@ -426,7 +114,7 @@ static void finish(struct attempt *attempt)
         window->base = creation->base;
     else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
         window->base = oriel_window_direct(window, window->rank, 0);
-    if (is_contiguous(attempt))
+    if (oriel_attempt_is_contiguous(attempt))
         oriel_hints_set_contiguous(&window->host->hints, creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
@@ -462,9 +150,9 @@ static void note_path(const struct attempt *attempt)
 static void destroy(struct oriel_window *window)
 {
     oriel_promote_release(&window->promoted);
-    give_back(window->memory_offset);
-    give_back(window->common_offset);
-    give_back(window->control_offset);
+    oriel_attempt_give_back(window->memory_offset);
+    oriel_attempt_give_back(window->common_offset);
+    oriel_attempt_give_back(window->control_offset);
     oriel_regions_close(window);
     if (window->group != NULL)
         oriel_group_release(window->group);
@@ -556,7 +244,7 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     status = common_status(attempt);
     if (status != ORIEL_OK)
         return status;
-    uint32_t own = contribute(attempt);
+    uint32_t own = oriel_attempt_contribute(attempt);
     uint32_t agreed = own;
     status = agree(attempt, own, &agreed);
     if (status != ORIEL_OK || agreed == AGREE_ALL)
@@ -580,7 +268,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     oriel_window_reclaim();
     if (!make_empty(&attempt))
         return oriel_fail(ORIEL_E_COMM, "the host does not know the communicator");
-    attempt.own.status = prepare(&attempt);
+    attempt.own.status = oriel_attempt_prepare(&attempt);
     enum oriel_status status = negotiate(&attempt, use_host);
     if (status == ORIEL_OK && !*use_host) {
         finish(&attempt);

@@ -1,0 +1,117 @@
+/* The first step of creation: each rank checks its arguments, allocates its control words and, where the flavour says so, its
+ * memory.  What fails is told in the record.  create.c calls. */
+#include "window/attempt.h"
+
+#include "base/log.h"
+#include "base/options.h"
+#include "memory/agent.h"
+#include "memory/reach.h"
+#include "window/own_memory.h"
+
+enum oriel_status oriel_attempt_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
+{
+    enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
+    if (status == ORIEL_OK)
+        *kept = (int64_t)*offset;
+    return status;
+}
+
+void oriel_attempt_give_back(int64_t offset)
+{
+    if (offset >= 0)
+        oriel_file_free((uint64_t)offset);
+}
+
+static enum oriel_status check_arguments(const struct oriel_creation *creation)
+{
+    if (creation->size_bytes < 0)
+        return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)creation->size_bytes);
+    if (creation->disp_unit <= 0)
+        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not above 0", (long)creation->disp_unit);
+    if (creation->flavour == ORIEL_FLAVOUR_CREATE && creation->base == NULL && creation->size_bytes > 0)
+        return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)creation->size_bytes);
+    return ORIEL_OK;
+}
+
+static uint32_t agent_readiness(void)
+{
+    if (oriel_options()->agent == ORIEL_AGENT_NEVER)
+        return AGENT_REFUSED;
+    return oriel_agent_is_open() ? AGENT_READY : AGENT_TO_OPEN;
+}
+
+/* The memory of this rank, where the flavour gives each rank its own. */
+static enum oriel_status prepare_memory(struct attempt *attempt)
+{
+    const struct oriel_creation *creation = attempt->creation;
+    struct oriel_window *window = attempt->window;
+    struct oriel_target *target = &attempt->own.target;
+    uint64_t size_bytes = (uint64_t)creation->size_bytes;
+    target->size_bytes = size_bytes;
+    target->disp_unit = creation->disp_unit;
+    target->mechanism = ORIEL_BY_ARENA;
+    attempt->own.memory = *oriel_file_identity();
+    if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
+        target->mechanism = ORIEL_BY_ADDRESS;
+        attempt->own.agent = agent_readiness();
+        return ORIEL_OK;
+    }
+    if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
+        target->address = (uint64_t)(uintptr_t)creation->base;
+        if (size_bytes > 0 && !oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
+            oriel_own_memory_prepare(window, creation->call, target);
+        if (target->mechanism != ORIEL_BY_ARENA)
+            attempt->own.agent = agent_readiness();
+        return ORIEL_OK;
+    }
+    if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
+        return ORIEL_OK; /* rank 0 allocates for all once it knows the sizes */
+    enum oriel_status status = oriel_attempt_alloc(size_bytes, attempt->own.alignment, &window->memory_offset, &target->offset);
+    target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
+    return status;
+}
+
+static enum oriel_status prepare_control(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    uint64_t offset;
+    enum oriel_status status = oriel_file_alloc_sparse(oriel_control_bytes(window->n), &offset);
+    if (status != ORIEL_OK)
+        return status;
+    window->control_offset = (int64_t)offset;
+    attempt->own.target.control_offset = offset;
+    if (window->rank != 0)
+        return ORIEL_OK;
+    return oriel_attempt_alloc(oriel_common_bytes(window->n), ORIEL_CACHE_LINE, &window->common_offset,
+                       &attempt->own.common_offset);
+}
+
+enum oriel_status oriel_attempt_prepare(struct attempt *attempt)
+{
+    const struct oriel_creation *creation = attempt->creation;
+    struct oriel_hints *hints = &attempt->window->host->hints;
+    oriel_hints_init(hints);
+    enum oriel_status status = oriel_hints_read(hints, creation->info);
+    attempt->own.version = RECORD_VERSION;
+    attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
+    attempt->own.alignment = oriel_hints_alignment(hints);
+    if (oriel_window_start() != ORIEL_OK) {
+        oriel_note("%s: this process cannot share memory: %s", creation->call, oriel_fail_message());
+        attempt->own.wants_host = 1;
+        return ORIEL_OK;
+    }
+    attempt->own.process = *oriel_file_identity();
+    if (status == ORIEL_OK && attempt->window == &attempt->spare)
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
+    if (status == ORIEL_OK)
+        status = check_arguments(creation);
+    if (status == ORIEL_OK)
+        status = prepare_control(attempt);
+    if (status == ORIEL_OK)
+        status = prepare_memory(attempt);
+    if (status != ORIEL_E_OTHER)
+        return status;
+    oriel_note("%s: the window goes to the host: %s", creation->call, oriel_fail_message());
+    attempt->own.wants_host = 1;
+    return ORIEL_OK;
+}
