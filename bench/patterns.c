@@ -1,11 +1,16 @@
 /* The patterns that the benchmark times: each a loop of one kind of operation, with the check of its data.
  * Every loop leaves data that follow from the number of operations done, whatever the batches were.
  * Called by the harness in rma.c only. */
+#define _GNU_SOURCE
 #include "rma.h"
 
+#include <linux/futex.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const int target = 1;
 
@@ -100,6 +105,37 @@ static void raw_memcpy(struct rma_run *run, uint64_t count)
         memcpy(run->mine, run->buffer, run->len_bytes);
         run->wrong |= !stamped(run->mine, run->len_bytes, run->done);
     }
+}
+
+/* The word counts the turns, the even ones are rank 0's. */
+static void take_turns(struct rma_run *run, uint64_t count)
+{
+    _Atomic uint32_t *turn = (_Atomic uint32_t *)(void *)run->mine;
+    for (uint64_t i = 0; i < count; i++, run->done++) {
+        const uint32_t mine = 2 * (uint32_t)run->done + (uint32_t)run->rank;
+        for (uint32_t now; (now = atomic_load(turn)) != mine;) {
+            run->wrong |= now + 1 != mine;
+            syscall(SYS_futex, turn, FUTEX_WAIT, now, NULL, NULL, 0);
+        }
+        atomic_store(turn, mine + 1);
+        syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+    while (run->rank == 0 && atomic_load(turn) != 2 * (uint32_t)run->done)
+        syscall(SYS_futex, turn, FUTEX_WAIT, 2 * (uint32_t)run->done - 1, NULL, NULL, 0);
+}
+
+/* Two processes wake each other in turn, and sleep meanwhile: what it costs to have another process do something.  They run where
+ * the scheduler has them run, since one host binds its ranks to processors, which makes it many times slower. */
+static void raw_futex(struct rma_run *run, uint64_t count)
+{
+    cpu_set_t bound, all;
+    if (run->rank > 1)
+        return;
+    memset(&all, 0xff, sizeof all);
+    sched_getaffinity(0, sizeof bound, &bound);
+    sched_setaffinity(0, sizeof all, &all);
+    take_turns(run, count);
+    sched_setaffinity(0, sizeof bound, &bound);
 }
 
 /* ---- put ---- */
@@ -342,6 +378,7 @@ const struct rma_pattern rma_patterns[] = {
     {"raw-atomic", RMA_RAW, 8, NULL, raw_atomic, NULL},
     {"raw-memcpy-64k", RMA_RAW, 1 << 16, fill_buffer, raw_memcpy, NULL},
     {"raw-memcpy-1m", RMA_RAW, 1 << 20, fill_buffer, raw_memcpy, NULL},
+    {"raw-futex", RMA_RAW_PAIR, 0, NULL, raw_futex, NULL},
     {"put-8", RMA_PASSIVE, 8, NULL, put_flush, check_target_slots},
     {"get-8", RMA_PASSIVE, 8, fill_mine, get_flush, NULL},
     {"fetch-and-op", RMA_PASSIVE, 8, NULL, fetch_and_op, check_counter},

@@ -67,9 +67,22 @@ void rma_window_close(struct rma_run *run)
     free(run->block);
 }
 
-static bool uses_own_window(const struct rma_pattern *pattern)
+static bool is_raw(const struct rma_pattern *pattern)
 {
-    return pattern->kind != RMA_RAW;
+    return pattern->kind == RMA_RAW || pattern->kind == RMA_RAW_PAIR;
+}
+
+/* Memory of rank 0 that all ranks have mapped: the host's help ends with it. */
+static void shared_open(struct rma_run *run)
+{
+    MPI_Aint len_bytes;
+    int unit;
+
+    MPI_Win_allocate_shared(run->rank == 0 ? 4096 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->mine, &run->win);
+    MPI_Win_shared_query(run->win, 0, &len_bytes, &unit, &run->mine);
+    if (run->rank == 0)
+        memset(run->mine, 0, (size_t)len_bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void run_open(struct rma_run *run, const struct rma_pattern *pattern, enum rma_memory memory)
@@ -83,7 +96,11 @@ static void run_open(struct rma_run *run, const struct rma_pattern *pattern, enu
     MPI_Group_incl(all, 1, &(int){run->rank == 0}, &run->peer);
     MPI_Group_free(&all);
     run->buffer = zeroed(RMA_WINDOW_BYTES);
-    if (!uses_own_window(pattern)) {
+    if (pattern->kind == RMA_RAW_PAIR) {
+        shared_open(run);
+        return;
+    }
+    if (is_raw(pattern)) {
         run->block = run->mine = zeroed(RMA_WINDOW_BYTES);
         if (pattern->prepare)
             pattern->prepare(run);
@@ -100,10 +117,12 @@ static void run_open(struct rma_run *run, const struct rma_pattern *pattern, enu
 
 static void run_close(struct rma_run *run, const struct rma_pattern *pattern)
 {
-    if (uses_own_window(pattern))
-        rma_window_close(run);
-    else
+    if (pattern->kind == RMA_RAW_PAIR)
+        MPI_Win_free(&run->win);
+    else if (is_raw(pattern))
         free(run->block);
+    else
+        rma_window_close(run);
     MPI_Group_free(&run->peer);
     free(run->buffer);
 }
@@ -189,6 +208,7 @@ static double measure(struct rma_run *run, const struct rma_pattern *pattern)
     double best_s = 0;
 
     switch (pattern->kind) {
+    case RMA_RAW_PAIR:
     case RMA_ACTIVE: return measure_batches(run, pattern, true);
     case RMA_BUSY:
     case RMA_BUSY_AGAIN: return measure_busy(run, pattern);
@@ -210,7 +230,7 @@ static double measure(struct rma_run *run, const struct rma_pattern *pattern)
 /* True when no rank saw a wrong datum. */
 static bool verify(struct rma_run *run, const struct rma_pattern *pattern)
 {
-    bool passive = pattern->kind != RMA_RAW && pattern->kind != RMA_ACTIVE;
+    bool passive = !is_raw(pattern) && pattern->kind != RMA_ACTIVE;
 
     MPI_Bcast(&run->done, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -245,7 +265,7 @@ static bool argument_parse(const char *text, const struct rma_pattern **pattern,
     for (*memory = RMA_LOCAL; *memory < RMA_MEMORIES; (*memory)++)
         if (colon && strcmp(colon + 1, memory_names[*memory]) == 0)
             break;
-    return *pattern && *memory < RMA_MEMORIES && ((*pattern)->kind == RMA_RAW) == (*memory == RMA_LOCAL);
+    return *pattern && *memory < RMA_MEMORIES && is_raw(*pattern) == (*memory == RMA_LOCAL);
 }
 
 static void print_library(void)
@@ -298,7 +318,7 @@ int main(int argc, char **argv)
         print_library();
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         for (size_t i = 0; rank == 0 && i < rma_patterns_len; i++)
-            printf("%s%s\n", rma_patterns[i].name, rma_patterns[i].kind == RMA_RAW ? " local" : " allocate create dynamic");
+            printf("%s%s\n", rma_patterns[i].name, is_raw(&rma_patterns[i]) ? " local" : " allocate create dynamic");
     } else {
         for (int i = 1; i < argc; i++)
             status |= !run_one(argv[i]);

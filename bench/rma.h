@@ -16,6 +16,7 @@ enum rma_memory { RMA_LOCAL, RMA_ALLOCATE, RMA_CREATE, RMA_DYNAMIC, RMA_MEMORIES
 /* How a pattern is driven. */
 enum rma_kind {
     RMA_RAW,       /* rank 0 alone, no window */
+    RMA_RAW_PAIR,  /* both ranks, on memory that they share; no window of the program's */
     RMA_PASSIVE,   /* rank 0 alone, inside lock_all */
     RMA_LOCKING,   /* rank 0 alone, it opens and closes its own epochs */
     RMA_ACTIVE,    /* all ranks call, each in its part */

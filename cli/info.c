@@ -10,6 +10,7 @@
 
 #include "base/options.h"
 #include "cli/installed.h"
+#include "memory/agent.h"
 #include "memory/probe.h"
 #include "memory/promote.h"
 #include "oriel/oriel.h"
@@ -57,6 +58,7 @@ static json_t *mechanisms_gather(void)
     for (size_t i = 0; i < oriel_probes_count; i++)
         mechanism_gather(list, oriel_probes[i]);
     mechanism_gather(list, oriel_probe_promotion);
+    mechanism_gather(list, oriel_probe_agent);
     return list;
 }
 

@@ -4,6 +4,7 @@
 #define ORIEL_MEMORY_AGENT_H
 
 #include "memory/peer.h"
+#include "memory/probe.h"
 #include "transport/agent/agent.h"
 
 /* Whether this process's agent runs. */
@@ -15,6 +16,9 @@ enum oriel_status oriel_agent_open(void);
 
 /* Serves what was asked and ends the thread; it can be opened again. */
 void oriel_agent_close(void);
+
+/* Starts it, has a child process ask it for one page, and ends it. */
+void oriel_probe_agent(struct oriel_probe *out);
 
 /* A peer's agent, once creation has agreed that it runs. */
 static inline struct oriel_agent *oriel_agent_of(const struct oriel_peer *peer)

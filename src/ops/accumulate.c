@@ -1,6 +1,6 @@
 /* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels where there are any; everything else
- * happens under the target's accumulate lock, the target's own accumulates included (kernel.c has the argument).  api/
- * calls. */
+ * happens under the target's accumulate lock, the target's own accumulates included (kernel/kernel.c has the argument).  The lock
+ * is taken here also where an agent computes at the target.  api/ calls. */
 #include "ops/ops.h"
 #include "ops/remote.h"
 #include "ops/swap.h"
@@ -8,7 +8,15 @@
 
 #include <string.h>
 
-enum { STAGE_BYTES = 16384, STAGE_PAIRS = 512 };
+enum { STAGE_BYTES = 16384, STAGE_PAIRS = 512, QUEUE_PIECES = ORIEL_AGENT_RUNS };
+
+/* Runs that wait to be told to an agent in one request. */
+struct queue {
+    unsigned count;
+    struct oriel_remote there; /* the offsets are from here */
+    struct oriel_piece in[QUEUE_PIECES];
+    struct oriel_piece out[QUEUE_PIECES];
+};
 
 /* One accumulate on its way.  The target's lock is taken when the first run needs it and kept to the end. */
 struct update {
@@ -18,6 +26,8 @@ struct update {
     enum oriel_kind kind;
     enum oriel_operator operator;
     bool locked;
+    bool returns;        /* there is a result */
+    struct queue *queue; /* NULL: nothing waits */
 };
 
 static bool is_aligned(const void *address, uint64_t size_bytes)
@@ -67,6 +77,40 @@ static enum oriel_status update_staged(const struct update *update, const struct
     return oriel_remote_status(status, update->window, update->rank);
 }
 
+static enum oriel_status queue_empty(const struct update *update)
+{
+    struct queue *queue = update->queue;
+    unsigned count = queue->count;
+    queue->count = 0;
+    if (count == 0)
+        return ORIEL_OK;
+    const struct oriel_piece *in = update->operator != ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
+    const struct oriel_piece *out = update->returns ? queue->out : NULL;
+    enum oriel_status status = oriel_agent_update(&queue->there, update->kind, update->operator, in, out, count);
+    return oriel_remote_status(status, update->window, update->rank);
+}
+
+/* The agent at the target reads, computes and writes.  Elements in many runs come to it in few requests. */
+static enum oriel_status update_by_agent(const struct update *update, const struct oriel_remote *there, const char *origin,
+                                         char *result, uint64_t count)
+{
+    uint64_t len_bytes = count * oriel_kinds[update->kind].extent_bytes;
+    struct oriel_piece in = {0, (void *)(uintptr_t)origin, len_bytes};
+    struct oriel_piece out = {0, result, len_bytes};
+    struct queue *queue = update->queue;
+    if (queue == NULL) {
+        enum oriel_status status = oriel_agent_update(there, update->kind, update->operator, origin != NULL ? &in : NULL,
+                                                      result != NULL ? &out : NULL, 1);
+        return oriel_remote_status(status, update->window, update->rank);
+    }
+    if (queue->count == 0)
+        queue->there = *there;
+    in.offset_bytes = out.offset_bytes = (int64_t)(there->address - queue->there.address);
+    queue->in[queue->count] = in;
+    queue->out[queue->count++] = out;
+    return queue->count == QUEUE_PIECES ? queue_empty(update) : ORIEL_OK;
+}
+
 /* count elements that are reached in one way, offset_bytes into the target's window. */
 static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes, const char *origin, char *result,
                                       uint64_t count)
@@ -85,6 +129,8 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
             return status;
         update->locked = true;
     }
+    if (way.by == &oriel_transport_agent)
+        return update_by_agent(update, &way.there, origin, result, count);
     if (way.by != &oriel_transport_shared)
         return update_staged(update, &way, origin, result, count);
     kind->plain[update->operator](way.there.direct, origin, result, count);
@@ -95,14 +141,12 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
  * each element's way must depend on its own place only. */
 static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, uint64_t count)
 {
-    const struct oriel_direct direct = oriel_remote_direct(update->window, update->rank);
+    const struct oriel_alike reached = oriel_remote_alike(update->window, update->rank, offset_bytes);
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
-    uint64_t end = direct.low + direct.len_bytes;
-    uint64_t alike = count;
-    if (offset_bytes < direct.low)
-        alike = (direct.low - offset_bytes + extent_bytes - 1) / extent_bytes;
-    else if (offset_bytes < end)
-        alike = offset_bytes + extent_bytes <= end ? (end - offset_bytes) / extent_bytes : 1;
+    uint64_t left_bytes = reached.end - offset_bytes;
+    uint64_t alike = left_bytes / extent_bytes;
+    if (alike == 0 || (!reached.cpu_reaches && left_bytes % extent_bytes != 0))
+        alike++; /* the element that crosses the end is reached by copies */
     return alike < count ? alike : count;
 }
 
@@ -187,7 +231,7 @@ static enum oriel_status update_walk(struct update *update, struct oriel_cursor 
         oriel_batch_use(&target->batch, now * extent_bytes);
         count -= now;
     }
-    return status;
+    return status == ORIEL_OK ? queue_empty(update) : status;
 }
 
 /* At least one side has holes. */
@@ -197,6 +241,9 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
     struct oriel_cursor at_target;
     struct walker from = {.present = false};
     struct walker to = {.present = false};
+    struct queue queue;
+    queue.count = 0;
+    update->queue = &queue;
     if (!oriel_cursor_open(&at_target, target->type->layout, target->count, target->type->extent_bytes))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     enum oriel_status status = ORIEL_OK;
@@ -218,7 +265,8 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                             .rank = target->rank,
                             .offset_bytes = target->offset_bytes,
                             .kind = target->side.type->kind,
-                            .operator = operator};
+                            .operator = operator,
+                            .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
     if (operator == ORIEL_OPERATOR_NO_OP)
         origin = NULL;
@@ -236,6 +284,15 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     return status;
 }
 
+static enum oriel_status swap_apart(const struct oriel_way *way, const char *desired, const char *wanted, char *found,
+                                    uint64_t len_bytes)
+{
+    enum oriel_status status = way->by->read(&way->there, found, len_bytes);
+    if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
+        status = way->by->write(&way->there, desired, len_bytes);
+    return status;
+}
+
 static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_way *way,
                                      uint64_t len_bytes, const void *origin, const void *compare, void *result)
 {
@@ -247,9 +304,10 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, 
     enum oriel_status status = oriel_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
-    status = way->by->read(&way->there, found, len_bytes);
-    if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
-        status = way->by->write(&way->there, desired, len_bytes);
+    if (way->by == &oriel_transport_agent)
+        status = oriel_agent_swap(&way->there, desired, wanted, found, len_bytes);
+    else
+        status = swap_apart(way, desired, wanted, found, len_bytes);
     oriel_mutex_unlock(window, rank);
     if (status == ORIEL_OK)
         memcpy(result, found, len_bytes);

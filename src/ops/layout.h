@@ -4,7 +4,7 @@
 #ifndef ORIEL_OPS_LAYOUT_H
 #define ORIEL_OPS_LAYOUT_H
 
-#include "ops/kind.h"
+#include "kernel/kind.h"
 
 #include <stddef.h>
 
@@ -90,12 +90,6 @@ void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs);
 
 /* How many bytes from at_bytes on move without a hole: the rest of the run, or of a padded pair's field. */
 uint64_t oriel_batch_piece(const struct oriel_batch *batch);
-
-/* What lies behind the last field of a padded pair, and does not move. */
-static inline uint64_t oriel_kind_tail_bytes(const struct oriel_kind_properties *kind)
-{
-    return kind->padded ? kind->extent_bytes - kind->index_offset - kind->index_bytes : 0;
-}
 
 /* The bytes from the first to behind the last that move of count items, relative to the buffer; false when that overflows. */
 bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,

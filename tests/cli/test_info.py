@@ -6,7 +6,7 @@ import re
 import subprocess
 import unittest
 
-from command import Case, HERE, HOSTS, ORIEL, liboriel, start
+from command import BUILD, Case, HERE, HOSTS, ORIEL, liboriel, start
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
@@ -16,6 +16,12 @@ def info(oriel=ORIEL, **changes):
     return json.loads(result.stdout), result
 
 
+def mechanisms_by(*command):
+    """What `oriel info`, the end of this command, says of each mechanism."""
+    value = json.loads(start(*command, "info", "--json").stdout)
+    return {mechanism["name"]: mechanism for mechanism in value["mechanisms"]}
+
+
 class Info(Case):
     def test_json_is_complete(self):
         value, result = info()
@@ -23,7 +29,7 @@ class Info(Case):
         self.assertEqual(set(value), {"version", "hosts", "mechanisms", "options"})
         self.assertEqual([host["name"] for host in value["hosts"]], ["mpich", "openmpi"])
         self.assertEqual([mechanism["name"] for mechanism in value["mechanisms"]],
-                         ["memfd", "cma", "userfaultfd", "xpmem", "ucx", "promotion"])
+                         ["memfd", "cma", "userfaultfd", "xpmem", "ucx", "promotion", "agent"])
 
     def test_hosts_built_for_are_found_and_served(self):
         version = {"mpich": "MPICH Version", "openmpi": "Open MPI v"}
@@ -110,8 +116,22 @@ class Info(Case):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         value = json.loads(result.stdout)
         mechanisms = {mechanism["name"]: mechanism for mechanism in value["mechanisms"]}
-        self.assertTrue(mechanisms["memfd"]["available"])
+        self.assertTrue(mechanisms["memfd"]["available"] and mechanisms["agent"]["available"])
         self.assertEqual([host["served"] for host in value["hosts"] if host["name"] in HOSTS], [True] * len(HOSTS))
+
+    def test_agent_is_there_where_copies_are_refused(self):
+        found = mechanisms_by(os.path.join(BUILD, "tests", "mpi", "deny"), ORIEL)
+        self.assertFalse(found["cma"]["available"])
+        self.assertEqual((found["agent"]["available"], found["agent"]["detail"]),
+                         (True, "one page copied for another process by a thread of its owner"))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_agent_that_cannot_start_gives_the_reason(self):
+        oriel = self.tree(*HOSTS)
+        os.chmod(self.folder, 0o755)
+        found = mechanisms_by("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=0:0", oriel)
+        self.assertFalse(found["agent"]["available"])
+        self.assertIn("no thread for the agent: Resource temporarily unavailable", found["agent"]["detail"])
 
     def test_full_device_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:

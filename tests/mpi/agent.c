@@ -1,6 +1,6 @@
-/* Where the kernel refuses copies between processes a thread of the target copies: it is there when it is needed, sleeps when it
- * is not, and is nobody's concern.  Started with TEST_AGENT=1 in a mode that refuses; without it all cases are skipped.
- * A plain MPI program, run by the test rows. */
+/* Where the kernel refuses copies between processes a thread of the target copies and computes: it is there when it is needed,
+ * sleeps when it is not, and is nobody's concern.  Started with TEST_AGENT=1 in a mode that refuses; without it the cases that
+ * look at the thread are skipped.  A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE_BYTES = 4096, WORDS = 64, THREADS = 24 };
+enum { PAGE_BYTES = 4096, WORDS = 64, THREADS = 24, ROUNDS = 200, DOUBLES = 9000, BLOCKS = 700 };
 
 static bool is_expected(void)
 {
@@ -134,6 +134,10 @@ static void memory_that_vanished_is_an_error_at_the_origin(enum window_kind kind
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&value, 8, MPI_BYTE, next, PAGE_BYTES, 8, MPI_BYTE, win));
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(&seen, 8, MPI_BYTE, next, PAGE_BYTES - 4, 8, MPI_BYTE, win));
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(&value, 1, MPI_INT64_T, next, PAGE_BYTES, 1, MPI_INT64_T, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, next, PAGE_BYTES, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Compare_and_swap(&value, &value, &seen, MPI_INT64_T, next, PAGE_BYTES, win));
+    CHECK_OK(MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, next, 8, MPI_SUM, win));
+    CHECK_EQUAL(seen, 0);
     CHECK_OK(MPI_Put(&value, 8, MPI_BYTE, next, 0, 8, MPI_BYTE, win));
     CHECK_OK(MPI_Get(&seen, 8, MPI_BYTE, next, 0, 8, MPI_BYTE, win));
     CHECK_EQUAL(seen, value);
@@ -219,6 +223,118 @@ static void a_window_may_mix_memory_of_both_sorts(enum window_kind kind)
         MPI_Free_mem(mine);
 }
 
+/* One more to a word by a compare_and_swap that is repeated until nobody comes in between. */
+static void swap_one_more(MPI_Win win, MPI_Aint disp)
+{
+    int64_t seen = 0, wanted, next;
+    do {
+        wanted = seen;
+        next = wanted + 1;
+        MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, 0, disp, win);
+        MPI_Win_flush(0, win);
+    } while (seen != wanted && !harness_failed());
+}
+
+/* Word 0 by fetch_and_op, word 1 by compare_and_swap, words 2 to 4 by get_accumulate: all ranks, and rank 0 at itself. */
+static void all_and_the_target_itself_count_exactly(enum window_kind kind)
+{
+    int rounds = scaled_rounds(ROUNDS);
+    int64_t ones[3] = {1, 1, 1}, old[3] = {-1, -1, -1}, last = -1, last_old = -1;
+    struct window window = window_make(kind, WORDS * 8, 8, MPI_COMM_WORLD);
+    int64_t *words = (int64_t *)(void *)window.base;
+    memset(window.base, 0, WORDS * 8);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window.win);
+    for (int i = 0; i < rounds; i++) {
+        int64_t seen = -1;
+        MPI_Fetch_and_op(ones, &seen, MPI_INT64_T, 0, 0, MPI_SUM, window.win);
+        swap_one_more(window.win, 1);
+        MPI_Get_accumulate(ones, 3, MPI_INT64_T, old, 3, MPI_INT64_T, 0, 2, 3, MPI_INT64_T, MPI_SUM, window.win);
+        MPI_Win_flush(0, window.win);
+        CHECK(seen > last && old[0] > last_old, "a count goes back: %lld, %lld", (long long)seen, (long long)old[0]);
+        last = seen;
+        last_old = old[0];
+    }
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 5 && world_rank == 0; i++)
+        CHECK_EQUAL(words[i], (int64_t)rounds * world_size);
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static void many_elements_add_up_exactly(enum window_kind kind)
+{
+    int rounds = scaled_rounds(ROUNDS / 10);
+    double *ones = malloc(DOUBLES * sizeof *ones), *old = calloc(DOUBLES, sizeof *old);
+    struct window window = window_make(kind, DOUBLES * 8, 8, MPI_COMM_WORLD);
+    for (int i = 0; i < DOUBLES; i++)
+        ones[i] = 1;
+    memset(window.base, 0, DOUBLES * 8);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window.win);
+    for (int i = 0; i < rounds; i++) {
+        MPI_Accumulate(ones, DOUBLES, MPI_DOUBLE, 0, 0, DOUBLES, MPI_DOUBLE, MPI_SUM, window.win);
+        MPI_Get_accumulate(ones, DOUBLES, MPI_DOUBLE, old, DOUBLES, MPI_DOUBLE, 0, 0, DOUBLES, MPI_DOUBLE, MPI_SUM, window.win);
+        MPI_Win_flush(0, window.win);
+        for (int k = 0; k < DOUBLES; k++)
+            CHECK(old[k] >= 2 * i + 1, "element %d was %g in round %d", k, old[k], i);
+    }
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < DOUBLES && world_rank == 0; i++) {
+        double sum;
+        memcpy(&sum, window.base + i * 8, 8);
+        CHECK_EQUAL(sum, 2 * rounds * world_size);
+    }
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+    free(ones);
+    free(old);
+}
+
+struct pair {
+    double value;
+    int index;
+};
+
+/* One pair of each three; what lies between them, and the padding, is the target's. */
+static void pairs_at_distances_are_updated_and_nothing_else(enum window_kind kind)
+{
+    struct pair mine[BLOCKS];
+    struct window window = window_make(kind, 3 * BLOCKS * (MPI_Aint)sizeof *mine, sizeof *mine, MPI_COMM_WORLD);
+    struct pair *there = (struct pair *)(void *)window.base;
+    MPI_Datatype spread;
+    MPI_Type_vector(BLOCKS, 1, 3, MPI_DOUBLE_INT, &spread);
+    MPI_Type_commit(&spread);
+    memset(window.base, 0x3a, 3 * BLOCKS * sizeof *mine);
+    for (int i = 0; i < BLOCKS; i++) {
+        there[3 * i].value = 1e9;
+        there[3 * i].index = -1;
+        mine[i].value = (i * 7 + world_rank * 5) % 11;
+        mine[i].index = world_rank;
+    }
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window.win);
+    MPI_Accumulate(mine, BLOCKS, MPI_DOUBLE_INT, 0, 0, 1, spread, MPI_MINLOC, window.win);
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < BLOCKS && world_rank == 0; i++) {
+        struct pair least = {1e9, -1};
+        for (int rank = 0; rank < world_size; rank++)
+            if ((i * 7 + rank * 5) % 11 < least.value)
+                least = (struct pair){(i * 7 + rank * 5) % 11, rank};
+        CHECK(there[3 * i].value == least.value && there[3 * i].index == least.index, "pair %d is (%g, %d), not (%g, %d)", i,
+              there[3 * i].value, there[3 * i].index, least.value, least.index);
+        const char *hole = (const char *)&there[3 * i] + offsetof(struct pair, index) + sizeof(int);
+        for (size_t k = 0; k < 2 * sizeof *mine + sizeof(int); k++)
+            CHECK_EQUAL(hole[k], 0x3a);
+    }
+    barrier(MPI_COMM_WORLD);
+    MPI_Type_free(&spread);
+    window_free(&window);
+}
+
 static const struct test_case cases[] = {
     CASE(windows_in_memory_of_mpi_start_no_agent, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(windows_over_other_memory_start_one_agent, KIND_HEAP, 1),
@@ -227,6 +343,9 @@ static const struct test_case cases[] = {
     CASE(memory_that_vanished_is_an_error_at_the_origin, KIND_ANY, 2),
     CASE(more_threads_than_slots_are_served, KIND_HEAP, 2),
     CASE(a_window_may_mix_memory_of_both_sorts, KIND_ANY, 1),
+    CASE(all_and_the_target_itself_count_exactly, KIND_HEAP, 1),
+    CASE(many_elements_add_up_exactly, KIND_HEAP, 1),
+    CASE(pairs_at_distances_are_updated_and_nothing_else, KIND_HEAP, 1),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }

@@ -1,9 +1,11 @@
 /* src/transport/agent/: origins die with their slots, targets die while they are asked or stand still, slots run out.  Nobody
  * waits in vain, and no slot changes hands that somebody still needs. */
 #include "asking.h"
+#include "sync/mutex.h"
 
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 
 static uint64_t own_word(void)
 {
@@ -154,6 +156,96 @@ static void agent_outlives_origins(void **state)
         team_run(4, die_asking);
 }
 
+/* The dead holds the accumulate lock, and its slot asks for one more on every word (but nobody rang). */
+static void die_between_lock_and_answer(struct oriel_window *window)
+{
+    enum { WORDS = 1000 };
+    static int64_t words[WORDS];
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    there.address = fabricate_memory(window, 0)[0];
+    if (window->rank == 1) {
+        struct oriel_agent_slot *slot = &there.agent->slots[0];
+        team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+        hold_all_slots(there.agent);
+        slot->operation = ORIEL_AGENT_UPDATE;
+        slot->kind = ORIEL_KIND_INT64;
+        slot->operator = ORIEL_OPERATOR_SUM;
+        slot->run_count = 1;
+        slot->runs[0] = (struct oriel_agent_run){there.address, sizeof words};
+        slot->data_bytes = sizeof words;
+        for (int i = 0; i < WORDS; i++)
+            memcpy(slot->data + 8 * i, &(int64_t){1}, 8);
+        atomic_store(&slot->answer.value, left_in);
+        team_flag_set(0, 1);
+        team_die();
+    }
+    team_flag_await(0, 1);
+    if (window->rank == 2) {
+        team_expect(oriel_mutex_lock(window, 0) == ORIEL_E_PEER);
+        for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) /* the slots serve on, the dead's among them */
+            team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
+        while (atomic_load(&there.agent->slots[0].owner) != 0 && left_in == ORIEL_AGENT_ASKED)
+            team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
+        team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
+        for (int i = 0; i < WORDS; i++)
+            team_expect(words[i] == (left_in == ORIEL_AGENT_ASKED));
+        team_expect(oriel_mutex_lock(window, 0) == ORIEL_E_PEER);
+    }
+    team_flag_set(1 + window->rank, 1);
+    for (int32_t i = 2; i < window->n; i++)
+        team_flag_await(1 + i, 1);
+}
+
+static void update_of_the_dead_is_done_once_and_the_lock_stays_with_it(void **state)
+{
+    (void)state;
+    for (left_in = ORIEL_AGENT_DONE; left_in <= ORIEL_AGENT_ASKED; left_in++)
+        team_run(3, die_between_lock_and_answer);
+}
+
+/* An origin is killed wherever it is in its updates: every request of it was done as a whole or not at all. */
+static void die_updating(struct oriel_window *window)
+{
+    enum { WORDS = 1000 };
+    static int64_t words[WORDS];
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    there.address = fabricate_memory(window, 0)[0];
+    if (window->rank == 0) {
+        usleep((useconds_t)(team_random() % 3000));
+        team_kill(1);
+        team_flag_set(0, 1);
+    }
+    for (int i = 0; i < WORDS; i++)
+        words[i] = 1;
+    while (window->rank == 1) {
+        struct oriel_piece in = {0, words, sizeof words};
+        team_expect(oriel_mutex_lock(window, 0) == ORIEL_OK);
+        team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, &in, NULL, 1) == ORIEL_OK);
+        oriel_mutex_unlock(window, 0);
+    }
+    team_flag_await(0, 1);
+    if (window->rank == 2) {
+        enum oriel_status status = oriel_mutex_lock(window, 0);
+        team_expect(status == ORIEL_OK || status == ORIEL_E_PEER);
+        team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
+        for (int i = 0; i < WORDS; i++)
+            team_expect(words[i] == words[0]);
+        if (status == ORIEL_OK)
+            oriel_mutex_unlock(window, 0);
+        team_flag_set(2, 1);
+    }
+    team_flag_await(2, 1);
+}
+
+static void killed_origins_leave_whole_updates(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        team_run(3, die_updating);
+}
+
 /* The target is killed while it is asked; every later request says so, too. */
 static void ask_the_dead(struct oriel_window *window)
 {
@@ -249,6 +341,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(agent_slots_of_the_living_are_theirs),
         cmocka_unit_test(agent_z3_wakes_those_who_ask),
         cmocka_unit_test(agent_outlives_origins),
+        cmocka_unit_test(update_of_the_dead_is_done_once_and_the_lock_stays_with_it),
+        cmocka_unit_test(killed_origins_leave_whole_updates),
         cmocka_unit_test(killed_target_is_reported_to_those_who_ask),
         cmocka_unit_test(killed_target_is_reported_to_those_who_wait_for_a_slot),
         cmocka_unit_test(agent_q6_wakes_those_who_wait_for_a_slot),

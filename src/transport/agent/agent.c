@@ -1,10 +1,8 @@
-/* The origin's side of the agent: transfers become requests in the slots of the target's area.  A call returns when
+/* The origin's side of the agent: transfers and updates become requests in the slots of the target's area.  A call returns when
  * the agent has executed all of it, so it keeps the contract of every transport; agent.h has the argument.  ops/ calls. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
-#include "transport/transport.h"
-
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -12,12 +10,21 @@
 enum { PID_BITS = 22 };
 _Static_assert((1 << PID_BITS) >= 4194304, "the kernel's largest number of a process");
 
-/* What is left of a transfer. */
-struct walk {
-    const struct oriel_piece *pieces;
+/* Everything that one call wants: in and out name the same places, and one of them may be missing. */
+struct job {
+    const struct oriel_remote *there;
+    enum oriel_agent_operation operation;
+    enum oriel_kind kind; /* of an update, as is operator */
+    enum oriel_operator operator;
+    const struct oriel_piece *in;  /* what goes into the slots */
+    const struct oriel_piece *out; /* what comes out of them */
     unsigned count;
+};
+
+/* How far a job has come. */
+struct walk {
     unsigned at;
-    uint64_t done_bytes; /* of pieces[at] */
+    uint64_t done_bytes; /* of piece at */
 };
 
 /* A request on its way: the slot, and where in the transfer it began. */
@@ -177,54 +184,74 @@ static enum oriel_status claim(struct oriel_agent *agent, bool may_wait, struct 
     return status;
 }
 
-enum stroke { DESCRIBE, DESCRIBE_AND_FILL, EMPTY };
-
-/* The next bytes of the walk, as many as a slot holds: described there, filled in, or after a read taken out. */
-static void carry(struct oriel_agent_slot *slot, struct walk *walk, uint64_t address, enum stroke stroke)
+/* The padding of pairs is nobody's, here neither. */
+static void copy(const struct job *job, char *to, const char *from, uint64_t len_bytes)
 {
+    const struct oriel_kind_properties *kind = &oriel_kinds[job->kind];
+    if (oriel_unlikely(job->operation == ORIEL_AGENT_UPDATE && kind->padded))
+        kind->plain[ORIEL_OPERATOR_REPLACE](to, from, NULL, len_bytes / kind->extent_bytes);
+    else
+        memcpy(to, from, len_bytes);
+}
+
+enum stroke { FILL, EMPTY };
+
+/* The next bytes of the walk, as many as a slot holds, and of an update whole elements: described there and what goes in filled
+ * in, or what comes out taken out. */
+static void carry(const struct job *job, struct oriel_agent_slot *slot, struct walk *walk, enum stroke stroke)
+{
+    const struct oriel_piece *pieces = job->in != NULL ? job->in : job->out;
+    const uint64_t whole_bytes = job->operation == ORIEL_AGENT_UPDATE ? oriel_kinds[job->kind].extent_bytes : 1;
     uint64_t used_bytes = 0;
     unsigned runs = 0;
-    while (walk->at < walk->count && runs < ORIEL_AGENT_RUNS && used_bytes < ORIEL_AGENT_DATA_BYTES) {
-        const struct oriel_piece *piece = &walk->pieces[walk->at];
+    while (walk->at < job->count && runs < ORIEL_AGENT_RUNS && ORIEL_AGENT_DATA_BYTES - used_bytes >= whole_bytes) {
+        const struct oriel_piece *piece = &pieces[walk->at];
         uint64_t left_bytes = piece->len_bytes - walk->done_bytes;
-        uint64_t room_bytes = ORIEL_AGENT_DATA_BYTES - used_bytes;
+        uint64_t room_bytes = (ORIEL_AGENT_DATA_BYTES - used_bytes) / whole_bytes * whole_bytes;
         uint64_t now = left_bytes < room_bytes ? left_bytes : room_bytes;
-        char *here = oriel_at(piece->here, (int64_t)walk->done_bytes);
-        if (stroke == EMPTY)
-            memcpy(here, slot->data + used_bytes, now);
-        else
-            slot->runs[runs] = (struct oriel_agent_run){address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
-        if (stroke == DESCRIBE_AND_FILL)
-            memcpy(slot->data + used_bytes, here, now);
+        char *data = slot->data + used_bytes;
+        int64_t done_bytes = (int64_t)walk->done_bytes;
+        if (stroke == FILL)
+            slot->runs[runs] =
+                (struct oriel_agent_run){job->there->address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
+        if (stroke == FILL && job->in != NULL)
+            copy(job, data, oriel_at(job->in[walk->at].here, done_bytes), now);
+        if (stroke == EMPTY && job->out != NULL)
+            copy(job, oriel_at(job->out[walk->at].here, done_bytes), data, now);
         runs++;
         used_bytes += now;
         walk->done_bytes += now;
-        if (now == left_bytes) {
-            walk->at++;
-            walk->done_bytes = 0;
-        }
+        if (now == left_bytes)
+            *walk = (struct walk){walk->at + 1, 0};
     }
-    if (stroke == EMPTY)
-        return;
-    slot->run_count = runs;
-    slot->data_bytes = used_bytes;
+    if (stroke == FILL) {
+        slot->run_count = runs;
+        slot->data_bytes = used_bytes;
+    }
 }
 
-static void ask(const struct oriel_remote *there, struct request *request, struct walk *walk,
-                enum oriel_agent_operation operation)
+static void submit(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
-    struct oriel_agent_slot *slot = request->slot;
-    request->from = *walk;
-    slot->operation = operation;
     slot->cpu = sched_getcpu();
-    carry(slot, walk, there->address, operation == ORIEL_AGENT_WRITE ? DESCRIBE_AND_FILL : DESCRIBE); /* Q2 */
     oriel_delay();
     oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED); /* Q3, P1 */
     oriel_delay();
-    ring(there->agent, slot);
+    ring(agent, slot);
     if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_DONE &&
-        atomic_load_explicit(&there->agent->cpu, memory_order_relaxed) == slot->cpu)
+        atomic_load_explicit(&agent->cpu, memory_order_relaxed) == slot->cpu)
         sched_yield();
+}
+
+static void ask(const struct job *job, struct request *request, struct walk *walk)
+{
+    struct oriel_agent_slot *slot = request->slot;
+    request->from = *walk;
+    slot->operation = job->operation;
+    slot->kind = job->kind;
+    slot->operator = job->operator;
+    slot->returns = job->out != NULL;
+    carry(job, slot, walk, FILL); /* Q2 */
+    submit(job->there->agent, slot);
 }
 
 static enum oriel_status failed(const struct oriel_remote *there, int error)
@@ -235,62 +262,93 @@ static enum oriel_status failed(const struct oriel_remote *there, int error)
     return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %s", (int)there->pid, strerror(error));
 }
 
-/* Awaits the answer and gives the slot back.  A slot whose answer will not come is left ASKED: who claims it clears it. */
-static enum oriel_status finish(const struct oriel_remote *there, struct request *request, enum oriel_agent_operation operation)
+/* A slot whose answer will not come is left ASKED: who claims it clears it. */
+static enum oriel_status await(const struct oriel_remote *there, struct oriel_agent_slot *slot)
 {
-    struct oriel_agent_slot *slot = request->slot;
     enum oriel_status status = await_answer(there->agent, slot);
-    if (status == ORIEL_OK && slot->error != 0)
-        status = failed(there, slot->error);
-    else if (status == ORIEL_OK && operation == ORIEL_AGENT_READ)
-        carry(slot, &request->from, 0, EMPTY);
-    release(there->agent, slot);
+    return status == ORIEL_OK && slot->error != 0 ? failed(there, slot->error) : status;
+}
+
+/* Awaits the answer and gives the slot back. */
+static enum oriel_status finish(const struct job *job, struct request *request)
+{
+    enum oriel_status status = await(job->there, request->slot);
+    if (status == ORIEL_OK && job->out != NULL)
+        carry(job, request->slot, &request->from, EMPTY);
+    release(job->there->agent, request->slot);
     request->slot = NULL;
     return status;
 }
 
-/* While the agent copies one request the origin fills the next; only for a single piece, since pieces move in their order. */
-static enum oriel_status move(const struct oriel_remote *there, const struct oriel_piece *pieces, unsigned count,
-                              enum oriel_agent_operation operation)
+/* While the agent executes one request the origin fills the next; only for a single piece, since pieces move in their order. */
+static enum oriel_status work(const struct job *job)
 {
-    struct walk walk = {pieces, count, 0, 0};
+    struct oriel_agent *agent = job->there->agent;
+    struct walk walk = {0, 0};
     struct request asked = {.slot = NULL};
     enum oriel_status status = ORIEL_OK;
-    while (status == ORIEL_OK && (walk.at < count || asked.slot != NULL)) {
+    while (status == ORIEL_OK && (walk.at < job->count || asked.slot != NULL)) {
         struct request next = {.slot = NULL};
-        if (walk.at < count && (asked.slot == NULL || count == 1))
-            status = claim(there->agent, asked.slot == NULL, &next.slot);
+        if (walk.at < job->count && (asked.slot == NULL || job->count == 1))
+            status = claim(agent, asked.slot == NULL, &next.slot);
         if (next.slot != NULL)
-            ask(there, &next, &walk, operation);
-        enum oriel_status answered = asked.slot != NULL ? finish(there, &asked, operation) : ORIEL_OK;
+            ask(job, &next, &walk);
+        enum oriel_status answered = asked.slot != NULL ? finish(job, &asked) : ORIEL_OK;
         status = status == ORIEL_OK ? answered : status;
         asked = next;
     }
     if (asked.slot != NULL)
-        finish(there, &asked, operation);
+        finish(job, &asked);
     return status;
+}
+
+static enum oriel_status write_pieces_agent(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count)
+{
+    return work(&(struct job){.there = to, .operation = ORIEL_AGENT_WRITE, .in = pieces, .count = count});
+}
+
+static enum oriel_status read_pieces_agent(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count)
+{
+    return work(&(struct job){.there = from, .operation = ORIEL_AGENT_READ, .out = pieces, .count = count});
 }
 
 static enum oriel_status write_agent(const struct oriel_remote *to, const void *from, uint64_t len_bytes)
 {
     struct oriel_piece piece = {0, (void *)(uintptr_t)from, len_bytes};
-    return len_bytes > 0 ? move(to, &piece, 1, ORIEL_AGENT_WRITE) : ORIEL_OK;
+    return write_pieces_agent(to, &piece, len_bytes > 0);
 }
 
 static enum oriel_status read_agent(const struct oriel_remote *from, void *to, uint64_t len_bytes)
 {
     struct oriel_piece piece = {0, to, len_bytes};
-    return len_bytes > 0 ? move(from, &piece, 1, ORIEL_AGENT_READ) : ORIEL_OK;
+    return read_pieces_agent(from, &piece, len_bytes > 0);
 }
 
-static enum oriel_status write_pieces_agent(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count)
+enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind, enum oriel_operator operator,
+                                     const struct oriel_piece *in, const struct oriel_piece *out, unsigned count)
 {
-    return move(to, pieces, count, ORIEL_AGENT_WRITE);
+    return work(&(struct job){there, ORIEL_AGENT_UPDATE, kind, operator, in, out, in != NULL || out != NULL ? count : 0});
 }
 
-static enum oriel_status read_pieces_agent(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count)
+enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired, const void *wanted, void *found,
+                                   uint64_t len_bytes)
 {
-    return move(from, pieces, count, ORIEL_AGENT_READ);
+    struct oriel_agent_slot *slot;
+    enum oriel_status status = claim(there->agent, true, &slot);
+    if (status != ORIEL_OK)
+        return status;
+    slot->operation = ORIEL_AGENT_SWAP;
+    slot->run_count = 1;
+    slot->runs[0] = (struct oriel_agent_run){there->address, len_bytes};
+    slot->data_bytes = len_bytes;
+    memcpy(slot->data, wanted, len_bytes);
+    memcpy(slot->data + len_bytes, desired, len_bytes); /* Q2 */
+    submit(there->agent, slot);
+    status = await(there, slot);
+    if (status == ORIEL_OK)
+        memcpy(found, slot->data, len_bytes);
+    release(there->agent, slot);
+    return status;
 }
 
 const struct oriel_transport oriel_transport_agent = {

@@ -1,9 +1,9 @@
-/* The agent's thread.  It touches the memory file and the kernel only: user memory is read and written by preadv and pwritev
- * between it and the file, so that memory which is gone is an error (EFAULT) and not the end of the process.  It sleeps
- * until it is asked, after an answer it stays awake for some microseconds; memory/agent.c starts and stops it. */
+/* The agent's thread: who it is to the kernel, and when it is awake.  It sleeps until it is asked, after an answer it stays awake
+ * for some microseconds; what a request does is in execute.c.  memory/agent.c starts and stops it. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
+#include "transport/writers.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define STACK_BYTES (UINT64_C(256) << 10)
@@ -23,13 +22,13 @@ enum { SPIN_NS = 2000, AWAKE_NS = 10000 }; /* after an answer: spins, then yield
 
 static struct {
     struct oriel_agent *agent;
+    struct oriel_writers *writers; /* of this process: pages may move between two requests */
     int fd;
     uint64_t offset; /* of the area in the file */
     pthread_t thread;
     sem_t ready; /* the thread has done what it does before it serves */
     pid_t pid; /* of the process that has the thread: a forked child has none */
     bool in_the_way; /* the last origin that was served waits for this processor */
-    struct iovec runs[ORIEL_AGENT_RUNS];
 } serving;
 
 /* Descriptors of its own: a program that closes all it finds, and opens others under their numbers, must not turn the agent to
@@ -76,62 +75,15 @@ static void leave_binding(void)
     sched_setaffinity(0, sizeof all, &all);
 }
 
-/* The runs as the kernel wants them; the slot is shared with others, who must not make the agent leave it. */
-static int take_runs(const struct oriel_agent_slot *slot, unsigned *count)
-{
-    uint64_t total_bytes = 0;
-    *count = slot->run_count;
-    if (*count > ORIEL_AGENT_RUNS)
-        return EINVAL;
-    for (unsigned i = 0; i < *count; i++) {
-        struct oriel_agent_run run = slot->runs[i];
-        if (run.len_bytes > ORIEL_AGENT_DATA_BYTES - total_bytes)
-            return EINVAL;
-        serving.runs[i] = (struct iovec){(void *)(uintptr_t)run.address, run.len_bytes};
-        total_bytes += run.len_bytes;
-    }
-    return total_bytes == slot->data_bytes ? 0 : EINVAL;
-}
-
-/* A call that the kernel ends early is asked for the rest, which says why. */
-static int transfer(unsigned count, enum oriel_agent_operation operation, uint64_t data_offset)
-{
-    struct iovec *runs = serving.runs;
-    for (;;) {
-        while (count > 0 && runs->iov_len == 0)
-            runs++, count--;
-        if (count == 0)
-            return 0;
-        ssize_t moved = operation == ORIEL_AGENT_WRITE ? preadv(serving.fd, runs, (int)count, (off_t)data_offset)
-                                                       : pwritev(serving.fd, runs, (int)count, (off_t)data_offset);
-        if (moved < 0 && errno == EINTR)
-            continue;
-        if (moved <= 0)
-            return moved < 0 ? errno : EIO;
-        data_offset += (uint64_t)moved;
-        for (uint64_t rest = (uint64_t)moved; rest > 0;) {
-            uint64_t now = rest < runs->iov_len ? rest : runs->iov_len;
-            runs->iov_base = (char *)runs->iov_base + now;
-            runs->iov_len -= now;
-            rest -= now;
-            if (runs->iov_len == 0 && count > 1)
-                runs++, count--;
-        }
-    }
-}
-
 static void serve(unsigned number)
 {
     struct oriel_agent_slot *slot = &serving.agent->slots[number];
     if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_ASKED)
         return; /* Z2, P5 */
-    unsigned count = 0;
-    uint64_t data_offset =
-        serving.offset + (uint64_t)((char *)slot->data - (char *)serving.agent);
-    int error = take_runs(slot, &count);
-    if (error == 0)
-        error = transfer(count, (enum oriel_agent_operation)slot->operation, data_offset);
-    slot->error = error;
+    struct oriel_writers_slot *inside = oriel_writers_enter(serving.writers);
+    slot->error = inside != NULL ? oriel_agent_execute(serving.agent, slot, serving.fd, serving.offset) : EIO;
+    if (inside != NULL)
+        oriel_writers_leave(inside);
     serving.in_the_way = slot->cpu == sched_getcpu();
     oriel_delay();
     atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE, memory_order_seq_cst); /* Z3, P2 */
@@ -198,6 +150,7 @@ static void *run(void *unused)
     keep_own_descriptor();
     ask_for_short_slices();
     leave_binding();
+    oriel_writers_set_helper(gettid());
     bool goes_on = is_own_file(agent);
     oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);
     sem_post(&serving.ready);
@@ -207,6 +160,7 @@ static void *run(void *unused)
         if (goes_on && (bits == 0 || !asked_soon(agent)))
             sleep_until_asked(agent);
     }
+    oriel_writers_set_helper(0);
     return NULL;
 }
 
@@ -223,11 +177,12 @@ static int create(void)
     return error == EINVAL ? pthread_create(&serving.thread, NULL, run, NULL) : error;
 }
 
-enum oriel_status oriel_agent_start(struct oriel_agent *agent, int fd, uint64_t offset)
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_writers *writers, int fd, uint64_t offset)
 {
     sigset_t all;
     sigset_t before;
     serving.agent = agent;
+    serving.writers = writers;
     serving.fd = fd;
     serving.offset = offset;
     sem_init(&serving.ready, 0, 0);

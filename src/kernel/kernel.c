@@ -5,9 +5,9 @@
  * type).  Kinds of 1, 2, 4 and 8 bytes, aligned, in memory that the CPU reaches: native kernels, always.  Everything else:
  * plain kernels under the target's accumulate lock, always.  So the two never meet on one element.
  *
- * Elements are loaded and stored through memcpy in plain kernels, since a displacement may misalign them.  Only accumulate.c
- * calls. */
-#include "ops/kind.h"
+ * Elements are loaded and stored through memcpy in plain kernels, since a displacement may misalign them, and each is loaded on
+ * both sides before anything is stored: result may be the buffer of origin.  ops/accumulate.c calls, and the agent. */
+#include "kernel/kind.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -198,7 +198,7 @@
     NATIVE_FETCH(BXOR, name, type, atomic_fetch_xor_explicit) \
     NATIVE_MOVES(name, type)
 #define OPAQUE(name, type) PLAIN_MOVES(name, type)
-#include "ops/kinds.def"
+#include "kernel/kinds.def"
 
 /* Reals and opaque kinds that fit a machine word. */
 NATIVE(MAX, FLOAT, float, float)
@@ -262,5 +262,5 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
     [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name MOVE_SLOTS(plain, name)},
 
 const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT] = {
-#include "ops/kinds.def"
+#include "kernel/kinds.def"
 };

@@ -1,7 +1,7 @@
-/* Kinds of predefined elements and the operators on them, without mpi.h.  datatype.c says which MPI datatype has which kind,
- * kernel.c computes.  ops/ and api/ use it. */
-#ifndef ORIEL_OPS_KIND_H
-#define ORIEL_OPS_KIND_H
+/* Kinds of predefined elements and the operators on them, without mpi.h, windows or processes.  ops/datatype.c says which MPI
+ * datatype has which kind, kernel.c computes.  transport/, ops/ and api/ use it. */
+#ifndef ORIEL_KERNEL_KIND_H
+#define ORIEL_KERNEL_KIND_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,7 +49,7 @@ enum oriel_kind {
 #define LOGICAL(name, type) ORIEL_KIND_##name,
 #define BITS(name, type) ORIEL_KIND_##name,
 #define OPAQUE(name, type) ORIEL_KIND_##name,
-#include "ops/kinds.def"
+#include "kernel/kinds.def"
     ORIEL_KIND_COUNT,
     ORIEL_KIND_NONE = ORIEL_KIND_COUNT
 };
@@ -89,5 +89,11 @@ struct oriel_kind_properties {
 };
 
 extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];
+
+/* What lies behind the last field of a padded pair, and does not move. */
+static inline uint64_t oriel_kind_tail_bytes(const struct oriel_kind_properties *kind)
+{
+    return kind->padded ? kind->extent_bytes - kind->index_offset - kind->index_bytes : 0;
+}
 
 #endif

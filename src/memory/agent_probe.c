@@ -1,0 +1,98 @@
+/* The probe of the agent: it is started in this process, and a child asks it for one page through the real slots.  It needs the
+ * memory file and the transport, unlike the probes of probe.c.  The command line calls. */
+#include "memory/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LIMIT_S = 10, MARK = 0x6f };
+
+static void say(struct oriel_probe *out, bool available, const char *what, const char *why)
+{
+    out->available = available;
+    snprintf(out->detail, sizeof out->detail, "%.120s%.120s", what, why);
+}
+
+/* The parent's agent, in its memory file as a peer opens it: what the child has inherited is a copy. */
+static struct oriel_agent *open_agent(uint64_t offset)
+{
+    char path[64];
+    const struct oriel_identity *parent = oriel_file_identity();
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)parent->pid, (int)parent->memory_fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    char *base = fd < 0 ? MAP_FAILED : mmap(NULL, offset + sizeof(struct oriel_agent), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base != MAP_FAILED)
+        return (struct oriel_agent *)(base + offset);
+    oriel_fail(ORIEL_E_OTHER, "cannot open and map %s: %s", path, strerror(errno));
+    return NULL;
+}
+
+/* In the child, whose own copy of the page holds something else by now; what was wrong goes to the parent. */
+static void ask(uint64_t agent_offset, char *page, int to)
+{
+    static char found[ORIEL_PAGE_BYTES];
+    static char wanted[ORIEL_PAGE_BYTES];
+    struct oriel_remote there = {.address = (uint64_t)(uintptr_t)page, .pid = oriel_file_identity()->pid};
+    const char *wrong = "";
+    memset(wanted, MARK, sizeof wanted);
+    memset(page, 0, ORIEL_PAGE_BYTES);
+    alarm(LIMIT_S);
+    there.agent = open_agent(agent_offset);
+    if (there.agent == NULL || oriel_transport_agent.read(&there, found, sizeof found) != ORIEL_OK)
+        wrong = oriel_fail_message();
+    else if (memcmp(found, wanted, sizeof found) != 0)
+        wrong = "the agent answered with other bytes than the page has";
+    ssize_t told = write(to, wrong, strlen(wrong) + 1);
+    _exit(told > 0 ? 0 : 1);
+}
+
+static void ask_by_child(struct oriel_probe *out, uint64_t agent_offset, char *page)
+{
+    int ends[2];
+    char wrong[200] = "";
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        say(out, false, "no pipe to a child: ", strerror(errno));
+        return;
+    }
+    pid_t child = fork();
+    int reason = errno;
+    if (child == 0)
+        ask(agent_offset, page, ends[1]);
+    close(ends[1]);
+    ssize_t told = child > 0 ? read(ends[0], wrong, sizeof wrong - 1) : 0;
+    close(ends[0]);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (child < 0)
+        say(out, false, "no child process to try it with: ", strerror(reason));
+    else if (told <= 0)
+        say(out, false, "the child that asked got no answer", "");
+    else if (wrong[0] != '\0')
+        say(out, false, wrong, "");
+    else
+        say(out, true, "one page copied for another process by a thread of its owner", "");
+}
+
+void oriel_probe_agent(struct oriel_probe *out)
+{
+    out->name = "agent";
+    if (oriel_file_start() != ORIEL_OK || oriel_agent_open() != ORIEL_OK) {
+        say(out, false, oriel_fail_message(), "");
+        return;
+    }
+    const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
+    char *page = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        say(out, false, "cannot map a page: ", strerror(errno));
+    } else {
+        memset(page, MARK, ORIEL_PAGE_BYTES);
+        ask_by_child(out, header->agent_offset, page);
+        munmap(page, ORIEL_PAGE_BYTES);
+    }
+    oriel_agent_close();
+}
