@@ -1,5 +1,5 @@
-/* First fit over a sorted array of free extents.  The list is short in practice, since neighbours merge; a search for the
- * place is binary, the fit is linear.  file.c alone calls. */
+/* First fit over a sorted array of extents.  The list is short in practice, since neighbours merge; a search for the
+ * place is binary, the fit is linear.  blocks.c alone calls. */
 #include "memory/arena.h"
 
 #include <stdlib.h>
@@ -31,6 +31,18 @@ static void erase(struct oriel_arena *arena, size_t at)
     memmove(&arena->extents[at], &arena->extents[at + 1], (arena->count - at) * sizeof *arena->extents);
 }
 
+/* Takes len_bytes that begin before_bytes into the extent. */
+static void take_from(struct oriel_arena *arena, size_t at, uint64_t before_bytes, uint64_t len_bytes)
+{
+    struct oriel_extent *extent = &arena->extents[at];
+    uint64_t after_bytes = extent->len_bytes - before_bytes - len_bytes;
+    extent->len_bytes = before_bytes;
+    if (after_bytes > 0)
+        insert(arena, at + 1, arena->extents[at].offset + before_bytes + len_bytes, after_bytes);
+    if (before_bytes == 0)
+        erase(arena, at);
+}
+
 bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
     if (!oriel_arena_prepare(arena))
@@ -41,22 +53,16 @@ bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t al
         uint64_t before = start - extent->offset;
         if (before >= extent->len_bytes || extent->len_bytes - before < len_bytes)
             continue;
-        uint64_t after = extent->len_bytes - before - len_bytes;
-        extent->len_bytes = before;
-        if (after > 0)
-            insert(arena, i + 1, start + len_bytes, after);
-        if (before == 0)
-            erase(arena, i);
+        take_from(arena, i, before, len_bytes);
         *offset = start;
         return true;
     }
     return false;
 }
 
-bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+/* The first extent that starts at offset or behind it. */
+static size_t first_from(const struct oriel_arena *arena, uint64_t offset)
 {
-    if (!oriel_arena_prepare(arena))
-        return false;
     size_t low = 0;
     size_t high = arena->count;
     while (low < high) {
@@ -66,6 +72,27 @@ bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_b
         else
             high = middle;
     }
+    return low;
+}
+
+bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+{
+    size_t at = first_from(arena, offset + 1);
+    if (!oriel_arena_prepare(arena) || at == 0)
+        return false;
+    struct oriel_extent *extent = &arena->extents[--at];
+    uint64_t before = offset - extent->offset;
+    if (before >= extent->len_bytes || extent->len_bytes - before < len_bytes)
+        return false;
+    take_from(arena, at, before, len_bytes);
+    return true;
+}
+
+bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+{
+    if (!oriel_arena_prepare(arena))
+        return false;
+    size_t low = first_from(arena, offset);
     struct oriel_extent *before = low > 0 ? &arena->extents[low - 1] : NULL;
     struct oriel_extent *after = low < arena->count ? &arena->extents[low] : NULL;
     bool joins_before = before != NULL && before->offset + before->len_bytes == offset;

@@ -1,5 +1,5 @@
-/* Extents: which ranges of an address space of offsets are free.  Sorted by offset, never two that touch.  Not
- * thread-safe; file.c owns two of them. */
+/* Extents: which ranges of an address space of offsets are free, or have another thing in common.  Sorted by offset, never two
+ * that touch.  Not thread-safe; blocks.c owns its few. */
 #ifndef ORIEL_MEMORY_ARENA_H
 #define ORIEL_MEMORY_ARENA_H
 
@@ -20,6 +20,9 @@ struct oriel_arena {
 
 /* Takes len_bytes at a multiple of align_bytes (a power of two) from the first extent that has room. */
 bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+
+/* Takes exactly this range; false when not all of it is there, or memory for the list is exhausted. */
+bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes);
 
 /* Adds a free range, merging it with its neighbours; false when memory for the list is exhausted. */
 bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes);

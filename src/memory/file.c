@@ -1,11 +1,14 @@
-/* The own memory file: two arenas over one memfd.  Large blocks are whole pages, reserved when they are made and punched
- * out when they are freed; small ones share slabs whose pages stay reserved and are cleared when freed.  Thread-safe by one
- * mutex; windows and MPI_Alloc_mem call. */
+/* The own memory file: a memfd that is mapped whole, its blocks (blocks.h), and what a fork makes of it.  Thread-safe by one
+ * mutex; windows and MPI_Alloc_mem call.
+ *
+ * A forked child gets the file as private pages: what it writes stays its own, nothing is copied before.  Only blocks that were
+ * allocated as shared stay so.  The child allocates and frees nothing: a hole that it punched would be the parent's.  fork takes
+ * the mutex last of those that are held over an allocation: its handler is registered first, and handlers before a fork run in
+ * reverse order. */
 #include "memory/file.h"
 
 #include "base/log.h"
-#include "base/table.h"
-#include "memory/arena.h"
+#include "memory/blocks.h"
 #include "memory/limit.h"
 
 #include <errno.h>
@@ -14,40 +17,20 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
-
-#define SLAB_BYTES (UINT64_C(256) << 10)
-#define SMALL_BYTES (UINT64_C(32) << 10) /* blocks below it come from slabs */
-#define COMPARED_BYTES (UINT64_C(1) << 20) /* from here on the available memory is looked at first */
-#define GROWTH_BYTES (UINT64_C(16) << 20)
 
 static struct {
     pthread_mutex_t mutex;
     bool started;
-    int fd;
-    char *base;
-    uint64_t reserve_bytes;
-    uint64_t size_bytes; /* of the file; what lies behind it does not exist yet */
-    struct oriel_arena large;
-    struct oriel_arena small;
-    struct oriel_table used; /* offset -> length, in the pointer's bits */
+    bool is_child; /* of the process whose file it is */
     struct oriel_identity identity;
-} file = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .used = ORIEL_TABLE_INIT};
+} file = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static struct oriel_blocks blocks = {.fd = -1, .used = ORIEL_TABLE_INIT};
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
     return (value + to - 1) & ~(to - 1);
-}
-
-/* How large the file may become: a longer one would not fit the reserve, or end the process (RLIMIT_FSIZE). */
-static uint64_t largest_file(void)
-{
-    struct rlimit limit;
-    uint64_t most = file.reserve_bytes;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < most)
-        most = limit.rlim_cur & ~(ORIEL_PAGE_BYTES - 1);
-    return most;
 }
 
 void *oriel_file_map(int fd, uint64_t len_bytes)
@@ -78,50 +61,117 @@ void *oriel_file_map(int fd, uint64_t len_bytes)
 static enum oriel_status map_file(void)
 {
     uint64_t least = ORIEL_PAGE_BYTES * 1024;
-    for (file.reserve_bytes = oriel_limit_reserve(); file.reserve_bytes >= least; file.reserve_bytes /= 2) {
-        file.reserve_bytes = round_up(file.reserve_bytes, ORIEL_PAGE_BYTES);
-        void *base = oriel_file_map(file.fd, file.reserve_bytes);
+    for (blocks.reserve_bytes = oriel_limit_reserve(); blocks.reserve_bytes >= least; blocks.reserve_bytes /= 2) {
+        blocks.reserve_bytes = round_up(blocks.reserve_bytes, ORIEL_PAGE_BYTES);
+        void *base = oriel_file_map(blocks.fd, blocks.reserve_bytes);
         if (base != MAP_FAILED) {
-            file.base = base;
+            blocks.base = base;
             return ORIEL_OK;
         }
     }
     return oriel_fail(ORIEL_E_NO_MEM, "cannot map the memory file: %s", strerror(errno));
 }
 
-static enum oriel_status start_locked(void)
+bool oriel_file_is_open(void)
+{
+    return file.started && oriel_blocks_file_is_open(&blocks);
+}
+
+/* --- fork --- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&file.mutex);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&file.mutex);
+}
+
+/* Private pages from start to end of the file in place of the parent's. */
+static void isolate(uint64_t start, uint64_t end)
+{
+    if (start < end && mmap(blocks.base + start, end - start, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, blocks.fd, (off_t)start) == MAP_FAILED)
+        oriel_note("fork: %lu bytes of window memory are still the parent's: %s", (unsigned long)(end - start),
+                   strerror(errno));
+}
+
+/* All but what is shared: one mapping for each stretch in between. */
+static void isolate_all(void)
+{
+    uint64_t done = 0;
+    for (size_t i = 0; i < blocks.shared.count; i++) {
+        const struct oriel_extent *shared = &blocks.shared.extents[i];
+        isolate(done, shared->offset);
+        done = shared->offset + shared->len_bytes;
+    }
+    isolate(done, blocks.size_bytes);
+}
+
+static void in_child(void)
+{
+    if (file.started && !file.is_child) {
+        if (oriel_file_is_open())
+            isolate_all();
+        else
+            oriel_note("fork: window memory is still the parent's: the program has closed the memory file's descriptor");
+        file.is_child = true;
+    }
+    pthread_mutex_unlock(&file.mutex);
+}
+
+/* --- the file --- */
+
+static enum oriel_status make_file(void)
 {
     if (!oriel_identity_make(&file.identity))
         return oriel_fail(ORIEL_E_OTHER, "cannot make a process identity: %s", strerror(errno));
-    file.fd = memfd_create("oriel", MFD_CLOEXEC);
-    if (file.fd < 0)
+    int fd = memfd_create("oriel", MFD_CLOEXEC);
+    if (fd < 0 || !oriel_blocks_take_file(&blocks, fd))
         return oriel_fail(ORIEL_E_NO_MEM, "memfd_create: %s", strerror(errno));
-    file.identity.memory_fd = file.fd;
-    enum oriel_status status = ORIEL_OK;
-    file.reserve_bytes = ORIEL_PAGE_BYTES;
-    int refused = largest_file() < ORIEL_PAGE_BYTES ? EFBIG : posix_fallocate(file.fd, 0, (off_t)ORIEL_PAGE_BYTES);
+    file.identity.memory_fd = fd;
+    blocks.reserve_bytes = ORIEL_PAGE_BYTES;
+    int refused = oriel_blocks_largest_file(&blocks) < ORIEL_PAGE_BYTES ? EFBIG
+                                                                        : posix_fallocate(fd, 0, (off_t)ORIEL_PAGE_BYTES);
     if (refused != 0)
-        status = oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first page: %s", strerror(refused));
-    if (status == ORIEL_OK)
-        status = map_file();
+        return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first page: %s", strerror(refused));
+    return map_file();
+}
+
+static enum oriel_status start_locked(void)
+{
+    static bool watching;
+    if (!watching && pthread_atfork(before_fork, after_fork, in_child) != 0)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+    watching = true;
+    enum oriel_status status = make_file();
     if (status != ORIEL_OK) {
-        close(file.fd);
+        if (blocks.fd >= 0)
+            close(blocks.fd);
+        blocks.fd = -1;
         return status;
     }
-    file.size_bytes = ORIEL_PAGE_BYTES;
-    struct oriel_file_header *header = (struct oriel_file_header *)file.base;
+    blocks.size_bytes = ORIEL_PAGE_BYTES;
+    struct oriel_file_header *header = (struct oriel_file_header *)blocks.base;
     header->magic = ORIEL_FILE_MAGIC;
     header->version = ORIEL_FILE_VERSION;
     header->identity = file.identity;
-    header->reserve_bytes = file.reserve_bytes;
-    header->owner_address = (uint64_t)(uintptr_t)file.base;
+    header->reserve_bytes = blocks.reserve_bytes;
+    header->owner_address = (uint64_t)(uintptr_t)blocks.base;
     file.started = true;
     return ORIEL_OK;
 }
 
+static enum oriel_status refuse_child(void)
+{
+    return oriel_fail(ORIEL_E_OTHER, "the memory file belongs to the process that forked this one");
+}
+
 static void set_state(uint32_t state)
 {
-    struct oriel_file_header *header = (struct oriel_file_header *)file.base;
+    struct oriel_file_header *header = (struct oriel_file_header *)blocks.base;
     atomic_store_explicit(&header->state, state, memory_order_release);
 }
 
@@ -129,6 +179,8 @@ enum oriel_status oriel_file_start(void)
 {
     pthread_mutex_lock(&file.mutex);
     enum oriel_status status = file.started ? ORIEL_OK : start_locked();
+    if (status == ORIEL_OK && file.is_child)
+        status = refuse_child();
     if (status == ORIEL_OK)
         set_state(ORIEL_FILE_RUNNING);
     pthread_mutex_unlock(&file.mutex);
@@ -138,7 +190,7 @@ enum oriel_status oriel_file_start(void)
 void oriel_file_leave(void)
 {
     pthread_mutex_lock(&file.mutex);
-    if (file.started)
+    if (file.started && !file.is_child)
         set_state(ORIEL_FILE_LEFT);
     pthread_mutex_unlock(&file.mutex);
 }
@@ -150,161 +202,71 @@ const struct oriel_identity *oriel_file_identity(void)
 
 char *oriel_file_base(void)
 {
-    return file.base;
+    return blocks.base;
 }
 
 uint64_t oriel_file_reserve(void)
 {
-    return file.reserve_bytes;
+    return blocks.reserve_bytes;
 }
 
-static bool grow_file(uint64_t least_bytes)
-{
-    uint64_t growth = least_bytes > GROWTH_BYTES ? round_up(least_bytes, ORIEL_PAGE_BYTES) : GROWTH_BYTES;
-    uint64_t most = largest_file();
-    uint64_t room = most > file.size_bytes ? most - file.size_bytes : 0;
-    if (least_bytes > room)
-        return false;
-    if (growth > room)
-        growth = room;
-    if (!oriel_arena_prepare(&file.large) || ftruncate(file.fd, (off_t)(file.size_bytes + growth)) != 0)
-        return false;
-    file.size_bytes += growth;
-    return oriel_arena_give(&file.large, file.size_bytes - growth, growth);
-}
-
-static void punch(uint64_t offset, uint64_t len_bytes)
-{
-    if (fallocate(file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len_bytes) != 0)
-        memset(file.base + offset, 0, len_bytes); /* free memory is zero all the same */
-}
-
-/* Step by step: older kernels give up a reservation at every signal, and a long one might never come to its end. */
-static int reserve_pages(uint64_t offset, uint64_t len_bytes)
-{
-    for (uint64_t done = 0; done < len_bytes;) {
-        uint64_t now = len_bytes - done < GROWTH_BYTES ? len_bytes - done : GROWTH_BYTES;
-        if (fallocate(file.fd, 0, (off_t)(offset + done), (off_t)now) == 0)
-            done += now;
-        else if (errno != EINTR)
-            return errno;
-    }
-    return 0;
-}
-
-/* Either nobody could give that much, or only this file cannot: the host then may. */
-static enum oriel_status no_room(uint64_t len_bytes)
-{
-    uint64_t available_bytes = oriel_limit_available();
-    if (len_bytes > available_bytes)
-        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available", (unsigned long)len_bytes,
-                          (unsigned long)available_bytes);
-    return oriel_fail(ORIEL_E_OTHER, "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, ulimit -f)",
-                      (unsigned long)len_bytes, (unsigned long)largest_file());
-}
-
-/* Whole pages, physically reserved when they are at most reserved_bytes. */
-static enum oriel_status take_pages(uint64_t len_bytes, uint64_t align_bytes, uint64_t reserved_bytes, uint64_t *offset)
-{
-    if (align_bytes < ORIEL_PAGE_BYTES)
-        align_bytes = ORIEL_PAGE_BYTES;
-    if (reserved_bytes > 0 && len_bytes >= COMPARED_BYTES && len_bytes > oriel_limit_available())
-        return no_room(len_bytes);
-    if (!oriel_arena_take(&file.large, len_bytes, align_bytes, offset)) {
-        if (!grow_file(len_bytes + align_bytes) || !oriel_arena_take(&file.large, len_bytes, align_bytes, offset))
-            return no_room(len_bytes);
-    }
-    int error = len_bytes <= reserved_bytes ? reserve_pages(*offset, len_bytes) : 0;
-    if (error != 0) {
-        punch(*offset, len_bytes);
-        oriel_arena_give(&file.large, *offset, len_bytes);
-        return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve %lu bytes: %s", (unsigned long)len_bytes, strerror(error));
-    }
-    return ORIEL_OK;
-}
-
-static enum oriel_status take_small(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
-{
-    if (oriel_arena_take(&file.small, len_bytes, align_bytes, offset))
-        return ORIEL_OK;
-    uint64_t slab;
-    enum oriel_status status = take_pages(SLAB_BYTES, ORIEL_PAGE_BYTES, SLAB_BYTES, &slab);
-    if (status != ORIEL_OK)
-        return status;
-    if (!oriel_arena_give(&file.small, slab, SLAB_BYTES) || !oriel_arena_take(&file.small, len_bytes, align_bytes, offset))
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of free blocks");
-    return ORIEL_OK;
-}
-
-static bool is_small(uint64_t len_bytes)
-{
-    return len_bytes < SMALL_BYTES;
-}
-
-static void give_back(uint64_t offset, uint64_t len_bytes)
-{
-    if (is_small(len_bytes)) {
-        memset(file.base + offset, 0, len_bytes);
-        oriel_arena_give(&file.small, offset, len_bytes);
-    } else {
-        punch(offset, len_bytes);
-        oriel_arena_give(&file.large, offset, len_bytes);
-    }
-}
-
-static enum oriel_status alloc_locked(uint64_t len_bytes, uint64_t align_bytes, uint64_t reserved_bytes, uint64_t *offset)
-{
-    if (len_bytes > file.reserve_bytes || align_bytes > file.reserve_bytes)
-        return no_room(len_bytes);
-    if (align_bytes < 64)
-        align_bytes = 64;
-    len_bytes = round_up(len_bytes > 0 ? len_bytes : 1, 64);
-    if (!is_small(len_bytes) || align_bytes > SMALL_BYTES)
-        len_bytes = round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, ORIEL_PAGE_BYTES);
-    enum oriel_status status = is_small(len_bytes) ? take_small(len_bytes, align_bytes, offset)
-                                                   : take_pages(len_bytes, align_bytes, reserved_bytes, offset);
-    if (status == ORIEL_OK && !oriel_table_set(&file.used, *offset, (void *)(uintptr_t)len_bytes)) {
-        give_back(*offset, len_bytes);
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
-    }
-    return status;
-}
-
-static enum oriel_status alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t reserved_bytes, uint64_t *offset)
+static enum oriel_status alloc(struct oriel_wish *wish, uint64_t *offset)
 {
     pthread_mutex_lock(&file.mutex);
-    enum oriel_status status = alloc_locked(len_bytes, align_bytes, reserved_bytes, offset);
+    enum oriel_status status = file.is_child ? refuse_child() : oriel_blocks_alloc(&blocks, wish, offset);
     pthread_mutex_unlock(&file.mutex);
     return status;
 }
 
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
-    return alloc(len_bytes, align_bytes, ORIEL_RESERVED_BYTES, offset);
+    struct oriel_wish wish = {.len_bytes = len_bytes, .align_bytes = align_bytes, .reserved_bytes = ORIEL_RESERVED_BYTES};
+    return alloc(&wish, offset);
+}
+
+enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+{
+    struct oriel_wish wish = {.len_bytes = len_bytes,
+                              .align_bytes = align_bytes,
+                              .reserved_bytes = ORIEL_RESERVED_BYTES,
+                              .flags = ORIEL_BLOCK_SHARED};
+    return alloc(&wish, offset);
+}
+
+enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count, uint64_t align_bytes,
+                                         uint64_t *offset)
+{
+    struct oriel_wish wish = {.align_bytes = align_bytes,
+                              .reserved_bytes = ORIEL_RESERVED_BYTES,
+                              .flags = ORIEL_BLOCK_SHARED,
+                              .parts = parts,
+                              .part_count = count};
+    for (size_t i = 0; i < count; i++)
+        if (__builtin_add_overflow(wish.len_bytes, parts[i].len_bytes, &wish.len_bytes))
+            return oriel_fail(ORIEL_E_NO_MEM, "the sizes of all parts overflow");
+    return alloc(&wish, offset);
 }
 
 enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset)
 {
-    return alloc(len_bytes, 64, 0, offset);
+    struct oriel_wish wish = {.len_bytes = len_bytes};
+    return alloc(&wish, offset);
 }
 
 bool oriel_file_free(uint64_t offset)
 {
     pthread_mutex_lock(&file.mutex);
-    void *value = oriel_table_find(&file.used, offset);
-    if (value != NULL) {
-        oriel_table_remove(&file.used, offset, value);
-        give_back(offset, (uint64_t)(uintptr_t)value);
-    }
+    bool is_block = file.is_child || oriel_blocks_free(&blocks, offset);
     pthread_mutex_unlock(&file.mutex);
-    return value != NULL;
+    return is_block;
 }
 
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset)
 {
     uintptr_t start = (uintptr_t)address;
-    uintptr_t base = (uintptr_t)file.base;
-    if (!file.started || start < base || start - base >= file.size_bytes || len_bytes > file.size_bytes - (start - base))
+    uintptr_t base = (uintptr_t)blocks.base;
+    uint64_t size_bytes = blocks.size_bytes;
+    if (!file.started || start < base || start - base >= size_bytes || len_bytes > size_bytes - (start - base))
         return false;
     *offset = start - base;
     return true;

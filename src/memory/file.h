@@ -2,19 +2,22 @@
  * machine map whole.  Free memory in it is always zero and an offset in it never moves.  Windows allocate here; peer.h
  * opens the files of others.
  *
- * The first page is the header.  Who writes: the owner only.  The identity is written before anybody is told of the file,
- * state goes RUNNING -> LEFT once, when the owner finalises in good order.  agent_offset is written before creation agrees on a
- * window that needs the agent, and read after. */
+ * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h).  Who
+ * writes the header: the owner only.  The identity is written before anybody is told of the file, state goes RUNNING -> LEFT
+ * once, when the owner finalises in good order.  agent_offset is written before creation agrees on a window that needs the
+ * agent, and read after. */
 #ifndef ORIEL_MEMORY_FILE_H
 #define ORIEL_MEMORY_FILE_H
 
 #include "base/identity.h"
 #include "base/status.h"
+#include "transport/writers.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORIEL_FILE_VERSION = 2, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
+enum { ORIEL_FILE_VERSION = 3, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 #define ORIEL_MAP_ALIGN (UINT64_C(1) << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
@@ -31,6 +34,16 @@ struct oriel_file_header {
 };
 _Static_assert(sizeof(struct oriel_file_header) == 72, "peers of the same version read it");
 
+/* Behind the header, in the same page. */
+#define ORIEL_FILE_WRITERS_OFFSET UINT64_C(128)
+_Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_writers) <= ORIEL_PAGE_BYTES, "the first page holds both");
+
+/* Who writes into the owner's memory by the kernel's copies; base: where this process has offset 0 of the owner's file. */
+static inline struct oriel_writers *oriel_file_writers(char *base)
+{
+    return (struct oriel_writers *)(base + ORIEL_FILE_WRITERS_OFFSET);
+}
+
 /* Makes the file; once, thread-safe.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when the machine refuses. */
 enum oriel_status oriel_file_start(void);
 
@@ -40,6 +53,10 @@ void oriel_file_leave(void);
 
 /* Maps the first len_bytes (whole pages) of a memory file at a multiple of ORIEL_MAP_ALIGN; MAP_FAILED with errno. */
 void *oriel_file_map(int fd, uint64_t len_bytes);
+
+/* Whether the descriptor (memory_fd of the identity) still is the memory file's: a program may close descriptors in bulk and
+ * open others of the same number.  To be asked before each use of it. */
+bool oriel_file_is_open(void);
 
 const struct oriel_identity *oriel_file_identity(void);
 char *oriel_file_base(void);
@@ -52,6 +69,20 @@ enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uin
 
 /* The same for control words of which few pages may ever be touched: blocks of pages are not reserved. */
 enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset);
+
+/* The same for memory that a forked child goes on sharing with its parent (MPI_Win_allocate_shared): all other blocks become
+ * private to the child in what it writes. */
+enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+
+struct oriel_file_part {
+    uint64_t len_bytes;
+    int32_t node; /* of oriel_pages_node; -1: any */
+};
+
+/* The same for parts that follow each other byte by byte, where each is reserved near a memory node if the machine has several.
+ * They are one block. */
+enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count, uint64_t align_bytes,
+                                         uint64_t *offset);
 
 /* Gives back what oriel_file_alloc returned; false when offset is not the start of an allocation. */
 bool oriel_file_free(uint64_t offset);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct oriel_agent;
+struct oriel_writers;
 
 /* A place in a process of this machine. */
 struct oriel_remote {
@@ -19,6 +20,7 @@ struct oriel_remote {
     uint64_t address; /* where its owner has it; CMA and agent only */
     struct oriel_agent *agent; /* its owner's, as this process has it mapped; agent only */
     int32_t pid;      /* of the owner; CMA and agent only */
+    struct oriel_writers *writers; /* where copies are announced to the owner; CMA only, NULL for the owner's memory file */
 };
 
 /* The place offset_bytes from base: a sum of numbers, since base alone may lie outside of any object (displacement 0 of a

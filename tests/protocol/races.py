@@ -48,6 +48,17 @@ WEAKENED = [
     ("sync/pscw.c", [("oriel_load_acquire(&pair->completes.value), ORIEL_WAIT_AT_LEAST",
                       "oriel_load_relaxed(&pair->completes.value), ORIEL_WAIT_AT_LEAST")],
      "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a test acquires"),
+    ("transport/writers.h", [("&slot->owner, 0, memory_order_release); /* E5 */", "&slot->owner, 0, memory_order_relaxed);")],
+     "writers", "writers_p1_p2_p3_lose_no_write", "P2: E5 releases"),
+    ("transport/writers.c", [("memory_order_seq_cst) != 0) { /* M2, P2 */", "memory_order_relaxed) != 0) {")],
+     "writers", "writers_p1_p2_p3_lose_no_write", "P2: M2 acquires"),
+    ("transport/writers.c", [("memory_order_seq_cst); /* M4, P3 */", "memory_order_relaxed);")],
+     "writers", "writers_p1_p2_p3_lose_no_write", "P3: M4 releases"),
+    ("transport/writers.c", [("memory_order_seq_cst); /* E2, P3 */", "memory_order_relaxed);"),
+                             ("(lives && oriel_load_acquire(", "(lives && oriel_load_relaxed("),
+                             ("if (oriel_load_acquire(&event->value) != moving)",
+                              "if (oriel_load_relaxed(&event->value) != moving)")],
+     "writers", "writers_p1_p2_p3_lose_no_write", "P3: E2 acquires"),
 ]
 
 

@@ -133,9 +133,36 @@ static void prepared_changes_need_no_more_room(void **state)
     oriel_arena_close(&arena);
 }
 
+static void a_range_is_taken_where_it_is_or_not_at_all(void **state)
+{
+    (void)state;
+    struct oriel_arena arena = {0};
+    assert_false(oriel_arena_take_at(&arena, 0, 64));
+    assert_true(oriel_arena_give(&arena, 1000, 1000));
+    assert_true(oriel_arena_give(&arena, 3000, 1000));
+    assert_false(oriel_arena_take_at(&arena, 999, 10)); /* begins before */
+    assert_false(oriel_arena_take_at(&arena, 1990, 11)); /* ends behind */
+    assert_false(oriel_arena_take_at(&arena, 2500, 10));
+    assert_false(oriel_arena_take_at(&arena, 1000, 3000)); /* with a gap */
+    assert_false(oriel_arena_take_at(&arena, 5000, 10));
+    assert_int_equal(arena.count, 2);
+    assert_true(oriel_arena_take_at(&arena, 1400, 100)); /* the middle */
+    assert_true(oriel_arena_take_at(&arena, 1000, 100)); /* the start */
+    assert_true(oriel_arena_take_at(&arena, 3900, 100)); /* the end */
+    assert_true(oriel_arena_take_at(&arena, 1500, 500)); /* all of one */
+    static const struct oriel_extent left[] = {{1100, 300}, {3000, 900}};
+    assert_int_equal(arena.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(arena.extents[i].offset, left[i].offset);
+        assert_int_equal(arena.extents[i].len_bytes, left[i].len_bytes);
+    }
+    oriel_arena_close(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_range_is_taken_where_it_is_or_not_at_all),
         cmocka_unit_test(random_takes_and_gives_agree_with_the_model),
         cmocka_unit_test(empty_arena_gives_nothing),
         cmocka_unit_test(prepared_changes_need_no_more_room),

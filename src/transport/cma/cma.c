@@ -1,18 +1,36 @@
 /* Cross-memory attach: the kernel copies between two address spaces, with no help from the other process.  The kernel
- * checks the right to trace the target at every call.  A call may move less than asked for; the rest is asked for again.
- * ops/ calls; memory/reach.c probes. */
+ * checks the right to trace the target at every call.  A call may move less than asked for; the rest is asked for again.  Each
+ * call is announced to the target, and short (writers.h).  ops/ calls; memory/reach.c probes. */
 #include "transport/transport.h"
+
+#include "transport/writers.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#define CHUNK_BYTES (UINT64_C(1) << 30) /* the kernel moves less than 2 GiB at a time */
+#define CHUNK_BYTES (UINT64_C(16) << 20) /* some milliseconds, for as long as which the target may not move pages */
 
 enum { PIECES = 1024 }; /* the kernel's limit (UIO_MAXIOV) */
 
 typedef ssize_t transfer(pid_t pid, const struct iovec *local, unsigned long local_count, const struct iovec *remote,
                          unsigned long remote_count, unsigned long flags);
+
+/* One call of the kernel, announced to the target; local and remote have as many parts. */
+static ssize_t call_announced(transfer *call, const struct oriel_remote *there, const struct iovec *local,
+                              const struct iovec *remote, unsigned count)
+{
+    if (there->writers == NULL)
+        return call(there->pid, local, count, remote, count, 0);
+    struct oriel_writers_slot *slot = oriel_writers_enter(there->writers);
+    if (slot == NULL) {
+        errno = EPERM;
+        return -1;
+    }
+    ssize_t moved = call(there->pid, local, count, remote, count, 0);
+    oriel_writers_leave(slot);
+    return moved;
+}
 
 static enum oriel_status failed(const struct oriel_remote *there, uint64_t address, int error)
 {
@@ -31,7 +49,7 @@ static enum oriel_status move(transfer *call, const struct oriel_remote *there, 
         uint64_t now = len_bytes - done < CHUNK_BYTES ? len_bytes - done : CHUNK_BYTES;
         struct iovec local = {(char *)here + done, now};
         struct iovec remote = {(void *)(uintptr_t)(there->address + done), now};
-        ssize_t moved = call(there->pid, &local, 1, &remote, 1, 0);
+        ssize_t moved = call_announced(call, there, &local, &remote, 1);
         if (moved < 0 && errno == EINTR)
             continue;
         if (moved <= 0)
@@ -51,7 +69,18 @@ static enum oriel_status read_cma(const struct oriel_remote *from, void *to, uin
     return move(process_vm_readv, from, to, len_bytes);
 }
 
-/* One call for all pieces; where the kernel stops early each piece is asked for alone, which finds out why. */
+/* How many pieces from the first on go into one call. */
+static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, uint64_t *total_bytes)
+{
+    unsigned taken = 0;
+    *total_bytes = 0;
+    while (taken < count && pieces[taken].len_bytes <= CHUNK_BYTES - *total_bytes)
+        *total_bytes += pieces[taken++].len_bytes;
+    return taken;
+}
+
+/* One call for many pieces; where the kernel stops early each piece is asked for alone, which finds out why, and so is one that
+ * is too long. */
 static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *there, const struct oriel_piece *pieces,
                                      unsigned count)
 {
@@ -60,18 +89,22 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
     uint64_t total_bytes = 0;
     if (count > PIECES)
         return oriel_fail(ORIEL_E_OTHER, "%u pieces in one transfer", count);
-    for (unsigned i = 0; i < count; i++) {
-        local[i] = (struct iovec){pieces[i].here, pieces[i].len_bytes};
-        remote[i].iov_base = (void *)(uintptr_t)(there->address + (uint64_t)pieces[i].offset_bytes);
-        remote[i].iov_len = pieces[i].len_bytes;
-        total_bytes += pieces[i].len_bytes;
-    }
-    ssize_t moved = total_bytes < CHUNK_BYTES ? call(there->pid, local, count, remote, count, 0) : -1;
     enum oriel_status status = ORIEL_OK;
-    for (unsigned i = 0; moved != (ssize_t)total_bytes && i < count && status == ORIEL_OK; i++) {
-        struct oriel_remote piece = *there;
-        piece.address += (uint64_t)pieces[i].offset_bytes;
-        status = move(call, &piece, pieces[i].here, pieces[i].len_bytes);
+    for (unsigned taken; count > 0 && status == ORIEL_OK; pieces += taken, count -= taken) {
+        taken = take_pieces(pieces, count, &total_bytes);
+        for (unsigned i = 0; i < taken; i++) {
+            local[i] = (struct iovec){pieces[i].here, pieces[i].len_bytes};
+            remote[i].iov_base = (void *)(uintptr_t)(there->address + (uint64_t)pieces[i].offset_bytes);
+            remote[i].iov_len = pieces[i].len_bytes;
+        }
+        if (taken > 0 && call_announced(call, there, local, remote, taken) == (ssize_t)total_bytes)
+            continue;
+        taken += taken == 0;
+        for (unsigned i = 0; i < taken && status == ORIEL_OK; i++) {
+            struct oriel_remote piece = *there;
+            piece.address += (uint64_t)pieces[i].offset_bytes;
+            status = move(call, &piece, pieces[i].here, pieces[i].len_bytes);
+        }
     }
     return status;
 }

@@ -1,0 +1,218 @@
+/* Large blocks are whole pages, reserved when they are made and punched out when they are freed; small ones share slabs whose
+ * pages stay reserved and are cleared when freed.  What is shared with forked children never shares a page with what is not:
+ * it has slabs of its own.  file.c calls. */
+#include "memory/blocks.h"
+
+#include "memory/limit.h"
+#include "memory/pages.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLAB_BYTES (UINT64_C(256) << 10)
+#define SMALL_BYTES (UINT64_C(32) << 10) /* blocks below it come from slabs */
+#define COMPARED_BYTES (UINT64_C(1) << 20) /* from here on the available memory is looked at first */
+#define GROWTH_BYTES (UINT64_C(16) << 20)
+
+static uint64_t round_up(uint64_t value, uint64_t to)
+{
+    return (value + to - 1) & ~(to - 1);
+}
+
+static uint64_t at_least(uint64_t value, uint64_t least)
+{
+    return value < least ? least : value;
+}
+
+bool oriel_blocks_take_file(struct oriel_blocks *blocks, int fd)
+{
+    struct stat info;
+    blocks->fd = fd;
+    if (fstat(fd, &info) != 0)
+        return false;
+    blocks->device = info.st_dev;
+    blocks->inode = info.st_ino;
+    return true;
+}
+
+bool oriel_blocks_file_is_open(const struct oriel_blocks *blocks)
+{
+    struct stat info;
+    return fstat(blocks->fd, &info) == 0 && info.st_ino == blocks->inode && info.st_dev == blocks->device;
+}
+
+uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks)
+{
+    struct rlimit limit;
+    uint64_t most = blocks->reserve_bytes;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < most)
+        most = limit.rlim_cur & ~(ORIEL_PAGE_BYTES - 1);
+    return most;
+}
+
+static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
+{
+    uint64_t growth = least_bytes > GROWTH_BYTES ? round_up(least_bytes, ORIEL_PAGE_BYTES) : GROWTH_BYTES;
+    uint64_t most = oriel_blocks_largest_file(blocks);
+    uint64_t room = most > blocks->size_bytes ? most - blocks->size_bytes : 0;
+    if (least_bytes > room)
+        return false;
+    if (growth > room)
+        growth = room;
+    if (!oriel_arena_prepare(&blocks->large) || ftruncate(blocks->fd, (off_t)(blocks->size_bytes + growth)) != 0)
+        return false;
+    blocks->size_bytes += growth;
+    return oriel_arena_give(&blocks->large, blocks->size_bytes - growth, growth);
+}
+
+/* Either nobody could give that much, or only this file cannot: the host then may. */
+static enum oriel_status no_room(struct oriel_blocks *blocks, uint64_t len_bytes)
+{
+    uint64_t available_bytes = oriel_limit_available();
+    if (len_bytes > available_bytes)
+        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available", (unsigned long)len_bytes,
+                          (unsigned long)available_bytes);
+    return oriel_fail(ORIEL_E_OTHER, "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, ulimit -f)",
+                      (unsigned long)len_bytes, (unsigned long)oriel_blocks_largest_file(blocks));
+}
+
+static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+{
+    return oriel_arena_take(&blocks->large, len_bytes, align_bytes, offset) ||
+           (grow_file(blocks, len_bytes + align_bytes) && oriel_arena_take(&blocks->large, len_bytes, align_bytes, offset));
+}
+
+/* Gives back whole pages: not to be shared with children any more, without advice, zero. */
+static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
+{
+    bool is_open = oriel_blocks_file_is_open(blocks);
+    oriel_pages_punch(is_open ? blocks->fd : -1, blocks->base, offset, len_bytes);
+    if ((flags & ORIEL_BLOCK_ADVISED) != 0 && is_open)
+        oriel_pages_remap(blocks->fd, blocks->base, offset, len_bytes);
+    if ((flags & ORIEL_BLOCK_SHARED) == 0 || oriel_arena_take_at(&blocks->shared, offset, len_bytes))
+        oriel_arena_give(&blocks->large, offset, len_bytes);
+}
+
+/* Each part near its node.  A page that holds the end of one part and the start of the next goes to the first. */
+static int reserve_parts(struct oriel_blocks *blocks, const struct oriel_wish *wish, uint64_t offset)
+{
+    uint64_t end = offset;
+    uint64_t done = offset;
+    int error = 0;
+    for (size_t i = 0; i < wish->part_count && error == 0; i++) {
+        struct oriel_pages_policy before;
+        end += wish->parts[i].len_bytes;
+        uint64_t pages_end = round_up(end, ORIEL_PAGE_BYTES);
+        if (pages_end <= done)
+            continue;
+        oriel_pages_prefer(wish->parts[i].node, &before);
+        error = oriel_pages_reserve(blocks->fd, blocks->base, done, pages_end - done, (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
+        oriel_pages_restore(&before);
+        done = pages_end;
+    }
+    return error;
+}
+
+static int reserve(struct oriel_blocks *blocks, const struct oriel_wish *wish, uint64_t offset)
+{
+    if (wish->len_bytes > wish->reserved_bytes)
+        return 0;
+    if (wish->parts != NULL)
+        return reserve_parts(blocks, wish, offset);
+    return oriel_pages_reserve(blocks->fd, blocks->base, offset, wish->len_bytes, (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
+}
+
+/* Whole pages.  Where huge ones can be had, large blocks begin with one if there is room for that. */
+static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+{
+    uint64_t len_bytes = wish->len_bytes;
+    uint64_t align_bytes = at_least(wish->align_bytes, ORIEL_PAGE_BYTES);
+    bool is_sparse = wish->reserved_bytes == 0;
+    if (!oriel_blocks_file_is_open(blocks))
+        return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d", blocks->fd);
+    if (!is_sparse && len_bytes >= COMPARED_BYTES && len_bytes > oriel_limit_available())
+        return no_room(blocks, len_bytes);
+    enum oriel_huge huge = !is_sparse && len_bytes >= ORIEL_HUGE_BYTES ? oriel_pages_huge() : ORIEL_HUGE_NONE;
+    bool is_placed = huge != ORIEL_HUGE_NONE && find_place(blocks, len_bytes, at_least(align_bytes, ORIEL_HUGE_BYTES), offset);
+    if (!is_placed && !find_place(blocks, len_bytes, align_bytes, offset))
+        return no_room(blocks, len_bytes);
+    if ((wish->flags & ORIEL_BLOCK_SHARED) != 0 && !oriel_arena_give(&blocks->shared, *offset, len_bytes)) {
+        oriel_arena_give(&blocks->large, *offset, len_bytes);
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of shared blocks");
+    }
+    if (huge != ORIEL_HUGE_NONE)
+        oriel_pages_remap(blocks->fd, blocks->base, *offset, len_bytes);
+    if (huge == ORIEL_HUGE_ON_ADVICE && oriel_pages_advise(blocks->base + *offset, len_bytes))
+        wish->flags |= ORIEL_BLOCK_ADVISED;
+    int error = reserve(blocks, wish, *offset);
+    if (error == 0)
+        return ORIEL_OK;
+    drop_pages(blocks, *offset, len_bytes, wish->flags);
+    return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve %lu bytes: %s", (unsigned long)len_bytes, strerror(error));
+}
+
+static struct oriel_arena *small_arena(struct oriel_blocks *blocks, uint64_t flags)
+{
+    return (flags & ORIEL_BLOCK_SHARED) != 0 ? &blocks->small_shared : &blocks->small;
+}
+
+static enum oriel_status take_small(struct oriel_blocks *blocks, const struct oriel_wish *wish, uint64_t *offset)
+{
+    struct oriel_arena *small = small_arena(blocks, wish->flags);
+    if (oriel_arena_take(small, wish->len_bytes, wish->align_bytes, offset))
+        return ORIEL_OK;
+    uint64_t slab;
+    struct oriel_wish slab_wish = {.len_bytes = SLAB_BYTES, .reserved_bytes = SLAB_BYTES, .flags = wish->flags};
+    enum oriel_status status = take_pages(blocks, &slab_wish, &slab);
+    if (status != ORIEL_OK)
+        return status;
+    if (!oriel_arena_give(small, slab, SLAB_BYTES) || !oriel_arena_take(small, wish->len_bytes, wish->align_bytes, offset))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of free blocks");
+    return ORIEL_OK;
+}
+
+static bool is_small(uint64_t len_bytes)
+{
+    return len_bytes < SMALL_BYTES;
+}
+
+static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
+{
+    if (is_small(len_bytes)) {
+        memset(blocks->base + offset, 0, len_bytes);
+        oriel_arena_give(small_arena(blocks, flags), offset, len_bytes);
+    } else {
+        drop_pages(blocks, offset, len_bytes, flags);
+    }
+}
+
+enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+{
+    if (wish->len_bytes > blocks->reserve_bytes || wish->align_bytes > blocks->reserve_bytes)
+        return no_room(blocks, wish->len_bytes);
+    if (wish->align_bytes < 64)
+        wish->align_bytes = 64;
+    uint64_t len_bytes = round_up(wish->len_bytes > 0 ? wish->len_bytes : 1, 64);
+    if (!is_small(len_bytes) || wish->align_bytes > SMALL_BYTES)
+        len_bytes = round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, ORIEL_PAGE_BYTES);
+    wish->len_bytes = len_bytes;
+    enum oriel_status status = is_small(len_bytes) ? take_small(blocks, wish, offset) : take_pages(blocks, wish, offset);
+    if (status == ORIEL_OK && !oriel_table_set(&blocks->used, *offset, (void *)(uintptr_t)(len_bytes | wish->flags))) {
+        give_back(blocks, *offset, len_bytes, wish->flags);
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
+    }
+    return status;
+}
+
+bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset)
+{
+    void *value = oriel_table_find(&blocks->used, offset);
+    if (value == NULL)
+        return false;
+    uint64_t entry = (uint64_t)(uintptr_t)value;
+    oriel_table_remove(&blocks->used, offset, value);
+    give_back(blocks, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS, entry & ORIEL_BLOCK_FLAGS);
+    return true;
+}

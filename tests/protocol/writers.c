@@ -1,0 +1,145 @@
+/* src/transport/writers.c: who writes while things move loses nothing, and is waited for; who moves them waits for no longer than
+ * it must.  Rank 0 is the target, the others write. */
+#include "writing.h"
+
+#include <string.h>
+
+static void move_or_write(struct oriel_window *window)
+{
+    uint64_t value = 0;
+    while (!team_time_is_up()) {
+        if (window->rank == 0) {
+            team_expect(oriel_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
+            move_words(room_of(window));
+            oriel_writers_resume(writers_of(window));
+        } else {
+            write_word(window, ++value);
+        }
+    }
+    team_meet();
+    if (window->rank > 0)
+        write_word(window, ++value);
+}
+
+static void writers_p1_p2_p3_lose_no_write(void **state)
+{
+    (void)state;
+    team_run_sizes(move_or_write);
+}
+
+static void move_now_and_then(struct oriel_window *window)
+{
+    for (uint64_t round = 1; round <= 30; round++) {
+        if (window->rank == 0) {
+            halt_at_last(writers_of(window));
+            usleep(3000); /* the writers wait, asleep in the end */
+            move_words(room_of(window));
+            oriel_writers_resume(writers_of(window));
+        } else {
+            write_word(window, round);
+        }
+        team_meet();
+    }
+    team_expect(team_timeouts <= 3);
+}
+
+static void writers_m4_wakes_those_who_wait(void **state)
+{
+    (void)state;
+    team_run(2, move_now_and_then);
+    team_run(4, move_now_and_then);
+}
+
+/* Longer than anybody waits without asking whether the target lives. */
+static void move_for_long(struct oriel_window *window)
+{
+    if (window->rank == 0) {
+        halt_at_last(writers_of(window));
+        team_flag_set(0, 1);
+        usleep(350000);
+        move_words(room_of(window));
+        oriel_writers_resume(writers_of(window));
+    } else {
+        team_flag_await(0, 1);
+        write_word(window, 1);
+        team_expect(room_of(window)->where == 1);
+    }
+    team_meet();
+}
+
+static void writers_e3_waits_while_the_target_lives(void **state)
+{
+    (void)state;
+    team_run(2, move_for_long);
+    team_run(4, move_for_long);
+}
+
+/* Who lives is waited for, however long within the limit. */
+static void hold_for_long(struct oriel_window *window)
+{
+    for (uint32_t round = 1; round <= 3; round++) {
+        if (window->rank == 1) {
+            struct oriel_writers_slot *slot = oriel_writers_enter(writers_of(window));
+            team_flag_set(0, round);
+            usleep(20000);
+            team_flag_set(1, round);
+            oriel_writers_leave(slot);
+        } else if (window->rank == 0) {
+            team_flag_await(0, round);
+            team_expect(oriel_writers_halt(writers_of(window), oriel_file_identity(), true) == ORIEL_OK);
+            team_expect(atomic_load(&team->flags[1]) == round);
+            oriel_writers_resume(writers_of(window));
+        }
+        team_meet();
+    }
+}
+
+static void writers_m2_waits_for_the_living(void **state)
+{
+    (void)state;
+    team_run(2, hold_for_long);
+}
+
+/* A copy that does not end: nothing moves unless it must, and writers go on afterwards. */
+static void hold_for_ever(struct oriel_window *window)
+{
+    struct oriel_writers *writers = writers_of(window);
+    if (window->rank == 1) {
+        struct oriel_writers_slot *slot = oriel_writers_enter(writers);
+        team_flag_set(0, 1);
+        team_flag_await(1, 1);
+        write_word(window, 1);
+        team_flag_set(2, 1);
+        team_flag_await(3, 1);
+        oriel_writers_leave(slot);
+    } else {
+        team_flag_await(0, 1);
+        team_expect(oriel_writers_halt(writers, oriel_file_identity(), false) == ORIEL_E_OTHER);
+        team_expect(strstr(oriel_fail_message(), "do not come to an end") != NULL);
+        team_flag_set(1, 1);
+        team_flag_await(2, 1);
+        team_expect(oriel_writers_halt(writers, oriel_file_identity(), true) == ORIEL_OK);
+        oriel_writers_resume(writers);
+        team_flag_set(3, 1);
+    }
+    team_meet();
+}
+
+static void copies_that_do_not_end_are_refused_and_reported(void **state)
+{
+    (void)state;
+    puts("one warning about a process that copies for a second is to come:");
+    team_run(2, hold_for_ever);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writers_p1_p2_p3_lose_no_write),
+        cmocka_unit_test(writers_m4_wakes_those_who_wait),
+        cmocka_unit_test(writers_e3_waits_while_the_target_lives),
+        cmocka_unit_test(writers_m2_waits_for_the_living),
+        cmocka_unit_test(copies_that_do_not_end_are_refused_and_reported),
+    };
+    return team_main(tests, argc, argv);
+}

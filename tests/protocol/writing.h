@@ -1,0 +1,59 @@
+/* What writers.c and writers_deaths.c share: words of rank 0 that a plain copy moves from one place to another, as promotion
+ * moves pages, and writers that find their place first and write some time later, as the kernel does. */
+#ifndef ORIEL_TESTS_PROTOCOL_WRITING_H
+#define ORIEL_TESTS_PROTOCOL_WRITING_H
+
+#include "fabricate.h"
+
+#include "transport/writers.h"
+
+/* In rank 0's memory, protected by the protocol alone. */
+struct room {
+    uint64_t where; /* which of the two places holds the words */
+    uint64_t words[2][TEAM_MOST];
+};
+
+static inline struct room *room_of(const struct oriel_window *window)
+{
+    return (struct room *)fabricate_memory(window, 0);
+}
+
+static inline struct oriel_writers *writers_of(const struct oriel_window *window)
+{
+    return oriel_file_writers(window->group->peers[0]->base);
+}
+
+/* The other place has nonsense while it is not used. */
+static inline void move_words(struct room *room)
+{
+    uint64_t to = 1 - room->where;
+    for (int i = 0; i < TEAM_MOST; i++) {
+        room->words[to][i] = room->words[room->where][i];
+        oriel_delay();
+        room->words[room->where][i] = UINT64_MAX;
+    }
+    room->where = to;
+}
+
+/* As the kernel does it: looks where, and writes there some time later.  The last write must be there. */
+static inline void write_word(struct oriel_window *window, uint64_t value)
+{
+    struct room *room = room_of(window);
+    struct oriel_writers_slot *slot = oriel_writers_enter(writers_of(window));
+    team_expect(slot != NULL);
+    uint64_t where = room->where;
+    oriel_delay();
+    team_expect(room->words[where][team_rank] == value - 1);
+    room->words[where][team_rank] = value;
+    oriel_delay();
+    oriel_writers_leave(slot);
+}
+
+/* M1 and M2 by one who takes no refusal: on a busy machine a writer may be without a processor for longer than the limit. */
+static inline void halt_at_last(struct oriel_writers *writers)
+{
+    while (oriel_writers_halt(writers, oriel_file_identity(), false) != ORIEL_OK)
+        usleep(1000);
+}
+
+#endif

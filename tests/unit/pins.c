@@ -1,0 +1,231 @@
+/* What may have pinned pages is found by its descriptor, refused by promotion unless it is allowed, and accepted once closed;
+ * what cannot is not. */
+#include "memory/pins.h"
+
+#include "memory/file.h"
+#include "memory/promote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/if_alg.h>
+#include <linux/io_uring.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static char *page;
+
+static enum oriel_status try_promotion(bool pins_allowed)
+{
+    struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .pins_allowed = pins_allowed};
+    struct oriel_promoted promoted;
+    enum oriel_status status = oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, &how, &promoted);
+    if (status == ORIEL_OK)
+        oriel_promote_release(&promoted);
+    return status;
+}
+
+/* Refused, with a reason that has this text; accepted where pins are allowed. */
+static void expect_refusal(const char *text)
+{
+    char reason[300] = "";
+    assert_true(oriel_pins_possible(reason, sizeof reason));
+    if (strstr(reason, text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", reason, text);
+    assert_int_not_equal(try_promotion(false), ORIEL_OK);
+    assert_non_null(strstr(oriel_fail_message(), text));
+    if (try_promotion(true) != ORIEL_OK)
+        fail_msg("%s", oriel_fail_message());
+}
+
+static void expect_none(void)
+{
+    char reason[300] = "";
+    if (oriel_pins_possible(reason, sizeof reason))
+        fail_msg("%s", reason);
+    if (try_promotion(false) != ORIEL_OK)
+        fail_msg("%s", oriel_fail_message());
+}
+
+static int open_or_skip(const char *path, int how)
+{
+    int fd = open(path, how | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        print_message("%s: %s\n", path, strerror(errno));
+        skip();
+    }
+    return fd;
+}
+
+static void ring_is_refused(void **state)
+{
+    struct io_uring_params parameters = {.flags = 0};
+    (void)state;
+    int ring = (int)syscall(SYS_io_uring_setup, 4, &parameters);
+    if (ring < 0) {
+        print_message("io_uring_setup: %s\n", strerror(errno));
+        skip();
+    }
+    expect_refusal("anon_inode:[io_uring]");
+    close(ring);
+    expect_none();
+}
+
+static void file_with_direct_io_is_refused(void **state)
+{
+    static const char path[] = "pins-direct";
+    (void)state;
+    int fd = open_or_skip(path, O_CREAT | O_RDWR | O_DIRECT);
+    unlink(path);
+    expect_refusal(path);
+    fcntl(fd, F_SETFL, 0);
+    expect_none();
+    fcntl(fd, F_SETFL, O_DIRECT);
+    expect_refusal(path);
+    close(fd);
+    expect_none();
+}
+
+static void aio_context_is_refused(void **state)
+{
+    aio_context_t context = 0;
+    (void)state;
+    if (syscall(SYS_io_setup, 8, &context) != 0) {
+        print_message("io_setup: %s\n", strerror(errno));
+        skip();
+    }
+    expect_refusal("AIO context");
+    assert_int_equal(syscall(SYS_io_destroy, context), 0);
+    expect_none();
+}
+
+static void socket_that_fills_pinned_pages_is_refused(void **state)
+{
+    (void)state;
+    int fd = socket(AF_ALG, SOCK_SEQPACKET, 0);
+    if (fd < 0) {
+        print_message("AF_ALG: %s\n", strerror(errno));
+        skip();
+    }
+    expect_refusal("socket:");
+    close(fd);
+    expect_none();
+}
+
+static void unknown_device_is_refused(void **state)
+{
+    static const char *const devices[] = {"/dev/kvm", "/dev/fuse", "/dev/vfio/vfio", "/dev/hwrng"};
+    (void)state;
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        int fd = open(devices[i], O_RDWR | O_CLOEXEC);
+        if (fd < 0)
+            fd = open(devices[i], O_RDONLY | O_CLOEXEC);
+        if (fd < 0) {
+            print_message("%s: %s\n", devices[i], strerror(errno));
+            continue;
+        }
+        expect_refusal(devices[i]);
+        close(fd);
+    }
+    expect_none();
+}
+
+/* Names that were looked up but not opened pin nothing. */
+static void device_without_access_is_accepted(void **state)
+{
+    (void)state;
+    int fd = open_or_skip("/dev/kvm", O_PATH);
+    expect_none();
+    close(fd);
+}
+
+/* All that ordinary programs and the hosts have open. */
+static void ordinary_descriptors_are_accepted(void **state)
+{
+    (void)state;
+    int fds[40];
+    int count = 0;
+    sigset_t none;
+    sigemptyset(&none);
+    fds[count++] = open("/dev/null", O_RDWR);
+    fds[count++] = open("/dev/zero", O_RDONLY);
+    fds[count++] = open("/dev/urandom", O_RDONLY);
+    fds[count++] = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+    fds[count++] = open("/dev/cpu_dma_latency", O_RDWR);
+    fds[count++] = open("/dev/userfaultfd", O_RDWR);
+    fds[count++] = open("/proc/self/exe", O_RDONLY);
+    fds[count++] = open("/proc", O_RDONLY | O_DIRECTORY);
+    fds[count++] = open("/", O_PATH);
+    fds[count++] = memfd_create("pins", 0);
+    fds[count++] = eventfd(0, 0);
+    fds[count++] = epoll_create1(0);
+    fds[count++] = timerfd_create(CLOCK_MONOTONIC, 0);
+    fds[count++] = signalfd(-1, &none, 0);
+    fds[count++] = inotify_init();
+    fds[count++] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    fds[count++] = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1);
+    fds[count++] = socket(AF_INET, SOCK_STREAM, 0);
+    fds[count++] = socket(AF_INET6, SOCK_DGRAM, 0);
+    fds[count++] = socket(AF_NETLINK, SOCK_RAW, 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, &fds[count]), 0);
+    count += 2;
+    assert_int_equal(pipe2(&fds[count], O_DIRECT), 0); /* packets, which pin nothing */
+    count += 2;
+    expect_none();
+    while (count > 0)
+        close(fds[--count]);
+}
+
+static void one_of_many_descriptors_is_found(void **state)
+{
+    struct io_uring_params parameters = {.flags = 0};
+    int fds[200];
+    (void)state;
+    for (size_t i = 0; i < 200; i++)
+        fds[i] = dup(0);
+    int ring = (int)syscall(SYS_io_uring_setup, 4, &parameters);
+    if (ring >= 0)
+        expect_refusal("anon_inode:[io_uring]");
+    close(ring);
+    expect_none();
+    for (size_t i = 0; i < 200; i++)
+        close(fds[i]);
+    if (ring < 0)
+        skip();
+}
+
+static int start(void **state)
+{
+    (void)state;
+    page = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    page[0] = 1;
+    return oriel_file_start() == ORIEL_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ordinary_descriptors_are_accepted),
+        cmocka_unit_test(ring_is_refused),
+        cmocka_unit_test(file_with_direct_io_is_refused),
+        cmocka_unit_test(aio_context_is_refused),
+        cmocka_unit_test(socket_that_fills_pinned_pages_is_refused),
+        cmocka_unit_test(unknown_device_is_refused),
+        cmocka_unit_test(device_without_access_is_accepted),
+        cmocka_unit_test(one_of_many_descriptors_is_found),
+    };
+    return cmocka_run_group_tests(tests, start, NULL);
+}
