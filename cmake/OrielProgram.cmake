@@ -20,6 +20,7 @@ function(oriel_mpi_program)
     message(FATAL_ERROR "oriel_mpi_program: NAME and SOURCES are needed, and nothing but "
                         "LANGUAGE, LINKED and LIBRARIES is known: ${ARGN}")
   endif()
+  set_property(DIRECTORY APPEND PROPERTY ORIEL_PROGRAMS ${arg_NAME}) # also where no host can compile it
   set(flavour "")
   if(arg_LANGUAGE AND NOT arg_LANGUAGE STREQUAL "C")
     set(flavour "_${arg_LANGUAGE}")

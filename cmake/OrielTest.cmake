@@ -9,10 +9,12 @@
 #   oriel      through `oriel run` (the default)
 #   plain      on the bare host
 #   user       through `oriel run` as an unprivileged user
-#   cma-never  through `oriel run`, with ORIEL_CMA=never
-#   promoted, promoted-user   through `oriel run`, with ORIEL_PROMOTE=auto; the latter as an unprivileged user
-#   denied     through `oriel run`, with a seccomp filter that refuses copies between processes
-#   denied-user  the same as an unprivileged user
+#   promoted   through `oriel run`, with ORIEL_PROMOTE=always
+#   copied     through `oriel run`, with ORIEL_PROMOTE=never
+#   cma-never  through `oriel run`, with ORIEL_PROMOTE=never and ORIEL_CMA=never
+#   denied     through `oriel run`, with ORIEL_PROMOTE=never and a seccomp filter that refuses copies between processes
+#   denied-promoted   the same with ORIEL_PROMOTE=always
+#   promoted-user, copied-user, denied-user, denied-promoted-user   the same as an unprivileged user
 #
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
 # one; the rest and FULL_RANKS belong to `make test-full`.
@@ -26,11 +28,14 @@
 set(ORIEL_MODE_oriel "")
 set(ORIEL_MODE_plain --plain)
 set(ORIEL_MODE_user --user)
-set(ORIEL_MODE_cma-never --env ORIEL_CMA=never)
-set(ORIEL_MODE_promoted --env ORIEL_PROMOTE=auto)
-set(ORIEL_MODE_promoted-user --user --env ORIEL_PROMOTE=auto)
-set(ORIEL_MODE_denied --deny)
-set(ORIEL_MODE_denied-user --deny --user)
+set(ORIEL_MODE_promoted --env ORIEL_PROMOTE=always)
+set(ORIEL_MODE_copied --env ORIEL_PROMOTE=never)
+set(ORIEL_MODE_cma-never --env ORIEL_PROMOTE=never --env ORIEL_CMA=never)
+set(ORIEL_MODE_denied --deny --env ORIEL_PROMOTE=never)
+set(ORIEL_MODE_denied-promoted --deny --env ORIEL_PROMOTE=always)
+foreach(mode promoted copied denied denied-promoted)
+  set(ORIEL_MODE_${mode}-user --user ${ORIEL_MODE_${mode}})
+endforeach()
 
 if(SANITIZE MATCHES "address")
   # A preloaded library comes ahead of the sanitiser's, which then refuses to start; the hosts leak.
@@ -56,6 +61,10 @@ function(oriel_test_row)
     # A quoted "2;4" arrives as one word with the semicolon escaped.
     string(REPLACE "\\;" ";" arg_${list} "${arg_${list}}")
   endforeach()
+  get_property(programs DIRECTORY PROPERTY ORIEL_PROGRAMS)
+  if(NOT IS_ABSOLUTE "${arg_PROGRAM}" AND NOT arg_PROGRAM IN_LIST programs)
+    message(FATAL_ERROR "oriel_test_row: no program ${arg_PROGRAM} has been made yet")
+  endif()
   if(NOT arg_NAME)
     get_filename_component(arg_NAME "${arg_PROGRAM}" NAME)
   endif()

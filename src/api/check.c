@@ -2,7 +2,7 @@
  * operations call. */
 #include "api/check.h"
 
-#include "window/regions.h"
+#include "ops/lookup.h"
 
 static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint target_disp,
                                       const struct oriel_span *target)
@@ -31,7 +31,7 @@ static enum oriel_status check_runs(const struct oriel_window *window, uint64_t 
         const struct oriel_batch *batch = &cursor.batch;
         uint64_t run = address + (uint64_t)batch->at_bytes;
         uint64_t len_bytes = batch->run_bytes - oriel_kind_tail_bytes(&oriel_kinds[batch->kind]);
-        if (!oriel_regions_hold(window, target->rank, run, len_bytes))
+        if (!oriel_lookup_hold(window, target->rank, run, len_bytes))
             status = not_attached(run, len_bytes, target->rank);
         oriel_batch_use_runs(&cursor.batch, 1);
     }
@@ -51,7 +51,7 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
         return not_attached(address, type->size_bytes, target->rank);
     uint64_t low = address + (uint64_t)low_bytes;
     uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
-    if (oriel_regions_hold(window, target->rank, low, len_bytes))
+    if (oriel_lookup_hold(window, target->rank, low, len_bytes))
         return ORIEL_OK;
     return type->dense ? not_attached(low, len_bytes, target->rank) : check_runs(window, address, target);
 }
@@ -72,7 +72,7 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
     target->offset_bytes = 0;
     if (target->side.count == 0 || type->elements == 0)
         return ORIEL_OK; /* nothing is accessed at any displacement */
-    if (there->mechanism == ORIEL_BY_ADDRESS)
+    if (window->flavour == ORIEL_FLAVOUR_DYNAMIC)
         return check_attached(window, target_disp, target);
     if (target_disp < 0 || __builtin_mul_overflow(target_disp, there->disp_unit, &offset_bytes) ||
         !oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes) ||

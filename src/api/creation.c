@@ -5,9 +5,10 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "sync/sync.h"
+#include "window/attach.h"
 #include "window/create.h"
 #include "window/handle.h"
-#include "window/regions.h"
+#include "window/paths.h"
 
 #include <limits.h>
 
@@ -160,7 +161,10 @@ static enum oriel_status attach(struct oriel_window *window, const void *base, M
         return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size);
     if (base == NULL && size > 0)
         return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)size);
-    return oriel_regions_attach(window, (uint64_t)(uintptr_t)base, (uint64_t)size);
+    enum oriel_status status = oriel_attach(window, (uint64_t)(uintptr_t)base, (uint64_t)size);
+    if (status == ORIEL_OK)
+        oriel_paths_note(window, "MPI_Win_attach");
+    return status;
 }
 
 int oriel_entry_Win_attach(MPI_Win win, void *base, MPI_Aint size)
@@ -179,7 +183,7 @@ int oriel_entry_Win_detach(MPI_Win win, const void *base)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_detach(win, base)
                                               : oriel_error_not_a_window("MPI_Win_detach");
     enum oriel_status status = window->flavour == ORIEL_FLAVOUR_DYNAMIC
-                                   ? oriel_regions_detach(window, (uint64_t)(uintptr_t)base)
+                                   ? oriel_detach(window, (uint64_t)(uintptr_t)base)
                                    : oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one");
     return oriel_error_raise(window, "MPI_Win_detach", status);
 }

@@ -4,6 +4,7 @@
 #include "api/query.h"
 #include "window/handle.h"
 #include "window/objects.h"
+#include "window/paths.h"
 
 #include <limits.h>
 
@@ -33,7 +34,8 @@ int oriel_entry_Win_get_info(MPI_Win win, MPI_Info *info_used)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_get_info(win, info_used)
                                               : oriel_error_not_a_window("MPI_Win_get_info");
-    return oriel_error_raise(window, "MPI_Win_get_info", oriel_hints_write(&window->host->hints, info_used));
+    const struct oriel_paths paths = oriel_paths_of(window);
+    return oriel_error_raise(window, "MPI_Win_get_info", oriel_hints_write(&window->host->hints, &paths, info_used));
 }
 
 bool oriel_query_attribute(struct oriel_window *window, int win_keyval, void **value)

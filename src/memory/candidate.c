@@ -1,13 +1,20 @@
-/* Judges each mapping by its flags, an allow list: state that promotion does not carry over is a refusal that names it.
- * Stacks are recognised by what the kernel knows of each thread.  promote.c calls before anything is stopped or protected. */
+/* Judges a mapping by its flags, an allow list: state that promotion does not carry over is a refusal that names it.
+ * Stacks are recognised by what the kernel knows of each thread.  promote.c calls before anything is stopped or protected.
+ *
+ * The kernel tells flags only together with counts of pages, for which it walks the page tables of all lower mappings.  They are
+ * therefore remembered, for a hundred times as long as the look took and while the mapping keeps its access and its bounds, but
+ * for boundaries that promotion has made.  What the program may have changed since in a whole mapping: that it is locked, which
+ * stash.h sees anew; that another userfaultfd watches it, which is asked anew; and its advice on fork and core files, which is
+ * then not kept for as long as the pages are promoted, but is in force again afterwards (stash.h). */
 #include "memory/candidate.h"
 
+#include "base/wait.h"
 #include "memory/file.h"
-#include "memory/freeze.h"
 #include "memory/maps.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +24,13 @@
 #define STACK_BELOW (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
 #define STACK_ABOVE (UINT64_C(16) << 10)
 
-struct judgement {
-    uintptr_t start;
-    uintptr_t end;
-    uintptr_t reached; /* all up to here is good */
-    bool huge_allowed;
-    struct oriel_candidate *out;
-    enum oriel_status status;
-};
+enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
+
+static struct {
+    struct oriel_mapping mapping; /* nothing where it ends at 0 */
+    uint64_t until_ns;
+} remembered[REMEMBERED_MAX]; /* the caller has a mutex */
+static size_t remembered_next;
 
 static enum oriel_status refuse(const struct oriel_mapping *mapping, const char *why)
 {
@@ -98,9 +104,6 @@ static enum oriel_status judge_mapping(const struct oriel_mapping *mapping, bool
         return refuse(mapping, "a stack");
     if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 && strncmp(mapping->name, "[anon:", 6) != 0)
         return refuse(mapping, "the kernel's");
-    /* at a page that is dropped between the look at the page map and the copy this thread would wait for itself */
-    if (mapping->lazy_bytes > 0)
-        return refuse(mapping, "given up in part (MADV_FREE)");
     enum oriel_status status = judge_flags(mapping);
     if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed && !shared_memory_is_huge())
         return refuse(mapping, "in transparent huge pages, which shared memory does not get here");
@@ -147,46 +150,140 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
     return status;
 }
 
-static bool judge(const struct oriel_mapping *mapping, void *context)
-{
-    struct judgement *judgement = context;
-    uintptr_t start = mapping->start > judgement->start ? mapping->start : judgement->start;
-    if (start > judgement->reached)
-        return false;
-    judgement->status = judge_mapping(mapping, judgement->huge_allowed);
-    if (judgement->status == ORIEL_OK && is_bound(start))
-        judgement->status = refuse(mapping, "bound to memory nodes (mbind)");
-    if (judgement->status == ORIEL_OK)
-        judgement->status = judge_stacks(mapping, start);
-    judgement->reached = mapping->end;
-    judgement->out->file_backed |= mapping->inode != 0;
-    judgement->out->unreserved |= has_flag(mapping, " nr");
-    return judgement->status == ORIEL_OK;
-}
-
-/* Memory that promotion itself writes while it is protected or copied, through this thread. */
+/* Memory that promotion itself reads or writes while it is frozen, through this thread. */
 static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t error = (uintptr_t)&errno;
+    uintptr_t block = (uintptr_t)pthread_self(); /* glibc's control block */
     if (start < here + STACK_ABOVE && end > here - STACK_BELOW)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's stack is in the range");
-    if (start <= error && end > error)
+    if ((start <= error && end > error) || (start <= block && end > block))
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");
     if (oriel_freeze_uses(start, end))
         return oriel_fail(ORIEL_E_OTHER, "Oriel's own variables are in the range");
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, struct oriel_candidate *out)
+/* --- what the kernel says of a mapping --- */
+
+struct look {
+    struct oriel_mapping first; /* of those that hold a byte of the range; nothing where it ends at 0 */
+    bool details;
+};
+
+static void remember(const struct oriel_mapping *mapping)
 {
-    *out = (struct oriel_candidate){.file_backed = false};
-    struct judgement judgement = {start, end, start, huge_allowed, out, judge_own(start, end)};
-    if (judgement.status != ORIEL_OK)
-        return judgement.status;
-    if (!oriel_maps_visit(start, end, true, judge, &judgement))
+    size_t at = 0;
+    while (at < REMEMBERED_MAX && remembered[at].mapping.start != mapping->start)
+        at++;
+    if (at == REMEMBERED_MAX)
+        at = remembered_next++ % REMEMBERED_MAX;
+    remembered[at].mapping = *mapping;
+    remembered[at].until_ns = UINT64_MAX; /* until the look has ended */
+}
+
+static bool see(const struct oriel_mapping *mapping, void *context)
+{
+    struct look *look = context;
+    if (look->first.end == 0)
+        look->first = *mapping;
+    if (look->details)
+        remember(mapping);
+    return look->details;
+}
+
+static void set_times(uint64_t from_ns)
+{
+    uint64_t now_ns = oriel_now_ns();
+    for (size_t i = 0; i < REMEMBERED_MAX; i++)
+        if (remembered[i].until_ns == UINT64_MAX)
+            remembered[i].until_ns = now_ns + TIMES_THE_LOOK * (now_ns - from_ns);
+}
+
+static void forget(const struct oriel_mapping *mapping)
+{
+    for (size_t i = 0; i < REMEMBERED_MAX; i++)
+        if (remembered[i].mapping.start <= mapping->start && remembered[i].mapping.end >= mapping->end)
+            remembered[i].mapping.end = 0;
+}
+
+void oriel_candidate_forget(void)
+{
+    memset(remembered, 0, sizeof remembered);
+}
+
+static bool is_run_start(const struct oriel_runs *runs, uintptr_t address)
+{
+    size_t at = oriel_runs_after(runs, address);
+    return at < runs->count && runs->list[at].start == address;
+}
+
+static bool is_run_end(const struct oriel_runs *runs, uintptr_t address)
+{
+    size_t at = oriel_runs_after(runs, address - 1);
+    return at < runs->count && runs->list[at].end == address;
+}
+
+/* What is remembered of a mapping as it stands now. */
+static bool recall(const struct oriel_mapping *now, const struct oriel_runs *runs, struct oriel_mapping *out)
+{
+    for (size_t i = 0; i < REMEMBERED_MAX; i++) {
+        const struct oriel_mapping *then = &remembered[i].mapping;
+        if (then->start > now->start || then->end < now->end || then->inode != now->inode)
+            continue;
+        if (remembered[i].until_ns > oriel_now_ns() && memcmp(then->access, now->access, sizeof now->access) == 0 &&
+            (then->start == now->start || is_run_end(runs, now->start)) &&
+            (then->end == now->end || is_run_start(runs, now->end))) {
+            *out = *then;
+            out->start = now->start;
+            out->end = now->end;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first mapping that has a byte of the range, with details. */
+static enum oriel_status inspect(uintptr_t start, uintptr_t end, const struct oriel_runs *runs, struct oriel_mapping *out,
+                                 bool *is_recalled)
+{
+    struct look look = {.details = false};
+    if (!oriel_maps_visit(start, end, false, see, &look))
+        return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/maps: %s", strerror(errno));
+    *is_recalled = look.first.end != 0 && recall(&look.first, runs, out);
+    if (*is_recalled)
+        return ORIEL_OK;
+    uint64_t from_ns = oriel_now_ns();
+    look = (struct look){.details = true};
+    if (!oriel_maps_visit(start, end, true, see, &look))
         return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/smaps: %s", strerror(errno));
-    if (judgement.status == ORIEL_OK && judgement.reached < end)
-        return oriel_fail(ORIEL_E_OTHER, "nothing is mapped at %#lx", (unsigned long)judgement.reached);
-    return judgement.status;
+    set_times(from_ns);
+    *out = look.first;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, enum oriel_means means,
+                                        const struct oriel_runs *runs, struct oriel_candidate *out)
+{
+    struct oriel_mapping mapping;
+    bool is_recalled = false;
+    *out = (struct oriel_candidate){.end = start};
+    enum oriel_status status = judge_own(start, end);
+    if (status == ORIEL_OK)
+        status = inspect(start, end, runs, &mapping, &is_recalled);
+    if (status != ORIEL_OK)
+        return status;
+    if (mapping.end <= start || mapping.start > start)
+        return oriel_fail(ORIEL_E_OTHER, "nothing is mapped at %#lx", (unsigned long)start);
+    out->end = mapping.end < end ? mapping.end : end;
+    out->file_backed = mapping.inode != 0;
+    status = judge_mapping(&mapping, huge_allowed);
+    if (status != ORIEL_OK && mapping.huge_bytes == 0)
+        forget(&mapping); /* the program may be about to change what was in the way */
+    if (status == ORIEL_OK && is_bound(start))
+        status = refuse(&mapping, "bound to memory nodes (mbind)");
+    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE && oriel_freeze_is_watched(start, out->end - start))
+        status = refuse(&mapping, "watched by another userfaultfd");
+    return status == ORIEL_OK ? judge_stacks(&mapping, start) : status;
 }

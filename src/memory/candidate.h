@@ -3,17 +3,24 @@
 #define ORIEL_MEMORY_CANDIDATE_H
 
 #include "base/status.h"
+#include "memory/freeze.h"
+#include "memory/runs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct oriel_candidate {
-    bool file_backed; /* a part is a private copy of a file (.data): userfaultfd cannot protect it */
-    bool unreserved;  /* a part was mapped with MAP_NORESERVE */
+    uintptr_t end;    /* of the part that lies in the same mapping as start */
+    bool file_backed; /* a private copy of a file (.data): userfaultfd cannot protect it */
 };
 
-/* Whether the whole pages [start, end) are private, writable, of the ordinary sort, and no thread's stack.  ORIEL_E_OTHER
- * with the reason when they are not.  huge_allowed: huge pages may be broken up. */
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, struct oriel_candidate *out);
+/* Whether the whole pages from start on that lie in one mapping, at most to end, are private, writable, of the ordinary sort, and
+ * no thread's stack.  ORIEL_E_OTHER with the reason when they are not.  huge_allowed: huge pages may be broken up.  means: by
+ * which they would be moved; runs: what is promoted already. */
+enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, enum oriel_means means,
+                                        const struct oriel_runs *runs, struct oriel_candidate *out);
+
+/* For tests: what was remembered of mappings is too old now. */
+void oriel_candidate_forget(void);
 
 #endif

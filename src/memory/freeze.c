@@ -48,6 +48,19 @@ void oriel_freeze_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t len
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &freeze->mask, NULL, MASK_BYTES);
 }
 
+void oriel_freeze_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+{
+    if (freeze->means == ORIEL_MEANS_PROTECT)
+        oriel_protect_fill(freeze, start, from, len_bytes);
+    else
+        oriel_quiesce_fill(start, from, len_bytes);
+}
+
+bool oriel_freeze_is_watched(uintptr_t start, uint64_t len_bytes)
+{
+    return oriel_protect_is_watched(start, len_bytes);
+}
+
 bool oriel_freeze_uses(uintptr_t start, uintptr_t end)
 {
     return oriel_quiesce_uses(start, end);

@@ -27,11 +27,18 @@ struct oriel_freeze {
 enum oriel_status oriel_freeze_open(enum oriel_means means, struct oriel_freeze *out);
 void oriel_freeze_close(struct oriel_freeze *freeze);
 
-/* private_pages: anonymous memory, else the memory file's.  False with freeze->reason; nothing is frozen then. */
+/* private_pages: pages that stash.h takes away, so that nobody reads the range either; else the memory file's, which nobody may
+ * write meanwhile.  False with freeze->reason; nothing is frozen then. */
 bool oriel_freeze_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages);
 
 /* replaced: the range has its new mapping; else the old one becomes writable again. */
 void oriel_freeze_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool replaced);
+
+/* Copies pages into a private range that is frozen and empty (stash.h). */
+void oriel_freeze_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes);
+
+/* Whether another userfaultfd watches the range; false also where this process can have none. */
+bool oriel_freeze_is_watched(uintptr_t start, uint64_t len_bytes);
 
 /* Whether [start, end) holds variables that change during a freeze. */
 bool oriel_freeze_uses(uintptr_t start, uintptr_t end);
@@ -40,8 +47,11 @@ bool oriel_freeze_uses(uintptr_t start, uintptr_t end);
 bool oriel_protect_open(struct oriel_freeze *freeze);
 bool oriel_protect_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages);
 void oriel_protect_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool replaced);
+void oriel_protect_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes);
+bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes);
 bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes);
 void oriel_quiesce_end(struct oriel_freeze *freeze);
+void oriel_quiesce_fill(uintptr_t start, uintptr_t from, uint64_t len_bytes);
 bool oriel_quiesce_uses(uintptr_t start, uintptr_t end);
 
 #endif

@@ -4,9 +4,11 @@
 
 #include "memory/candidate.h"
 #include "memory/file.h"
+#include "memory/pins.h"
 #include "memory/promote_fork.h"
 #include "memory/restore.h"
 #include "memory/runs.h"
+#include "memory/scars.h"
 #include "memory/transfer.h"
 
 #include <pthread.h>
@@ -22,6 +24,7 @@ static struct oriel_held *held; /* each may need two more runs when it ends */
 static size_t held_count;
 static size_t held_capacity;
 static bool is_child; /* the memory file is the parent's */
+static enum oriel_means usual_means; /* what AUTO came to when it was last tried; AUTO before that */
 
 /* --- fork --- */
 
@@ -51,17 +54,51 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork, in_child);
 }
 
+/* --- moving pages --- */
+
+/* Everything that moves pages, into the file or out of it, happens between these two, under the mutex: no other process copies
+ * into this one meanwhile.  in_any_case: pages go back, which nothing may refuse. */
+static enum oriel_status begin_moving(bool in_any_case)
+{
+    return oriel_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(), in_any_case);
+}
+
+static void end_moving(void)
+{
+    oriel_writers_resume(oriel_file_writers(oriel_file_base()));
+}
+
+/* As late as can be: who asks for pins afterwards does so while its pages move. */
+static enum oriel_status may_move(const struct oriel_promote_how *how)
+{
+    char reason[300];
+    if (how->pins_allowed || !oriel_pins_possible(reason, sizeof reason))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_OTHER, "%s", reason);
+}
+
 /* --- promotion --- */
+
+/* A range that is not promoted yet and lies in one mapping. */
+struct part {
+    uintptr_t start;
+    uintptr_t end;
+    bool file_backed;
+};
+
+static struct part *parts; /* of the request at hand */
+static size_t parts_capacity;
 
 struct request {
     uintptr_t base;
     uint64_t len_bytes;
     const struct oriel_promote_how *how;
+    enum oriel_means means;
     uintptr_t start; /* the pages */
     uintptr_t end;
-    struct oriel_candidate found;
-    size_t gaps;     /* ranges that are not promoted yet */
-    uint64_t offset; /* of start, in the block */
+    size_t parts_count;
+    bool file_backed; /* one of the parts is */
+    uint64_t offset;  /* of start, in the block */
     struct oriel_run_block *block;
     struct oriel_transfer transfer;
 };
@@ -70,7 +107,7 @@ struct request {
 static enum oriel_status choose_pages(struct request *request)
 {
     const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
-    bool inward = request->transfer.freeze.means == ORIEL_MEANS_QUIESCE;
+    bool inward = request->means == ORIEL_MEANS_QUIESCE;
     uintptr_t end = request->base + request->len_bytes;
     request->start = (inward ? request->base + in_page : request->base) & ~in_page;
     request->end = (inward ? end : end + in_page) & ~in_page;
@@ -90,55 +127,76 @@ static bool next_gap(uintptr_t *start, uintptr_t end, uintptr_t *gap_end)
     return *start < end;
 }
 
-/* Looks at all that is to be promoted, and counts it. */
+static enum oriel_status add_part(struct request *request, uintptr_t start, const struct oriel_candidate *found)
+{
+    if (request->parts_count == parts_capacity) {
+        size_t capacity = 2 * parts_capacity + 16;
+        struct part *larger = realloc(parts, capacity * sizeof *larger);
+        if (larger == NULL)
+            return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
+        parts = larger;
+        parts_capacity = capacity;
+    }
+    parts[request->parts_count++] = (struct part){start, found->end, found->file_backed};
+    request->file_backed |= found->file_backed;
+    return ORIEL_OK;
+}
+
+/* Each part costs three mappings while it is promoted, and may leave two boundaries behind. */
+static enum oriel_status judge_counts(const struct request *request)
+{
+    const struct oriel_promote_how *how = request->how;
+    uint32_t most = how->runs_max > 0 ? how->runs_max : ORIEL_PROMOTED_RUNS_MAX;
+    size_t scars_most = how->scars_max > 0 ? how->scars_max : ORIEL_SCARS_MAX;
+    if (request->parts_count > 0 && runs.count + request->parts_count > most)
+        return oriel_fail(ORIEL_E_OTHER, "%zu separate ranges are promoted already, and %u is the most", runs.count, most);
+    if (request->parts_count > 0 && oriel_scars_exceed(scars_most))
+        return oriel_fail(ORIEL_E_OTHER, "earlier promotions have left more than %zu boundaries between mappings", scars_most);
+    return ORIEL_OK;
+}
+
+/* Looks at all that is to be promoted, and lists its parts. */
 static enum oriel_status judge(struct request *request)
 {
     uintptr_t gap_end;
     enum oriel_status status = choose_pages(request);
-    if (status != ORIEL_OK)
-        return status;
-    uint32_t most = request->how->runs_max > 0 ? request->how->runs_max : ORIEL_PROMOTED_RUNS_MAX;
-    request->found = (struct oriel_candidate){.file_backed = false};
-    request->gaps = 0;
-    for (uintptr_t at = request->start; next_gap(&at, request->end, &gap_end); at = gap_end)
-        request->gaps++;
-    if (request->gaps > 0 && runs.count + request->gaps > most)
-        return oriel_fail(ORIEL_E_OTHER, "%zu separate ranges are promoted already, and %u is the most", runs.count, most);
-    for (uintptr_t at = request->start; next_gap(&at, request->end, &gap_end); at = gap_end) {
+    request->parts_count = 0;
+    request->file_backed = false;
+    for (uintptr_t at = request->start; status == ORIEL_OK && next_gap(&at, request->end, &gap_end);) {
         struct oriel_candidate found;
-        status = oriel_candidate_check(at, gap_end, request->how->huge_allowed, &found);
-        if (status != ORIEL_OK)
-            return status;
-        request->found.file_backed |= found.file_backed;
-        request->found.unreserved |= found.unreserved;
+        status = oriel_candidate_check(at, gap_end, request->how->huge_allowed, request->means, &runs, &found);
+        if (status == ORIEL_OK)
+            status = add_part(request, at, &found);
+        at = found.end;
     }
-    return ORIEL_OK;
+    return status == ORIEL_OK ? judge_counts(request) : status;
 }
 
-static void add_run(struct request *request, uintptr_t start, uintptr_t end)
+static void add_run(struct request *request, uintptr_t start, uintptr_t end, uintptr_t stash)
 {
     struct oriel_run run = {.start = start,
                             .end = end,
                             .offset = request->offset + (start - request->start),
-                            .unreserved = request->found.unreserved,
+                            .stash = stash,
                             .block = request->block};
     request->block->live_bytes += end - start;
     oriel_runs_insert(&runs, &run);
 }
 
-/* Promotes the gaps.  What was promoted has no hold yet; after a failure the caller restores it. */
+/* Promotes the parts.  What was promoted has no hold yet; after a failure the caller restores it. */
 static enum oriel_status fill(struct request *request)
 {
     enum oriel_status status = ORIEL_OK;
-    uintptr_t gap_end;
-    for (uintptr_t at = request->start; status == ORIEL_OK && next_gap(&at, request->end, &gap_end); at = gap_end) {
-        uintptr_t stuck_start, stuck_end;
-        status = oriel_transfer_in(&request->transfer, at, gap_end - at, request->offset + (at - request->start),
-                                   request->found.file_backed, &stuck_start, &stuck_end);
+    for (size_t i = 0; status == ORIEL_OK && i < request->parts_count; i++) {
+        const struct part *part = &parts[i];
+        uintptr_t stash, stuck_start, stuck_end;
+        status = oriel_transfer_in(&request->transfer, part->start, part->end - part->start,
+                                   request->offset + (part->start - request->start), part->file_backed, &stash, &stuck_start,
+                                   &stuck_end);
         if (status == ORIEL_OK)
-            add_run(request, at, gap_end);
+            add_run(request, part->start, part->end, stash);
         else if (stuck_start < stuck_end)
-            add_run(request, stuck_start, stuck_end);
+            add_run(request, stuck_start, stuck_end, stash + (stuck_start - part->start));
     }
     return status;
 }
@@ -190,15 +248,28 @@ static void forget_held(const struct oriel_held *which)
         held[at] = held[--held_count];
 }
 
+static enum oriel_status prepare_lists(const struct request *request)
+{
+    if (prepare_held() && oriel_runs_prepare(&runs, request->parts_count + 2 * (held_count + 1)))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
+}
+
 static enum oriel_status promote(struct request *request)
 {
-    if (!prepare_held() || !oriel_runs_prepare(&runs, request->gaps + 2 * (held_count + 1)))
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
-    if (request->gaps == 0)
-        return ORIEL_OK;
-    enum oriel_status status = make_block(request);
+    enum oriel_status status = prepare_lists(request);
+    if (status != ORIEL_OK || request->parts_count == 0)
+        return status;
+    status = make_block(request);
     if (status != ORIEL_OK)
         return status;
+    status = may_move(request->how);
+    if (status == ORIEL_OK)
+        status = begin_moving(false);
+    if (status != ORIEL_OK) {
+        oriel_restore_drop(request->block, 1);
+        return status;
+    }
     status = fill(request);
     if (status != ORIEL_OK) {
         char reason[400];
@@ -206,30 +277,49 @@ static enum oriel_status promote(struct request *request)
         oriel_restore_unheld(&runs, request->start, request->end, request->how->means);
         oriel_fail(status, "%s", reason);
     }
+    end_moving();
     oriel_restore_drop(request->block, 1);
     return status;
 }
 
-/* Private copies of files cannot be write-protected by userfaultfd. */
-static enum oriel_status choose_means(struct request *request)
+static enum oriel_status open_and_judge(struct request *request, enum oriel_means means)
 {
-    enum oriel_status status = oriel_transfer_open(request->how->means, &request->transfer);
+    enum oriel_status status = oriel_transfer_open(means, &request->transfer);
     if (status != ORIEL_OK)
         return status;
+    request->means = request->transfer.freeze.means;
     status = judge(request);
-    if (status == ORIEL_OK && request->found.file_backed && request->transfer.freeze.means == ORIEL_MEANS_PROTECT) {
-        oriel_transfer_close(&request->transfer);
-        if (request->how->means == ORIEL_MEANS_PROTECT)
-            return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is a private copy of a file, which userfaultfd cannot protect",
-                              (unsigned long)request->start);
-        status = oriel_transfer_open(ORIEL_MEANS_QUIESCE, &request->transfer);
-        if (status != ORIEL_OK)
-            return status;
-        status = judge(request);
-    }
     if (status != ORIEL_OK)
         oriel_transfer_close(&request->transfer);
     return status;
+}
+
+/* Private copies of files cannot be watched by userfaultfd. */
+static enum oriel_status choose_means(struct request *request)
+{
+    enum oriel_means asked = request->how->means;
+    enum oriel_status status = open_and_judge(request, asked);
+    if (asked == ORIEL_MEANS_AUTO)
+        usual_means = status == ORIEL_OK ? request->means : ORIEL_MEANS_AUTO;
+    if (status != ORIEL_OK || !request->file_backed || request->means != ORIEL_MEANS_PROTECT)
+        return status;
+    oriel_transfer_close(&request->transfer);
+    if (asked == ORIEL_MEANS_PROTECT)
+        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is a private copy of a file, which userfaultfd cannot protect",
+                          (unsigned long)request->start);
+    return open_and_judge(request, ORIEL_MEANS_QUIESCE);
+}
+
+/* Whether all pages are promoted already: nothing needs to be opened then. */
+static bool is_promoted_already(struct request *request)
+{
+    uintptr_t gap_end;
+    request->means = request->how->means != ORIEL_MEANS_AUTO ? request->how->means : usual_means;
+    if (runs.count == 0 || request->means == ORIEL_MEANS_AUTO || choose_pages(request) != ORIEL_OK)
+        return false;
+    uintptr_t at = request->start;
+    request->parts_count = 0;
+    return !next_gap(&at, request->end, &gap_end);
 }
 
 static enum oriel_status promote_locked(struct request *request)
@@ -242,6 +332,8 @@ static enum oriel_status promote_locked(struct request *request)
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
     oriel_restore_forget(&runs);
+    if (is_promoted_already(request))
+        return prepare_lists(request);
     enum oriel_status status = choose_means(request);
     if (status != ORIEL_OK)
         return status;
@@ -279,10 +371,17 @@ void oriel_promote_release(struct oriel_promoted *promoted)
         forget_held(&promoted->bytes);
         oriel_runs_split(&runs, promoted->start);
         oriel_runs_split(&runs, promoted->end);
-        for (size_t at = oriel_runs_after(&runs, promoted->start); at < runs.count && runs.list[at].start < promoted->end; at++)
+        bool moves = false;
+        for (size_t at = oriel_runs_after(&runs, promoted->start); at < runs.count && runs.list[at].start < promoted->end; at++) {
             if (runs.list[at].holds > 0)
                 runs.list[at].holds--;
-        oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
+            moves |= runs.list[at].holds == 0;
+        }
+        if (moves) {
+            begin_moving(true);
+            oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
+            end_moving();
+        }
         oriel_runs_join(&runs, promoted->start, promoted->end);
     }
     pthread_mutex_unlock(&mutex);
@@ -301,6 +400,8 @@ bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset,
         while (++at < runs.count && runs.list[at].start == end && runs.list[at].offset - end == run->offset - run->start)
             end = runs.list[at].end;
         *held_bytes = end - address < len_bytes ? end - address : len_bytes;
+    } else {
+        *held_bytes = at < runs.count && runs.list[at].start - address < len_bytes ? runs.list[at].start - address : len_bytes;
     }
     pthread_mutex_unlock(&mutex);
     return found;

@@ -14,14 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Page ranges that lie apart from each other in the file at one time: each may cost the process two mappings, and each mapping
- * makes the next promotion dearer, which reads the list of them. */
-#define ORIEL_PROMOTED_RUNS_MAX 512
+/* Page ranges that lie apart from each other in the file at one time: each costs the process up to three mappings, of which it
+ * may have 65,530.  What they leave behind when they end has a limit of its own (scars.h). */
+#define ORIEL_PROMOTED_RUNS_MAX 4096
 
 struct oriel_promote_how {
     enum oriel_means means; /* ORIEL_MEANS_AUTO but in tests */
     bool huge_allowed;      /* transparent huge pages may become ordinary ones */
+    bool pins_allowed;      /* descriptors may be open that pin pages (pins.h): what they write meanwhile is lost */
     uint32_t runs_max;      /* 0: ORIEL_PROMOTED_RUNS_MAX */
+    uint32_t scars_max;     /* 0: ORIEL_SCARS_MAX */
 };
 
 /* One hold on promoted pages [start, end); nothing when they are equal. */
@@ -44,7 +46,7 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
 void oriel_promote_release(struct oriel_promoted *promoted);
 
 /* Whether the byte at address is promoted; its offset in the memory file, and how many bytes from it on (at most len_bytes) are
- * promoted with offsets that go on from there. */
+ * promoted with offsets that go on from there.  When it is not, *held_bytes tells how many are not. */
 bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset, uint64_t *held_bytes);
 
 /* Promotes a page of its own, looks at it in the file and releases it. */

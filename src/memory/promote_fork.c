@@ -4,6 +4,7 @@
 
 #include "base/wait.h"
 #include "memory/file.h"
+#include "memory/stash.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -45,7 +46,8 @@ void oriel_promote_fork_parent(void)
     copied = NULL;
 }
 
-/* A page as it is now.  Where that fails the page stays the parent's: nobody is there to be told. */
+/* A page as it is now.  Where that fails the page stays the parent's: nobody is there to be told.  A raw system call: hooks
+ * of libc's mremap (UCX's) lose its fifth argument. */
 static void copy_page(const struct oriel_runs *runs, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(ORIEL_PAGE_BYTES - 1);
@@ -58,7 +60,7 @@ static void copy_page(const struct oriel_runs *runs, uintptr_t address)
         return;
     int fd = oriel_file_identity()->memory_fd;
     if (pread(fd, fresh, ORIEL_PAGE_BYTES, (off_t)(run->offset + (page - run->start))) != (ssize_t)ORIEL_PAGE_BYTES ||
-        mremap(fresh, ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page) == MAP_FAILED)
+        syscall(SYS_mremap, fresh, ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page) != (long)page)
         munmap(fresh, ORIEL_PAGE_BYTES);
 }
 
@@ -69,6 +71,7 @@ void oriel_promote_fork_child(const struct oriel_runs *runs, const struct oriel_
         void *own = mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
                          oriel_file_identity()->memory_fd, (off_t)run->offset);
         (void)own;
+        oriel_stash_drop(run->stash, run->end - run->start);
     }
     for (size_t i = 0; i < count; i++) {
         copy_page(runs, held[i].base);

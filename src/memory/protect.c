@@ -1,5 +1,5 @@
-/* PROTECT: userfaultfd.  A range is registered for both sorts of faults: writes to present pages (write protection) and any
- * access to pages that were never touched, which write protection does not cover in anonymous memory.  freeze.c calls. */
+/* PROTECT: userfaultfd.  A private range is registered for accesses to missing pages: all wait from the moment when its pages
+ * are taken away.  In a range of the memory file writes wait (write protection) while its pages are read.  freeze.c calls. */
 #include "memory/freeze.h"
 
 #include <errno.h>
@@ -61,15 +61,14 @@ static void unregister(const struct oriel_freeze *freeze, struct uffdio_range ra
     ioctl(freeze->fd, UFFDIO_WAKE, &range);
 }
 
-/* Pages that the file does not hold need no second sort: the kernel marks their entries. */
 bool oriel_protect_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
 {
-    uint64_t mode = UFFDIO_REGISTER_MODE_WP | (private_pages ? UFFDIO_REGISTER_MODE_MISSING : 0);
+    uint64_t mode = private_pages ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP;
     struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = mode};
     struct uffdio_writeprotect protect = {.range = range.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
     if (ioctl(freeze->fd, UFFDIO_REGISTER, &range) != 0)
         return fail(freeze, "registering a range");
-    if (ioctl(freeze->fd, UFFDIO_WRITEPROTECT, &protect) == 0)
+    if (private_pages || ioctl(freeze->fd, UFFDIO_WRITEPROTECT, &protect) == 0)
         return true;
     fail(freeze, "write-protecting a range");
     unregister(freeze, range.range);
@@ -83,4 +82,32 @@ void oriel_protect_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t le
         ioctl(freeze->fd, UFFDIO_WAKE, &range); /* the registered mapping is gone */
     else
         unregister(freeze, range);
+}
+
+/* Wakes nobody: that is for the end. */
+void oriel_protect_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+{
+    for (uint64_t done = 0; done < len_bytes;) {
+        struct uffdio_copy copy = {
+            .dst = start + done, .src = from + done, .len = len_bytes - done, .mode = UFFDIO_COPY_MODE_DONTWAKE};
+        if (ioctl(freeze->fd, UFFDIO_COPY, &copy) != 0 && copy.copy <= 0 && errno != EAGAIN)
+            return; /* no memory at all */
+        done += copy.copy > 0 ? (uint64_t)copy.copy : 0;
+    }
+}
+
+/* A second registration is refused.  Write protection that protects no page disturbs nobody meanwhile. */
+bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes)
+{
+    struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+    struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
+    int fd = open_full();
+    if (fd < 0)
+        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (fd < 0)
+        return false;
+    bool is_watched =
+        ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &range) != 0 && errno == EBUSY;
+    close(fd);
+    return is_watched;
 }

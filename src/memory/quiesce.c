@@ -12,12 +12,14 @@
  * acquire: it goes on in the new mapping.  A thread that exists at Q4 is parked or has exited: only running threads make
  * threads, and after a scan that found nobody new none was running.  Freezes end within a bound of time, or are not begun.
  *
- * From Q1 on nothing here may take a lock.  Interrupted system calls of the stopped threads are restarted where the kernel does
- * so (SA_RESTART); sleeps and polls return EINTR.  freeze.c calls. */
+ * From Q1 on nothing here may take a lock.  Interrupted system calls of the stopped threads are restarted by the kernel
+ * (SA_RESTART) or by interrupted.c.  freeze.c calls. */
 #include "memory/freeze.h"
 
 #include "base/atomic.h"
 #include "base/wait.h"
+#include "memory/interrupted.h"
+#include "transport/writers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,12 +40,14 @@ struct slot {
     _Atomic uint32_t word;    /* number * 4 + phase; 0 when it is free */
     int32_t tid;              /* the caller's alone */
     _Atomic uintptr_t stack;  /* an address on the stack where the thread stopped; written before T1 */
+    struct oriel_call call;   /* in which it was before the signal; written before SENT, read after T1 */
 };
 
 static struct {
     uint32_t number;           /* of the freeze in force, or the last one */
     int32_t absent;            /* who was waited for in vain */
     int32_t stubborn;          /* who was waited for in vain in all tries: while it blocks signals it is not waited for again */
+    int signal;                /* with which all threads stopped at last; 0 when one has to be chosen */
     int used;                  /* slots from here on were never used */
     _Atomic uint32_t arrivals; /* changes with every arrival: the caller sleeps on it */
     struct slot slots[THREADS_MAX];
@@ -84,7 +88,6 @@ static void stay(struct slot *slot)
 static void park(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
-    (void)context;
     int kept = errno;
     uint64_t message = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
     uint32_t number = (uint32_t)(message >> 32);
@@ -96,6 +99,7 @@ static void park(int signal, siginfo_t *info, void *context)
         if (change(slot, number * 4 + SENT, number * 4 + PARKED)) { /* T1 */
             atomic_fetch_add_explicit(&parking.arrivals, 1, memory_order_seq_cst);
             wake(&parking.arrivals, 1);
+            oriel_interrupted_resume(&slot->call, context);
             stay(slot);
         }
     }
@@ -163,7 +167,7 @@ static bool visit_threads(struct oriel_freeze *freeze, bool (*visit)(struct orie
             const struct entry *entry = (const struct entry *)(buffer + at);
             int32_t tid = (int32_t)strtol(entry->name, NULL, 10);
             at += entry->len_bytes;
-            if (tid > 0 && tid != self)
+            if (tid > 0 && tid != self && !oriel_writers_is_helper(tid)) /* who moves pages keeps that one out */
                 wanted = visit(freeze, tid, context);
         }
     }
@@ -181,12 +185,18 @@ static bool has_slot(int32_t tid)
     return false;
 }
 
+static bool is_unused(int number)
+{
+    struct sigaction action;
+    return number != 0 && sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+           action.sa_handler == SIG_DFL;
+}
+
 static uint64_t unused_signals(void)
 {
     uint64_t signals = 0;
-    struct sigaction action;
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
-        if (sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL)
+        if (is_unused(number))
             signals |= UINT64_C(1) << (number - 1);
     return signals;
 }
@@ -203,9 +213,14 @@ static bool subtract_blocked(struct oriel_freeze *freeze, int32_t tid, void *con
     return true;
 }
 
-/* A real-time signal that the program has no use for. */
+/* A real-time signal that the program has no use for: the last one again, without a look at what each thread blocks, which costs
+ * more than all the rest. */
 static bool choose_signal(struct oriel_freeze *freeze)
 {
+    freeze->signal = parking.signal;
+    if (is_unused(parking.signal))
+        return true;
+    parking.signal = 0;
     uint64_t signals = unused_signals();
     if (signals == 0) {
         snprintf(freeze->reason, sizeof freeze->reason, "the program uses all real-time signals");
@@ -233,12 +248,12 @@ static struct slot *free_slot(void)
     return parking.used < THREADS_MAX ? &parking.slots[parking.used++] : NULL;
 }
 
-/* Q2, for threads that have no slot yet. */
+/* Q2, for threads that have no slot yet.  Only the initial thread may have ended and be listed for good. */
 static bool stop_thread(struct oriel_freeze *freeze, int32_t tid, void *context)
 {
     int *news = context;
     uint64_t blocked;
-    if (has_slot(tid) || !read_blocked(tid, &blocked))
+    if (has_slot(tid) || (tid == getpid() && !read_blocked(tid, &blocked)))
         return true;
     if (tid == parking.stubborn && is_blocking(freeze, tid))
         return refuse(freeze, tid, "blocks the signals that could stop it");
@@ -251,6 +266,7 @@ static bool stop_thread(struct oriel_freeze *freeze, int32_t tid, void *context)
     info.si_uid = getuid();
     info.si_value.sival_ptr = (void *)(uintptr_t)message;
     slot->tid = tid;
+    oriel_interrupted_read(tid, &slot->call);
     atomic_store_explicit(&slot->stack, 0, memory_order_relaxed);
     oriel_store_release(&slot->word, parking.number * 4 + SENT);
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, freeze->signal, &info) != 0) {
@@ -284,8 +300,10 @@ static bool await_arrivals(struct oriel_freeze *freeze, uint64_t deadline_ns)
         sleep_on(&parking.arrivals, arrivals, &look);
         if (absent == first_absent(absent) && !read_blocked(slot->tid, &blocked))
             change(slot, parking.number * 4 + SENT, FREE);
-        else if (absent == first_absent(absent) && oriel_now_ns() > deadline_ns) {
+        else if (absent == first_absent(absent) &&
+                 (oriel_now_ns() > deadline_ns || (parking.signal != 0 && is_blocking(freeze, slot->tid)))) {
             parking.absent = slot->tid;
+            parking.signal = 0; /* the next try looks at what is blocked */
             return refuse(freeze, slot->tid,
                           is_blocking(freeze, slot->tid) ? "blocks the signals that could stop it" : "did not stop in time");
         }
@@ -358,6 +376,7 @@ bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t 
         parking.absent = 0;
         if (try_begin(freeze, start, len_bytes)) {
             parking.stubborn = 0;
+            parking.signal = freeze->signal;
             return true;
         }
         if (parking.absent == 0)
@@ -376,6 +395,16 @@ void oriel_quiesce_end(struct oriel_freeze *freeze)
     sigaction(freeze->signal, &action, NULL);
     action.sa_handler = SIG_DFL;
     sigaction(freeze->signal, &action, NULL);
+}
+
+/* Pages of zeroes stay untouched.  The program's memory, parts of which a sanitiser may think nobody should touch. */
+__attribute__((no_sanitize("address", "thread"))) void oriel_quiesce_fill(uintptr_t start, uintptr_t from, uint64_t len_bytes)
+{
+    const uint64_t *source = (const uint64_t *)from;
+    uint64_t *target = (uint64_t *)start;
+    for (uint64_t i = 0; i < len_bytes / sizeof *source; i++)
+        if (source[i] != 0)
+            *(volatile uint64_t *)&target[i] = source[i];
 }
 
 bool oriel_quiesce_uses(uintptr_t start, uintptr_t end)

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "memory/file.h"
 #include "memory/maps.h"
+#include "memory/scars.h"
+#include "memory/stash.h"
 #include "memory/transfer.h"
 
 #include <stdlib.h>
@@ -75,6 +77,7 @@ static void forget(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
     struct oriel_run_block *block = run->block;
     run->start += len_bytes;
     run->offset += len_bytes;
+    run->stash += len_bytes;
     if (run->start == run->end)
         oriel_runs_erase(runs, at);
     oriel_restore_drop(block, len_bytes);
@@ -86,6 +89,7 @@ static void lose(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
     oriel_warn("the window memory at %#lx was unmapped or replaced before its window was freed; %lu bytes are left as they are",
                (unsigned long)runs->list[at].start, (unsigned long)len_bytes);
     runs->list[at].block->is_lost = true;
+    oriel_stash_drop(runs->list[at].stash, len_bytes);
     forget(runs, at, len_bytes);
 }
 
@@ -100,12 +104,14 @@ static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, si
             lose(runs, at, done_bytes);
         } else {
             enum oriel_status status = oriel_transfer_out(transfer, run->start, seen.reached - run->start, run->offset,
-                                                          run->unreserved, seen.protection, &done_bytes);
+                                                          run->stash, seen.protection, &done_bytes);
             if (status != ORIEL_OK)
                 oriel_warn("the window memory at %#lx stays shared: %s", (unsigned long)(run->start + done_bytes),
                            oriel_fail_message());
-            if (done_bytes > 0)
+            if (done_bytes > 0) {
+                oriel_scars_note(run->start, run->start + done_bytes);
                 forget(runs, at, done_bytes);
+            }
             if (status != ORIEL_OK)
                 return false;
         }
@@ -147,6 +153,7 @@ void oriel_restore_forget(struct oriel_runs *runs)
             at++;
         } else {
             run->block->is_lost = true;
+            oriel_stash_drop(run->stash, run->end - run->start);
             forget(runs, at, run->end - run->start);
         }
     }

@@ -48,6 +48,7 @@ void oriel_runs_split(struct oriel_runs *runs, uintptr_t address)
     struct oriel_run upper = runs->list[at];
     runs->list[at].end = address;
     upper.offset += address - upper.start;
+    upper.stash += address - upper.start;
     upper.start = address;
     insert_at(runs, at + 1, &upper);
 }
@@ -66,7 +67,8 @@ void oriel_runs_erase(struct oriel_runs *runs, size_t at)
 static bool continues(const struct oriel_run *lower, const struct oriel_run *upper)
 {
     return lower->end == upper->start && lower->offset + (lower->end - lower->start) == upper->offset &&
-           lower->holds == upper->holds && lower->unreserved == upper->unreserved && lower->block == upper->block;
+           lower->stash + (lower->end - lower->start) == upper->stash && lower->holds == upper->holds &&
+           lower->block == upper->block;
 }
 
 void oriel_runs_join(struct oriel_runs *runs, uintptr_t start, uintptr_t end)

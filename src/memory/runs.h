@@ -18,8 +18,8 @@ struct oriel_run {
     uintptr_t start;
     uintptr_t end;
     uint64_t offset;
-    uint32_t holds; /* 0: could not be made private again, waits to be held anew */
-    bool unreserved;
+    uintptr_t stash; /* where the private mapping of start waits */
+    uint32_t holds;  /* 0: could not be made private again, waits to be held anew */
     struct oriel_run_block *block;
 };
 

@@ -1,10 +1,14 @@
-/* One chunk is frozen, copied, replaced by one mmap or mremap, and let go; then its old pages are free, so that memory is never
- * held twice for more than a chunk.  What runs under a freeze is system calls and the own stack (freeze.h).  promote.c and
- * restore.c call. */
+/* One chunk is frozen; on the way in its pages go to the stash, are copied from there, and the file is mapped in their place; on
+ * the way back the stash is filled and put back.  Then the old pages are free, so that memory is never held twice for more than
+ * a chunk.  What runs under a freeze is system calls and the own stack (freeze.h).  promote.c and restore.c call.
+ *
+ * In the stash nobody writes, and pages that the kernel may drop at any time (MADV_FREE) become zeroes without anybody waiting
+ * for them: what the program had agreed to. */
 #include "memory/transfer.h"
 
 #include "memory/file.h"
 #include "memory/maps.h"
+#include "memory/stash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +28,8 @@
 
 #define CHUNK_BYTES (UINT64_C(4) << 20)
 #define SPARSE_CHUNK_BYTES (UINT64_C(256) << 20) /* after chunks that were nearly empty */
-enum { ENTRIES = 512 };                          /* of the page map, at a time */
+#define FEW_BYTES (UINT64_C(64) << 10)
+enum { ENTRIES = 512 }; /* of the page map, at a time */
 
 /* Entries of /proc/self/pagemap. */
 #define PAGE_PRESENT (UINT64_C(1) << 63)
@@ -53,22 +58,19 @@ enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_trans
     out->file_fd = oriel_file_identity()->memory_fd;
     if (!is_memory_file(out->file_fd))
         return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d", out->file_fd);
-    out->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (out->pagemap_fd < 0)
-        return oriel_fail(ORIEL_E_OTHER, "/proc/self/pagemap: %s", strerror(errno));
-    enum oriel_status status = oriel_freeze_open(means, &out->freeze);
-    if (status != ORIEL_OK)
-        close(out->pagemap_fd);
-    return status;
+    out->pagemap_fd = -1;
+    out->data_start = out->data_end = 0;
+    return oriel_freeze_open(means, &out->freeze);
 }
 
 void oriel_transfer_close(struct oriel_transfer *transfer)
 {
     oriel_freeze_close(&transfer->freeze);
-    close(transfer->pagemap_fd);
+    if (transfer->pagemap_fd >= 0)
+        close(transfer->pagemap_fd);
 }
 
-/* The program's memory, parts of which a sanitiser may think nobody should read. */
+/* The pages' former address is the program's, parts of which a sanitiser may think nobody should read. */
 __attribute__((no_sanitize("address", "thread"))) static bool is_zero(const uint64_t *page)
 {
     for (uint64_t i = 0; i < ORIEL_PAGE_BYTES / sizeof *page; i += 8)
@@ -145,23 +147,37 @@ static void punch(const struct oriel_transfer *transfer, uint64_t offset, uint64
     fallocate(transfer->file_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len_bytes);
 }
 
-/* The extent of the file's contents at or after *at, up to end; false when there is none. */
-static bool next_data(int fd, uint64_t end, uint64_t *at, uint64_t *data_end)
+/* The extent of the file's contents at or after *at, up to end; false when there is none.  The kernel looks for its end page by
+ * page, beyond ours: it is kept, or each chunk of a long range would look through all the others. */
+static bool next_data(struct oriel_transfer *transfer, uint64_t end, uint64_t *at, uint64_t *data_end)
 {
-    long data = syscall(SYS_lseek, fd, *at, SEEK_DATA);
-    if (data < 0 || (uint64_t)data >= end)
+    if (*at >= end)
         return false;
-    long hole = syscall(SYS_lseek, fd, data, SEEK_HOLE);
-    *at = (uint64_t)data;
-    *data_end = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
+    if (*at < transfer->data_start || *at >= transfer->data_end) {
+        long data = syscall(SYS_lseek, transfer->file_fd, *at, SEEK_DATA);
+        if (data < 0 || (uint64_t)data >= end)
+            return false;
+        long hole = syscall(SYS_lseek, transfer->file_fd, data, SEEK_HOLE);
+        *at = (uint64_t)data;
+        transfer->data_start = (uint64_t)data;
+        transfer->data_end = hole < 0 ? end : (uint64_t)hole;
+    }
+    *data_end = transfer->data_end < end ? transfer->data_end : end;
     return true;
 }
 
+/* The extents are old: the file has been written or punched. */
+static void forget_data(struct oriel_transfer *transfer)
+{
+    transfer->data_start = transfer->data_end = 0;
+}
+
 /* Faults in what the file holds, at once instead of page by page at the next accesses; a kernel that cannot leaves it to them. */
-static void populate(int fd, uintptr_t start, uint64_t len_bytes, uint64_t offset)
+static void populate(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset)
 {
     uint64_t data_end;
-    for (uint64_t at = offset; next_data(fd, offset + len_bytes, &at, &data_end); at = data_end)
+    forget_data(transfer);
+    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end); at = data_end)
         syscall(SYS_madvise, start + (at - offset), data_end - at, MADV_POPULATE_WRITE);
 }
 
@@ -172,15 +188,30 @@ static void announce(uintptr_t start, uint64_t len_bytes)
     (void)same;
 }
 
-static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                  bool all_pages, uint64_t *held_bytes)
+/* Under the freeze.  0, or an errno with all as it was. */
+static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, bool all_pages,
+                   uintptr_t stash, uint64_t *held_bytes)
 {
-    if (!oriel_freeze_begin(&transfer->freeze, start, len_bytes, true))
-        return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
-    int error = copy_in(transfer, start, len_bytes, offset, all_pages, held_bytes);
+    int error = oriel_stash_take(stash, start, len_bytes);
+    if (error != 0)
+        return error;
+    error = oriel_stash_is_locked(stash) ? EPERM : 0;
+    if (error == 0)
+        error = copy_in(transfer, stash, len_bytes, offset, all_pages, held_bytes);
     if (error == 0 && syscall(SYS_mmap, start, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, transfer->file_fd,
                               offset) != (long)start)
         error = errno;
+    if (error != 0)
+        oriel_stash_undo(&transfer->freeze, stash, start, len_bytes);
+    return error;
+}
+
+static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
+                                  bool all_pages, uintptr_t stash, uint64_t *held_bytes)
+{
+    if (!oriel_freeze_begin(&transfer->freeze, start, len_bytes, true))
+        return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
+    int error = move_in(transfer, start, len_bytes, offset, all_pages, stash, held_bytes);
     if (error == EFBIG)
         take_signal();
     oriel_freeze_end(&transfer->freeze, start, len_bytes, error == 0);
@@ -188,38 +219,61 @@ static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t sta
         punch(transfer, offset, len_bytes);
         return oriel_fail(error == ENOSPC || error == ENOMEM ? ORIEL_E_NO_MEM : ORIEL_E_OTHER,
                           "cannot move %lu bytes at %#lx into the memory file: %s", (unsigned long)len_bytes,
-                          (unsigned long)start, strerror(error));
+                          (unsigned long)start, error == EPERM ? "they are locked by mlock" : strerror(error));
     }
+    oriel_stash_empty(stash, len_bytes);
     announce(start, len_bytes);
-    populate(transfer->file_fd, start, len_bytes, offset);
+    populate(transfer, start, len_bytes, offset);
     return ORIEL_OK;
 }
 
 /* After a failure: what was moved moves back, and the message stays that of the failure. */
-static void undo_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
+static void undo_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, uintptr_t stash,
                     uintptr_t *stuck_start, uintptr_t *stuck_end)
 {
     char reason[400];
     uint64_t back_bytes;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    oriel_transfer_out(transfer, start, len_bytes, offset, false, PROT_READ | PROT_WRITE, &back_bytes);
+    oriel_transfer_out(transfer, start, len_bytes, offset, stash, PROT_READ | PROT_WRITE, &back_bytes);
     *stuck_start = start + back_bytes;
     *stuck_end = start + len_bytes;
     oriel_fail(ORIEL_E_OTHER, "%s", reason);
 }
 
+/* For few pages the page map is not worth its descriptor: in the stash untouched pages are zeroes like others. */
+static enum oriel_status open_pagemap(struct oriel_transfer *transfer, uint64_t len_bytes, bool *all_pages)
+{
+    if (len_bytes <= FEW_BYTES)
+        *all_pages = true;
+    if (*all_pages || transfer->pagemap_fd >= 0)
+        return ORIEL_OK;
+    transfer->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (transfer->pagemap_fd < 0)
+        return oriel_fail(ORIEL_E_OTHER, "/proc/self/pagemap: %s", strerror(errno));
+    return ORIEL_OK;
+}
+
 enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                    bool all_pages, uintptr_t *stuck_start, uintptr_t *stuck_end)
+                                    bool all_pages, uintptr_t *stash, uintptr_t *stuck_start, uintptr_t *stuck_end)
 {
     uint64_t chunk_bytes = CHUNK_BYTES;
-    uint64_t held_bytes;
+    uint64_t held_bytes = 0;
     *stuck_start = *stuck_end = start;
+    enum oriel_status status = open_pagemap(transfer, len_bytes, &all_pages);
+    if (status != ORIEL_OK)
+        return status;
+    *stash = oriel_stash_reserve(len_bytes);
+    if (*stash == 0)
+        return oriel_fail(ORIEL_E_NO_MEM, "no address space for %lu private bytes: %s", (unsigned long)len_bytes,
+                          strerror(errno));
+    oriel_stash_prepare(start);
     for (uint64_t done = 0; done < len_bytes;) {
         uint64_t now = len_bytes - done < chunk_bytes ? len_bytes - done : chunk_bytes;
-        enum oriel_status status = chunk_in(transfer, start + done, now, offset + done, all_pages, &held_bytes);
+        status = chunk_in(transfer, start + done, now, offset + done, all_pages, *stash + done, &held_bytes);
         if (status != ORIEL_OK) {
+            oriel_stash_drop(*stash + done, len_bytes - done);
             if (done > 0)
-                undo_in(transfer, start, done, offset, stuck_start, stuck_end);
+                undo_in(transfer, start, done, offset, *stash, stuck_start, stuck_end);
             return status;
         }
         done += now;
@@ -228,30 +282,42 @@ enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t s
     return ORIEL_OK;
 }
 
-/* The contents of the file in new private pages. */
-static int copy_out(int fd, uintptr_t to, uint64_t len_bytes, uint64_t offset)
+/* The contents of the file in private pages. */
+static int copy_out(struct oriel_transfer *transfer, uintptr_t to, uint64_t len_bytes, uint64_t offset)
 {
     uint64_t data_end;
-    for (uint64_t at = offset; next_data(fd, offset + len_bytes, &at, &data_end); at = data_end) {
-        int error = copy(SYS_pread64, fd, to + (at - offset), data_end - at, at);
+    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end); at = data_end) {
+        int error = copy(SYS_pread64, transfer->file_fd, to + (at - offset), data_end - at, at);
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-/* fresh: private pages at another place, never touched. */
+/* Under the freeze.  0, or an errno with all as it was. */
+static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, uintptr_t stash,
+                    int protection)
+{
+    const int usual = PROT_READ | PROT_WRITE;
+    int error = copy_out(transfer, stash, len_bytes, offset);
+    if (error == 0 && protection != usual && syscall(SYS_mprotect, stash, len_bytes, protection) != 0)
+        error = errno;
+    if (error == 0)
+        error = oriel_stash_put_back(stash, start, len_bytes);
+    if (error != 0) {
+        if (protection != usual)
+            syscall(SYS_mprotect, stash, len_bytes, usual);
+        oriel_stash_empty(stash, len_bytes);
+    }
+    return error;
+}
+
 static enum oriel_status chunk_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                   uintptr_t fresh, int protection)
+                                   uintptr_t stash, int protection)
 {
     if (!oriel_freeze_begin(&transfer->freeze, start, len_bytes, false))
         return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
-    int error = copy_out(transfer->file_fd, fresh, len_bytes, offset);
-    if (error == 0 && protection != (PROT_READ | PROT_WRITE) && syscall(SYS_mprotect, fresh, len_bytes, protection) != 0)
-        error = errno;
-    if (error == 0 &&
-        syscall(SYS_mremap, fresh, len_bytes, len_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start) != (long)start)
-        error = errno;
+    int error = move_out(transfer, start, len_bytes, offset, stash, protection);
     oriel_freeze_end(&transfer->freeze, start, len_bytes, error == 0);
     if (error != 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot move %lu bytes at %#lx out of the memory file: %s", (unsigned long)len_bytes,
@@ -261,41 +327,24 @@ static enum oriel_status chunk_out(struct oriel_transfer *transfer, uintptr_t st
     return ORIEL_OK;
 }
 
-static void *reserve_fresh(uint64_t len_bytes, bool unreserved)
-{
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-    void *fresh = MAP_FAILED;
-    if (!unreserved)
-        fresh = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (fresh == MAP_FAILED)
-        fresh = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0);
-    return fresh;
-}
-
-/* The fresh pages of all chunks come from one mapping: side by side again they are one. */
 enum oriel_status oriel_transfer_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                     bool unreserved, int protection, uint64_t *done_bytes)
+                                     uintptr_t stash, int protection, uint64_t *done_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     *done_bytes = 0;
-    char *fresh = reserve_fresh(len_bytes, unreserved);
-    if (fresh == MAP_FAILED)
-        return oriel_fail(ORIEL_E_NO_MEM, "no address space for %lu private bytes: %s", (unsigned long)len_bytes,
-                          strerror(errno));
+    forget_data(transfer);
     while (status == ORIEL_OK && *done_bytes < len_bytes) {
         uint64_t done = *done_bytes;
         uint64_t now = len_bytes - done < CHUNK_BYTES ? len_bytes - done : CHUNK_BYTES;
         uint64_t at = offset + done;
         uint64_t data_end;
-        if (!next_data(transfer->file_fd, offset + len_bytes, &at, &data_end))
+        if (!next_data(transfer, offset + len_bytes, &at, &data_end))
             now = len_bytes - done;
         else if (at - (offset + done) > now)
             now = (at - (offset + done)) & ~(ORIEL_PAGE_BYTES - 1);
-        status = chunk_out(transfer, start + done, now, offset + done, (uintptr_t)fresh + done, protection);
+        status = chunk_out(transfer, start + done, now, offset + done, stash + done, protection);
         if (status == ORIEL_OK)
             *done_bytes += now;
     }
-    if (*done_bytes < len_bytes)
-        munmap(fresh + *done_bytes, len_bytes - *done_bytes);
     return status;
 }

@@ -11,22 +11,25 @@
 struct oriel_transfer {
     struct oriel_freeze freeze;
     int file_fd;
-    int pagemap_fd;
+    int pagemap_fd;      /* -1 until many pages need it */
+    uint64_t data_start; /* the extent of the file's contents that was found last */
+    uint64_t data_end;
 };
 
 /* ORIEL_E_OTHER with the reason. */
 enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_transfer *out);
 void oriel_transfer_close(struct oriel_transfer *transfer);
 
-/* Private pages [start, start + len_bytes) become those of the file from offset on, where it holds nothing yet.  Pages that were
- * never touched stay holes, unless all_pages says that untouched ones have contents, too (a file's).  ORIEL_E_OTHER or
- * ORIEL_E_NO_MEM with the reason: all are private again, but [*stuck_start, *stuck_end) where even that failed. */
+/* Private pages [start, start + len_bytes), all of one mapping, become those of the file from offset on, where it holds nothing
+ * yet; the mapping waits at *stash.  Pages that were never touched stay holes, unless all_pages says that untouched ones have
+ * contents, too (a file's).  ORIEL_E_OTHER or ORIEL_E_NO_MEM with the reason: all are private again, but [*stuck_start,
+ * *stuck_end) where even that failed. */
 enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                    bool all_pages, uintptr_t *stuck_start, uintptr_t *stuck_end);
+                                    bool all_pages, uintptr_t *stash, uintptr_t *stuck_start, uintptr_t *stuck_end);
 
-/* The reverse; the file holds nothing there afterwards.  *done_bytes from the start are private even on failure.
- * protection: PROT_* of the new pages. */
+/* The reverse; the file holds nothing there afterwards.  *done_bytes from the start are private even on failure, and their stash
+ * is no more.  protection: PROT_* that the pages are to have. */
 enum oriel_status oriel_transfer_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
-                                     bool unreserved, int protection, uint64_t *done_bytes);
+                                     uintptr_t stash, int protection, uint64_t *done_bytes);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "memory/agent.h"
 #include "transport/transport.h"
+#include "ops/lookup.h"
 #include "window/window.h"
 
 struct oriel_way {
@@ -12,22 +13,27 @@ struct oriel_way {
     bool cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
 };
 
-/* The part of a target's window that every origin's CPU reaches, the target's own included, as offsets: a range that is the
- * same for all.  base is where this process has offset 0. */
-struct oriel_direct {
-    uint64_t low;
-    uint64_t len_bytes;
-    char *base;
+/* Bytes of a target's window around one of them that are reached alike, by every origin, the target included: [offset, end). */
+struct oriel_alike {
+    uint64_t end;
+    bool cpu_reaches;
+    char *base; /* where this process has offset 0, if the CPU reaches it */
 };
 
-static inline struct oriel_direct oriel_remote_direct(const struct oriel_window *window, int32_t target)
+static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *window, int32_t target, uint64_t offset_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
-    const struct oriel_peer *peer = window->group->peers[target];
-    if (there->mechanism == ORIEL_BY_ADDRESS) /* offsets are addresses, and the part is the target's memory file */
-        return (struct oriel_direct){peer->owner_address, peer->reserve_bytes,
-                                     oriel_at(peer->base, -(int64_t)peer->owner_address)};
-    return (struct oriel_direct){there->direct_low, there->direct_bytes, oriel_window_direct(window, target, 0)};
+    struct oriel_lookup region;
+    if (there->mechanism == ORIEL_BY_ADDRESS) {
+        if (!oriel_lookup_find(window, target, there->address + offset_bytes, &region))
+            return (struct oriel_alike){offset_bytes + 1, false, NULL};
+        int64_t from_address = (int64_t)(region.offset - region.start + there->address);
+        return (struct oriel_alike){region.end - there->address, region.offset != 0,
+                                    oriel_at(window->control_bases[target], from_address)};
+    }
+    if (offset_bytes - there->direct_low < there->direct_bytes)
+        return (struct oriel_alike){there->direct_low + there->direct_bytes, true, oriel_window_direct(window, target, 0)};
+    return (struct oriel_alike){offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX, false, NULL};
 }
 
 /* The way to the bytes from low_bytes to high_bytes around a place in a target's window.  Own memory is loaded and stored
@@ -39,13 +45,13 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
     if (there->mechanism == ORIEL_BY_ARENA)
         return (struct oriel_way){&oriel_transport_shared, {.direct = oriel_window_direct(window, target, offset_bytes)},
                                   true};
-    const struct oriel_direct direct = oriel_remote_direct(window, target);
+    const struct oriel_alike alike = oriel_remote_alike(window, target, offset_bytes + (uint64_t)low_bytes);
     const struct oriel_peer *peer = window->group->peers[target];
-    struct oriel_remote remote = {.address = there->address + offset_bytes, .pid = peer->identity.pid};
-    uint64_t inside = offset_bytes + (uint64_t)low_bytes - direct.low;
-    uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
-    if (inside < direct.len_bytes && len_bytes <= direct.len_bytes - inside) {
-        remote.direct = oriel_at(direct.base, (int64_t)offset_bytes);
+    struct oriel_remote remote = {.address = there->address + offset_bytes,
+                                  .pid = peer->identity.pid,
+                                  .writers = oriel_file_writers(peer->base)};
+    if (alike.cpu_reaches && offset_bytes + (uint64_t)high_bytes <= alike.end) {
+        remote.direct = oriel_at(alike.base, (int64_t)offset_bytes);
         return (struct oriel_way){&oriel_transport_shared, remote, true};
     }
     remote.direct = (void *)(uintptr_t)remote.address;
@@ -70,7 +76,7 @@ static inline enum oriel_status oriel_remote_status(enum oriel_status status, co
 static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote, uint64_t offset_bytes)
 {
     return (struct oriel_remote){oriel_at(remote->direct, (int64_t)offset_bytes), remote->address + offset_bytes,
-                                 remote->agent, remote->pid};
+                                 remote->agent, remote->pid, remote->writers};
 }
 
 #endif

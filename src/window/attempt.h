@@ -6,7 +6,7 @@
 #include "window/create.h"
 #include "window/objects.h"
 
-enum { RECORD_VERSION = 2 };
+enum { RECORD_VERSION = 3 };
 
 /* Of a rank's agent. */
 enum readiness {
@@ -24,7 +24,7 @@ struct record {
     uint32_t wants_host;
     uint32_t noncontig;           /* MPI_Win_allocate_shared: every rank its own memory */
     uint32_t agent;               /* enum readiness */
-    uint32_t unused;
+    int32_t node;                 /* of the memory that is near the rank; -1: unknown */
     uint64_t alignment;
     uint64_t common_offset;       /* rank 0's */
     struct oriel_target target;

@@ -7,6 +7,7 @@
 #include "memory/reach.h"
 #include "window/handle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Pages above ORIEL_RESERVED_BYTES come at first touch: all ranks' together must be there to come. */
@@ -22,6 +23,22 @@ static enum oriel_status check_total(const struct attempt *attempt)
                       (unsigned long)oriel_limit_available());
 }
 
+/* Each rank's part near that rank. */
+static enum oriel_status alloc_parts(struct attempt *attempt, uint64_t align_bytes, uint64_t *offset)
+{
+    size_t n = (size_t)attempt->window->n;
+    struct oriel_file_part *parts = calloc(n, sizeof *parts);
+    if (parts == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the parts of %zu ranks", n);
+    for (size_t i = 0; i < n; i++)
+        parts[i] = (struct oriel_file_part){attempt->records[i].target.size_bytes, attempt->records[i].node};
+    enum oriel_status status = oriel_file_alloc_parts(parts, n, align_bytes, offset);
+    free(parts);
+    if (status == ORIEL_OK)
+        attempt->window->memory_offset = (int64_t)*offset;
+    return status;
+}
+
 /* One block in rank 0's file, the segments one after the other in rank order (MPI-4.1, 13.2.3). */
 static enum oriel_status allocate_contiguous(struct attempt *attempt)
 {
@@ -35,7 +52,7 @@ static enum oriel_status allocate_contiguous(struct attempt *attempt)
         align_bytes = records[i].alignment > align_bytes ? records[i].alignment : align_bytes;
     }
     uint64_t offset;
-    enum oriel_status status = oriel_attempt_alloc(total_bytes, align_bytes, &window->memory_offset, &offset);
+    enum oriel_status status = alloc_parts(attempt, align_bytes, &offset);
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         records[i].target.offset = offset;
         records[i].target.address = (uint64_t)(uintptr_t)(oriel_file_base() + offset);
@@ -152,7 +169,7 @@ uint32_t oriel_attempt_contribute(struct attempt *attempt)
     if ((bits & AGREE_REACHED) && probe_cma(attempt) == ORIEL_OK)
         bits |= AGREE_CMA;
     else if (bits & AGREE_REACHED)
-        oriel_note("%s: no cross-memory copies: %s", call, oriel_fail_message());
+        snprintf(attempt->window->host->no_cma, sizeof attempt->window->host->no_cma, "%s", oriel_fail_message());
     enum oriel_status status = (bits & AGREE_REACHED) ? take_handles(attempt) : ORIEL_OK;
     if (status == ORIEL_E_OTHER)
         oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());

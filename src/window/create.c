@@ -18,7 +18,9 @@
 #include "host/host.h"
 #include "memory/agent.h"
 #include "sync/watch.h"
+#include "window/attach.h"
 #include "window/handle.h"
+#include "window/paths.h"
 #include "window/regions.h"
 
 #include <stdlib.h>
@@ -108,7 +110,6 @@ static void finish(struct attempt *attempt)
     window->flavour = creation->flavour;
     window->common = (struct oriel_common *)(window->control_bases[0] + attempt->records[0].common_offset);
     window->targets = window->common->targets;
-    window->control = oriel_window_control(window, window->rank);
     window->access = oriel_control_access(window->control, window->n);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE)
         window->base = creation->base;
@@ -123,37 +124,21 @@ static void finish(struct attempt *attempt)
     window->host->model = MPI_WIN_UNIFIED;
 }
 
-/* With ORIEL_VERBOSE rank 0 says which way the window's memory takes. */
-static void note_path(const struct attempt *attempt)
+void oriel_window_release_memory(struct oriel_window *window)
 {
-    const struct oriel_window *window = attempt->window;
-    const char *copier = window->by_agent ? "agent" : "CMA";
-    int by_arena = 0;
-    int by_parts = 0;
-    if (window->rank != 0)
-        return;
-    if (window->flavour == ORIEL_FLAVOUR_DYNAMIC) {
-        oriel_note("%s: %d ranks: attached memory from MPI_Alloc_mem or MPI_Win_allocate by load and store, all other by %s",
-                   attempt->creation->call, (int)window->n, copier);
-        return;
-    }
-    for (int32_t i = 0; i < window->n; i++) {
-        by_arena += window->targets[i].mechanism == ORIEL_BY_ARENA;
-        by_parts += window->targets[i].mechanism == ORIEL_BY_PARTS;
-    }
-    oriel_note("%s: %d ranks: memory of %d by load and store, of %d in whole pages by load and store and at the ends by %s, "
-               "of %d by %s", attempt->creation->call, (int)window->n, by_arena, by_parts, copier,
-               (int)window->n - by_arena - by_parts, copier);
+    oriel_attached_close(window);
+    oriel_regions_close(window);
+    oriel_own_memory_release(window->own_memory);
+    window->own_memory = NULL;
 }
 
 /* Gives back everything but the carrier. */
 static void destroy(struct oriel_window *window)
 {
-    oriel_promote_release(&window->promoted);
+    oriel_window_release_memory(window);
     oriel_attempt_give_back(window->memory_offset);
     oriel_attempt_give_back(window->common_offset);
     oriel_attempt_give_back(window->control_offset);
-    oriel_regions_close(window);
     if (window->group != NULL)
         oriel_group_release(window->group);
     if (window->host->group != MPI_GROUP_NULL)
@@ -272,7 +257,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     enum oriel_status status = negotiate(&attempt, use_host);
     if (status == ORIEL_OK && !*use_host) {
         finish(&attempt);
-        note_path(&attempt);
+        oriel_paths_note(attempt.window, creation->call);
         *out = attempt.window;
     } else {
         if (attempt.has_carrier) {

@@ -39,7 +39,7 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
         return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
     *gone = true;
     oriel_handle_remove(handle, window);
-    oriel_promote_release(&window->promoted); /* the program may free the memory now */
+    oriel_window_release_memory(window); /* the program may free it now */
     if (window->rank != 0) {
         oriel_event_signal(&window->common->departed); /* the last touch */
         oriel_window_destroy(window);

@@ -4,6 +4,7 @@
 
 #include "host/host.h"
 #include "memory/file.h"
+#include "window/paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,13 +116,28 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *out)
+/* What the host has room for. */
+static int write_text(MPI_Info info, const char *key, const char *text)
+{
+    char value[MPI_MAX_INFO_VAL];
+    if (text[0] == '\0')
+        return MPI_SUCCESS;
+    memcpy(value, text, strnlen(text, sizeof value - 1));
+    value[strnlen(text, sizeof value - 1)] = '\0';
+    return oriel_host()->Info_set(info, key, value);
+}
+
+enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struct oriel_paths *paths, MPI_Info *out)
 {
     const struct oriel_host_calls *host = oriel_host();
     int code = host->Info_create(out);
-#define HINT(field, key, initial, sort)                        \
-    if (code == MPI_SUCCESS && hints->field[0] != '\0') \
-        code = host->Info_set(*out, key, hints->field);
+    if (code == MPI_SUCCESS)
+        code = write_text(*out, "oriel_memory", paths->ways);
+    if (code == MPI_SUCCESS)
+        code = write_text(*out, "oriel_memory_reason", paths->reason);
+#define HINT(field, key, initial, sort) \
+    if (code == MPI_SUCCESS)            \
+        code = write_text(*out, key, hints->field);
 #include "window/hints.def"
 #undef HINT
     return code == MPI_SUCCESS ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "the host cannot make an info object");

@@ -26,8 +26,10 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
 /* The same on a window that exists: what only creation reads stays as it is. */
 enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
-/* A new info object with every hint that has a value, and the value in use. */
-enum oriel_status oriel_hints_write(const struct oriel_hints *hints, MPI_Info *out);
+struct oriel_paths;
+
+/* A new info object with every hint that has a value, and the value in use; and, under keys of Oriel's own, the paths. */
+enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struct oriel_paths *paths, MPI_Info *out);
 
 /* The memory of all ranks is in one piece, whatever this one asked for: its own part has the alignment that its address, if not
  * NULL, happens to have. */

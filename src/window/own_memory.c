@@ -1,95 +1,181 @@
-/* Promotion pays after one or two accesses of a peer to each page, but making and freeing a promoted window costs a good part of
- * a millisecond, whatever its size, where a window by CMA costs microseconds.  A program that makes windows all the time
- * is therefore given promotions up to a rate: at most a tenth of its time goes there.  Creation calls, from any thread. */
+/* Promotion costs time, at the beginning and at the end of a window, and pays after one or two accesses of a peer to each page.
+ * Windows that live ten times as long as their promotion took are free of charge; what others cost beyond that is charged to an
+ * account that time fills: in the long run, at most a tenth of a program's time goes there. */
 #include "window/own_memory.h"
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/wait.h"
 
-#include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-enum { TOKENS_MOST = 1000, TOKENS_PER_SECOND = 100 };
+enum { CREDIT_NS = 200000000, SHARE = 10 }; /* a SHAREth of the time */
 
-/* A promotion takes a token; tokens come with time. */
-static bool take_token(void)
+/* --- the account --- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int64_t account_ns = CREDIT_NS;
+static uint64_t filled_ns; /* when */
+
+static bool has_credit(uint64_t now_ns)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static double tokens = TOKENS_MOST;
-    static uint64_t then_ns;
     pthread_mutex_lock(&mutex);
-    uint64_t now_ns = oriel_now_ns();
-    if (then_ns != 0)
-        tokens += (double)(now_ns - then_ns) * 1e-9 * TOKENS_PER_SECOND;
-    if (tokens > TOKENS_MOST)
-        tokens = TOKENS_MOST;
-    then_ns = now_ns;
-    bool taken = tokens >= 1;
-    if (taken)
-        tokens -= 1;
+    if (filled_ns != 0)
+        account_ns += (int64_t)((now_ns - filled_ns) / SHARE);
+    if (account_ns > CREDIT_NS)
+        account_ns = CREDIT_NS;
+    filled_ns = now_ns;
+    bool has = account_ns > 0;
     pthread_mutex_unlock(&mutex);
-    return taken;
+    return has;
 }
 
-/* A network card may have pinned pages, which then would not be those of the file. */
-static bool has_rdma_device(void)
+static void charge(uint64_t cost_ns)
 {
-    bool found = false;
-    DIR *devices = opendir("/sys/class/infiniband");
-    if (devices == NULL)
-        return false;
-    for (const struct dirent *entry; !found && (entry = readdir(devices)) != NULL;)
-        found = entry->d_name[0] != '.';
-    closedir(devices);
-    return found;
+    pthread_mutex_lock(&mutex);
+    account_ns -= (int64_t)cost_ns;
+    pthread_mutex_unlock(&mutex);
 }
 
-static enum oriel_status may_promote(const struct oriel_window *window)
+/* --- whether and what --- */
+
+static enum oriel_status may_promote(uint64_t now_ns)
 {
-    if (window->n == 1)
-        return oriel_fail(ORIEL_E_OTHER, "the window has one rank");
     if (oriel_options()->promote == ORIEL_PROMOTE_NEVER)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_PROMOTE=never");
     if (oriel_options()->promote == ORIEL_PROMOTE_ALWAYS)
         return ORIEL_OK;
-    if (has_rdma_device())
-        return oriel_fail(ORIEL_E_OTHER, "an RDMA device may hold its pages (ORIEL_PROMOTE=always does not ask)");
-    if (!take_token())
-        return oriel_fail(ORIEL_E_OTHER, "the program makes more than %d windows in a second (ORIEL_PROMOTE=always)",
-                          TOKENS_PER_SECOND);
+    if (!has_credit(now_ns))
+        return oriel_fail(ORIEL_E_OTHER, "the program's windows live too short a time for it (ORIEL_PROMOTE=always)");
     return ORIEL_OK;
 }
 
-/* All of the promoted part by one difference between addresses and offsets; ORIEL_E_OTHER when it lies in several pieces. */
-static enum oriel_status find_part(struct oriel_window *window, struct oriel_target *target)
+static enum oriel_status no_memory(void)
 {
-    uint64_t held_bytes = 0;
-    uintptr_t base = (uintptr_t)target->address;
-    uintptr_t end = base + target->size_bytes;
-    uintptr_t low = window->promoted.start > base ? window->promoted.start : base;
-    uintptr_t high = window->promoted.end < end ? window->promoted.end : end;
-    if (!oriel_promote_find(low, high - low, &target->offset, &held_bytes) || held_bytes < high - low)
-        return oriel_fail(ORIEL_E_OTHER, "other windows have shared parts of it already, which lie apart");
-    target->offset -= low - base;
-    target->direct_low = low - base;
-    target->direct_bytes = high - low;
-    target->mechanism = high - low == target->size_bytes ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for the description of a window's memory");
+}
+
+static enum oriel_status add_stretch(struct oriel_own_memory *memory, const struct oriel_stretch *stretch)
+{
+    struct oriel_stretch *last = memory->stretch_count > 0 ? &memory->stretches[memory->stretch_count - 1] : NULL;
+    if (last != NULL && last->place == stretch->place && last->end == stretch->start &&
+        (stretch->place == ORIEL_PLACE_PRIVATE || last->offset + (last->end - last->start) == stretch->offset)) {
+        last->end = stretch->end;
+        return ORIEL_OK;
+    }
+    struct oriel_stretch *longer = realloc(memory->stretches, (memory->stretch_count + 1) * sizeof *longer);
+    if (longer == NULL)
+        return no_memory();
+    memory->stretches = longer;
+    longer[memory->stretch_count++] = *stretch;
     return ORIEL_OK;
 }
 
-void oriel_own_memory_prepare(struct oriel_window *window, const char *call, struct oriel_target *target)
+/* What others have promoted may become private again before this window ends: only what it holds itself counts. */
+static enum oriel_status add_held(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
+                                  const struct oriel_promoted *hold)
 {
-    struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO,
-                                    .huge_allowed = oriel_options()->promote == ORIEL_PROMOTE_ALWAYS};
-    enum oriel_status status = may_promote(window);
-    if (status == ORIEL_OK)
-        status = oriel_promote((uintptr_t)target->address, target->size_bytes, &how, &window->promoted);
-    if (status == ORIEL_OK)
-        status = find_part(window, target);
-    if (status == ORIEL_OK)
+    enum oriel_status status = ORIEL_OK;
+    while (start < end && status == ORIEL_OK) {
+        struct oriel_stretch stretch = {start, end, ORIEL_PLACE_PRIVATE, 0};
+        if (start < hold->start)
+            stretch.end = hold->start < end ? hold->start : end;
+        else if (start < hold->end)
+            stretch = oriel_registry_find(start, hold->end < end ? hold->end : end);
+        status = add_stretch(memory, &stretch);
+        start = stretch.end;
+    }
+    return status;
+}
+
+/* Ordinary memory, as ORIEL_PROMOTE and the memory itself allow. */
+static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, bool others)
+{
+    struct oriel_promoted hold = {.start = 0};
+    bool always = oriel_options()->promote == ORIEL_PROMOTE_ALWAYS;
+    struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .huge_allowed = always, .pins_allowed = always};
+    struct oriel_promoted *holds = realloc(memory->holds, (memory->hold_count + 1) * sizeof *holds);
+    if (holds == NULL)
+        return no_memory();
+    memory->holds = holds;
+    uint64_t begin_ns = oriel_now_ns();
+    enum oriel_status status = others ? may_promote(begin_ns) : ORIEL_OK;
+    if (others && status == ORIEL_OK) {
+        status = oriel_promote(start, end - start, &how, &hold);
+        uint64_t took_ns = oriel_now_ns() - begin_ns;
+        if (status == ORIEL_OK)
+            holds[memory->hold_count++] = hold;
+        else
+            charge(took_ns);
+        memory->took_ns += took_ns;
+    }
+    if (status != ORIEL_OK)
+        snprintf(memory->reason, sizeof memory->reason, "%s", oriel_fail_message());
+    else if (others && (start < hold.start || hold.end < end))
+        snprintf(memory->reason, sizeof memory->reason, "only whole pages can be shared in place by stopping threads");
+    return add_held(memory, start, end, &hold);
+}
+
+static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, bool others)
+{
+    enum oriel_status status = ORIEL_OK;
+    for (uintptr_t at = start; at < end && status == ORIEL_OK;) {
+        struct oriel_stretch stretch = oriel_registry_find(at, end);
+        if (stretch.place == ORIEL_PLACE_ARENA) {
+            status = add_stretch(memory, &stretch);
+        } else {
+            while (stretch.end < end && oriel_registry_find(stretch.end, end).place != ORIEL_PLACE_ARENA)
+                stretch.end = oriel_registry_find(stretch.end, end).end;
+            status = add_ordinary(memory, at, stretch.end, others);
+        }
+        at = stretch.end;
+    }
+    return status;
+}
+
+enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out)
+{
+    struct oriel_own_memory *memory = calloc(1, sizeof *memory);
+    *out = NULL;
+    if (memory == NULL)
+        return no_memory();
+    enum oriel_status status = look(memory, base, base + size_bytes, others);
+    if (status != ORIEL_OK) {
+        oriel_own_memory_release(memory);
+        return status;
+    }
+    memory->since_ns = memory->hold_count > 0 ? oriel_now_ns() : 0;
+    *out = memory;
+    return ORIEL_OK;
+}
+
+void oriel_own_memory_release(struct oriel_own_memory *memory)
+{
+    if (memory == NULL)
         return;
-    oriel_note("%s: the memory is not shared in place, but reached by copying: %s", call, oriel_fail_message());
-    oriel_promote_release(&window->promoted);
-    target->offset = 0;
-    target->mechanism = ORIEL_BY_COPY;
+    if (memory->hold_count > 0) {
+        uint64_t begin_ns = oriel_now_ns();
+        uint64_t deserved_ns = (begin_ns - memory->since_ns) / SHARE;
+        for (size_t i = 0; i < memory->hold_count; i++)
+            oriel_promote_release(&memory->holds[i]);
+        uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);
+        if (cost_ns > deserved_ns)
+            charge(cost_ns - deserved_ns);
+    }
+    free(memory->holds);
+    free(memory->stretches);
+    free(memory);
+}
+
+unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory)
+{
+    static const unsigned ways[] = {[ORIEL_PLACE_PRIVATE] = ORIEL_WAY_COPY,
+                                    [ORIEL_PLACE_ARENA] = ORIEL_WAY_ARENA,
+                                    [ORIEL_PLACE_PROMOTED] = ORIEL_WAY_PROMOTED};
+    unsigned all = 0;
+    for (size_t i = 0; i < memory->stretch_count; i++)
+        all |= ways[memory->stretches[i].place];
+    return all;
 }

@@ -1,12 +1,34 @@
-/* Memory that the program gives to MPI_Win_create: whether it becomes shared where it lies (memory/promote.h) or is reached by
- * copying, and why.  Creation and free call. */
+/* Memory that the program gives to a window, by MPI_Win_create or MPI_Win_attach: which parts of it every process reaches by load
+ * and store, since they were allocated so or are shared where they lie (memory/promote.h), which by copies alone, and why.
+ * Creation, attachment and their ends call, from any thread. */
 #ifndef ORIEL_WINDOW_OWN_MEMORY_H
 #define ORIEL_WINDOW_OWN_MEMORY_H
 
-#include "window/window.h"
+#include "memory/promote.h"
+#include "memory/registry.h"
 
-/* Fills in mechanism, offset and the direct part of target, whose address and size_bytes (above 0) are set.  call: the MPI
- * function, for notes.  What is promoted is kept in the window until oriel_promote_release. */
-void oriel_own_memory_prepare(struct oriel_window *window, const char *call, struct oriel_target *target);
+#include <stddef.h>
+
+enum { ORIEL_WAY_ARENA = 1, ORIEL_WAY_PROMOTED = 2, ORIEL_WAY_COPY = 4 };
+
+struct oriel_own_memory {
+    struct oriel_stretch *stretches; /* in ascending order, without a gap; alike ones that touch are one */
+    size_t stretch_count;
+    struct oriel_promoted *holds;
+    size_t hold_count;
+    uint64_t since_ns;
+    uint64_t took_ns; /* to promote */
+    char reason[240]; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
+};
+
+/* Looks at [base, base + size_bytes), size_bytes above 0, and promotes what it may; others: the window has other ranks.
+ * ORIEL_E_NO_MEM. */
+enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out);
+
+/* Gives up the holds: no other process may access the memory any more.  NULL is nothing. */
+void oriel_own_memory_release(struct oriel_own_memory *memory);
+
+/* ORIEL_WAY_* of all its parts. */
+unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory);
 
 #endif

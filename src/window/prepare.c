@@ -5,14 +5,26 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "memory/agent.h"
+#include "memory/pages.h"
 #include "memory/reach.h"
 #include "window/own_memory.h"
+#include "window/regions.h"
 
 enum oriel_status oriel_attempt_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
 {
     enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
     if (status == ORIEL_OK)
         *kept = (int64_t)*offset;
+    return status;
+}
+
+static enum oriel_status alloc_memory(struct attempt *attempt, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+{
+    enum oriel_status status = attempt->creation->flavour == ORIEL_FLAVOUR_SHARED
+                                   ? oriel_file_alloc_shared(len_bytes, align_bytes, offset)
+                                   : oriel_file_alloc(len_bytes, align_bytes, offset);
+    if (status == ORIEL_OK)
+        attempt->window->memory_offset = (int64_t)*offset;
     return status;
 }
 
@@ -40,11 +52,52 @@ static uint32_t agent_readiness(void)
     return oriel_agent_is_open() ? AGENT_READY : AGENT_TO_OPEN;
 }
 
+/* One direct stretch, with what is reached by copies on one or both sides of it. */
+static const struct oriel_stretch *find_middle(const struct oriel_own_memory *memory)
+{
+    const struct oriel_stretch *middle = NULL;
+    for (size_t i = 0; i < memory->stretch_count; i++) {
+        if (memory->stretches[i].place == ORIEL_PLACE_PRIVATE)
+            continue;
+        if (middle != NULL)
+            return NULL;
+        middle = &memory->stretches[i];
+    }
+    return middle;
+}
+
+/* Memory of the program, not all of it in one memory file. */
+static enum oriel_status prepare_given(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    struct oriel_target *target = &attempt->own.target;
+    enum oriel_status status = oriel_own_memory_take((uintptr_t)target->address, target->size_bytes, window->n > 1,
+                                                     &window->own_memory);
+    if (status != ORIEL_OK)
+        return status;
+    const struct oriel_own_memory *memory = window->own_memory;
+    const struct oriel_stretch *middle = find_middle(memory);
+    if (middle != NULL) {
+        target->mechanism = memory->stretch_count == 1 ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;
+        target->direct_low = middle->start - target->address;
+        target->direct_bytes = middle->end - middle->start;
+        target->offset = middle->offset - target->direct_low;
+    } else if (memory->stretch_count == 1) {
+        target->mechanism = ORIEL_BY_COPY;
+    } else {
+        target->mechanism = ORIEL_BY_ADDRESS;
+        if (oriel_regions_insert(window, memory->stretches, memory->stretch_count) != ORIEL_OK)
+            return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of regions");
+    }
+    if (target->mechanism != ORIEL_BY_ARENA)
+        attempt->own.agent = agent_readiness();
+    return ORIEL_OK;
+}
+
 /* The memory of this rank, where the flavour gives each rank its own. */
 static enum oriel_status prepare_memory(struct attempt *attempt)
 {
     const struct oriel_creation *creation = attempt->creation;
-    struct oriel_window *window = attempt->window;
     struct oriel_target *target = &attempt->own.target;
     uint64_t size_bytes = (uint64_t)creation->size_bytes;
     target->size_bytes = size_bytes;
@@ -58,15 +111,13 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     }
     if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
         target->address = (uint64_t)(uintptr_t)creation->base;
-        if (size_bytes > 0 && !oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
-            oriel_own_memory_prepare(window, creation->call, target);
-        if (target->mechanism != ORIEL_BY_ARENA)
-            attempt->own.agent = agent_readiness();
-        return ORIEL_OK;
+        if (size_bytes == 0 || oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
+            return ORIEL_OK;
+        return prepare_given(attempt);
     }
     if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
         return ORIEL_OK; /* rank 0 allocates for all once it knows the sizes */
-    enum oriel_status status = oriel_attempt_alloc(size_bytes, attempt->own.alignment, &window->memory_offset, &target->offset);
+    enum oriel_status status = alloc_memory(attempt, size_bytes, attempt->own.alignment, &target->offset);
     target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
     return status;
 }
@@ -79,6 +130,7 @@ static enum oriel_status prepare_control(struct attempt *attempt)
     if (status != ORIEL_OK)
         return status;
     window->control_offset = (int64_t)offset;
+    window->control = (struct oriel_control *)(oriel_file_base() + offset);
     attempt->own.target.control_offset = offset;
     if (window->rank != 0)
         return ORIEL_OK;
@@ -93,6 +145,7 @@ enum oriel_status oriel_attempt_prepare(struct attempt *attempt)
     oriel_hints_init(hints);
     enum oriel_status status = oriel_hints_read(hints, creation->info);
     attempt->own.version = RECORD_VERSION;
+    attempt->own.node = oriel_pages_node();
     attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
     attempt->own.alignment = oriel_hints_alignment(hints);
     if (oriel_window_start() != ORIEL_OK) {

@@ -19,7 +19,7 @@ enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
     ORIEL_BY_COPY,  /* copied at address, by CMA or by the target's agent as the window's by_agent says */
     ORIEL_BY_PARTS, /* in the middle like the first, at both ends like the second: promoted pages */
-    ORIEL_BY_ADDRESS, /* a dynamic window: the one or the other, as each location's address says */
+    ORIEL_BY_ADDRESS, /* the one or the other, as the target's table of regions says: dynamic windows, memory of several sorts */
 };
 
 /* One target's window.  Written by rank 0 before creation ends, read-only after. */
@@ -96,11 +96,15 @@ enum oriel_access {
     ORIEL_ACCESS_STARTED,
 };
 
-/* Memory attached to a dynamic window: [start, end) in the owner's address space. */
+/* Bytes [start, end) in the owner's address space that are reached alike.  What is attached in one call may be several regions,
+ * each but the first marked as one that CONTINUES. */
 struct oriel_region {
     _Atomic uint64_t start;
     _Atomic uint64_t end;
+    _Atomic uint64_t place; /* 0: reached by copies; else of start in the owner's memory file.  Marks in the upper bits. */
 };
+#define ORIEL_REGION_CONTINUES (UINT64_C(1) << 63)
+#define ORIEL_REGION_OFFSET(place) ((place) & ~ORIEL_REGION_CONTINUES)
 
 /* An array of struct oriel_region, sorted by start, in the owner's memory file. */
 struct oriel_region_table {
@@ -108,7 +112,7 @@ struct oriel_region_table {
     _Atomic uint64_t count;
 };
 
-/* The attached memory (window/regions.c has the argument).  Written by the owner alone.
+/* The memory of an ORIEL_BY_ADDRESS target (window/regions.c has the argument).  Written by the owner alone.
  * version: 2 for each change so far, so that tables[version / 2 % 2] is the present table; odd while the other one is being
  * made the next.  It only grows; 64 bits do not wrap.  Death leaves the present table as it is. */
 struct oriel_regions {

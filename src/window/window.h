@@ -3,7 +3,6 @@
 #ifndef ORIEL_WINDOW_WINDOW_H
 #define ORIEL_WINDOW_WINDOW_H
 
-#include "memory/promote.h"
 #include "window/group.h"
 #include "window/shared.h"
 
@@ -53,8 +52,9 @@ struct oriel_window {
     int64_t control_offset;           /* -1 before it is allocated; likewise below */
     int64_t common_offset;            /* rank 0's */
     int64_t memory_offset;            /* what free gives back */
-    struct oriel_promoted promoted;   /* own memory of MPI_Win_create that is shared in place */
-    struct oriel_attached *attached;  /* a dynamic window's, from the first attach on (window/regions.c) */
+    struct oriel_own_memory *own_memory;       /* of MPI_Win_create, unless all of it lies in memory files: window/own_memory.h */
+    struct oriel_attached *attached;           /* a dynamic window's, from the first attach on (window/attach.c) */
+    struct oriel_region_arrays *region_arrays; /* of the own table of regions, from its first on (window/regions.c) */
     uint64_t serial;                  /* of all windows that this process ever made, from 1 */
     enum oriel_flavour flavour;
     bool by_agent; /* what lies in no memory file is reached by its owner's agent, not by CMA; the same on all ranks */

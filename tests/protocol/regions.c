@@ -1,10 +1,11 @@
 /* src/window/regions.c: an origin sees a table of regions as it was at one moment, whatever the owner does to it meanwhile.
  * Addresses are numbers here; nothing is moved. */
 #include "fabricate.h"
+#include "ops/lookup.h"
 #include "window/regions.h"
 
 
-enum { CHANGES = 4000, STEADY = 40, SPACING = 1000, LENGTH = 100, FAR = 1000000 };
+enum { CHANGES = 4000, STEADY = 40, SPACING = 1000, LENGTH = 100, FAR = 1000000, KEPT = 8192 };
 
 static struct oriel_window *with_regions(struct oriel_window *window)
 {
@@ -12,19 +13,36 @@ static struct oriel_window *with_regions(struct oriel_window *window)
     return window;
 }
 
+/* The middle of longer pieces has a place in the file, which tells where it begins. */
 static void attach(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
 {
-    team_expect(oriel_regions_attach(window, start, len_bytes) == ORIEL_OK);
+    static struct oriel_stretch kept[KEPT][3]; /* more than there are regions at a time */
+    static unsigned used;
+    struct oriel_stretch *parts = kept[used++ % KEPT];
+    uint64_t third = len_bytes / 3;
+    uint64_t end = start + len_bytes;
+    parts[0] = (struct oriel_stretch){start, third > 0 ? start + third : end, ORIEL_PLACE_PRIVATE, 0};
+    parts[1] = (struct oriel_stretch){start + third, end - third, ORIEL_PLACE_PROMOTED, start + third};
+    parts[2] = (struct oriel_stretch){end - third, end, ORIEL_PLACE_PRIVATE, 0};
+    team_expect(oriel_regions_insert(window, parts, third > 0 ? 3 : 1) == ORIEL_OK);
 }
 
 static void detach(struct oriel_window *window, uint64_t start)
 {
-    team_expect(oriel_regions_detach(window, start) == ORIEL_OK);
+    team_expect(oriel_regions_remove(window, start) == ORIEL_OK);
 }
 
 static bool holds(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
 {
-    return oriel_regions_hold(window, 0, start, len_bytes);
+    return oriel_lookup_hold(window, 0, start, len_bytes);
+}
+
+/* The region around an address is there whole, with its own place. */
+static bool is_whole(struct oriel_window *window, uint64_t address)
+{
+    struct oriel_lookup found;
+    return oriel_lookup_find(window, 0, address, &found) && address >= found.start && address < found.end &&
+           (found.offset == 0 || found.offset == found.start);
 }
 
 static uint64_t steady(uint64_t i)
@@ -55,6 +73,7 @@ static void watch_table(struct oriel_window *window)
         uint64_t i = team_random() % STEADY;
         team_expect(holds(window, steady(i), LENGTH));
         team_expect(holds(window, steady(i) + LENGTH - 1, 1));
+        team_expect(is_whole(window, steady(i) + LENGTH / 2) && is_whole(window, steady(i)));
         team_expect(!holds(window, steady(i) + LENGTH - 1, 2));
         team_expect(!holds(window, steady(i) - 1, 2));
         team_expect(!holds(window, steady(STEADY), LENGTH + LENGTH / 2)); /* parts of both shapes */

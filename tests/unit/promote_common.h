@@ -3,7 +3,9 @@
 #ifndef ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
 #define ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
 
+#include "memory/candidate.h"
 #include "memory/file.h"
+#include "memory/maps.h"
 #include "memory/promote.h"
 
 #include <stdbool.h>
@@ -27,7 +29,7 @@
 #define PAGE ORIEL_PAGE_BYTES
 #define MIB (UINT64_C(1) << 20)
 
-static struct oriel_promote_how protect = {.means = ORIEL_MEANS_PROTECT};
+__attribute__((unused)) static struct oriel_promote_how protect = {.means = ORIEL_MEANS_PROTECT};
 static struct oriel_promote_how quiesce = {.means = ORIEL_MEANS_QUIESCE};
 
 #define BY_BOTH(test) {#test " (protect)", test, NULL, NULL, &protect}, {#test " (quiesce)", test, NULL, NULL, &quiesce}
@@ -87,6 +89,7 @@ static inline bool is_promoted(const void *base)
 static inline void assert_refused(const void *base, uint64_t len_bytes, const struct oriel_promote_how *how, const char *why)
 {
     struct oriel_promoted promoted;
+    oriel_candidate_forget();
     assert_int_equal(oriel_promote((uintptr_t)base, len_bytes, how, &promoted), ORIEL_E_OTHER);
     if (strstr(oriel_fail_message(), why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", oriel_fail_message(), why);
@@ -113,6 +116,21 @@ static inline void fill(char *memory, uint64_t len_bytes, int salt)
 {
     for (uint64_t i = 0; i < len_bytes; i += 512)
         memory[i] = (char)(i / 512 + (uint64_t)salt);
+}
+
+static inline bool count_mapping(const struct oriel_mapping *mapping, void *context)
+{
+    (void)mapping;
+    ++*(int *)context;
+    return true;
+}
+
+/* Mappings in a piece of memory. */
+static inline int mappings_in(const void *base, uint64_t len_bytes)
+{
+    int count = 0;
+    assert_true(oriel_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false, count_mapping, &count));
+    return count;
 }
 
 static inline int promote_setup(void **state)

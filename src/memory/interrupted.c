@@ -1,0 +1,182 @@
+/* The kernel does not tell a handler which system call it has interrupted.  Who stops the thread looks before (/proc), and the
+ * handler compares: a call with the same arguments, from the same place on the same stack, is the same call.  To begin it
+ * anew with its whole time limit would keep a thread that is stopped again and again from ever coming to its end.  Where the kernel does
+ * not keep count itself, the call is therefore given a limit of the thread's own that it does: in libc's wrappers only, which
+ * do not look at a call's arguments after it. */
+#include "memory/interrupted.h"
+
+#include "base/wait.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { WRAPPER_BYTES = 512 }; /* of libc's functions around one call */
+
+static _Thread_local struct timespec left; /* of the time limit of a call that was resumed */
+
+void oriel_interrupted_read(int32_t tid, struct oriel_call *out)
+{
+    char path[64];
+    char text[256];
+    unsigned long long number, *arguments = (unsigned long long *)out->arguments;
+    unsigned long long stack, next;
+    out->number = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)tid);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    long got = syscall(SYS_read, fd, text, sizeof text - 1);
+    syscall(SYS_close, fd);
+    text[got > 0 ? got : 0] = '\0'; /* "running", or number, arguments, stack and instruction pointer */
+    if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &number, &arguments[0], &arguments[1], &arguments[2],
+               &arguments[3], &arguments[4], &arguments[5], &stack, &next) != 9)
+        return;
+    out->number = (int64_t)number;
+    out->stack = stack;
+    out->next = next;
+}
+
+static bool is_in(const struct oriel_call *call, uintptr_t function)
+{
+    return call->next - function < WRAPPER_BYTES;
+}
+
+/* A sleep of *wanted, what is left of it in *rest (which may be 0): kept where the next interruption finds it. */
+static bool keep_sleep(const struct oriel_call *call, uint64_t *wanted, uint64_t *rest)
+{
+    if (*rest != 0 && *rest == *wanted)
+        return true; /* the kernel has written what is left */
+    if (!is_in(call, (uintptr_t)nanosleep) && !is_in(call, (uintptr_t)clock_nanosleep))
+        return false;
+    left = *(const struct timespec *)(uintptr_t)(*rest != 0 ? *rest : *wanted);
+    *wanted = *rest = (uint64_t)(uintptr_t)&left;
+    return true;
+}
+
+#ifdef SYS_poll
+/* ppoll writes back what is left of the limit. */
+static bool keep_poll(struct oriel_call *call)
+{
+    int limit_ms = (int)call->arguments[2];
+    if (limit_ms < 0)
+        return true;
+    if (!is_in(call, (uintptr_t)poll))
+        return false;
+    left = (struct timespec){limit_ms / 1000, limit_ms % 1000 * 1000000L};
+    call->number = SYS_ppoll;
+    call->arguments[2] = (uint64_t)(uintptr_t)&left;
+    call->arguments[3] = 0;
+    return true;
+}
+#endif
+
+/* The limit is a number in the call itself: one that was reduced here is told from one that a new call brings by being smaller. */
+static bool keep_epoll(struct oriel_call *call)
+{
+    static _Thread_local uint64_t stack;
+    static _Thread_local uint64_t since_ns;
+    static _Thread_local int last_ms;
+    int limit_ms = (int)call->arguments[3];
+    uint64_t now_ns = oriel_now_ns();
+    if (limit_ms < 0)
+        return true;
+    if (!is_in(call, (uintptr_t)epoll_wait) && !is_in(call, (uintptr_t)epoll_pwait))
+        return false;
+    int64_t passed_ms = stack == call->stack && limit_ms == last_ms ? (int64_t)((now_ns - since_ns) / 1000000) : 1;
+    last_ms = limit_ms > passed_ms ? (int)(limit_ms - passed_ms) : 0;
+    since_ns = now_ns;
+    stack = call->stack;
+    call->arguments[3] = (uint64_t)last_ms;
+    return true;
+}
+
+/* Makes of the call what goes on with it; false for calls that are left to the program.  Among these are close, whose descriptor is
+ * gone, and connect, which goes on by itself. */
+static bool keep(struct oriel_call *call)
+{
+    switch (call->number) {
+#ifdef SYS_poll
+    case SYS_poll:
+        return keep_poll(call);
+    case SYS_epoll_wait:
+        return keep_epoll(call);
+    case SYS_select: /* the kernel counts */
+    case SYS_pause:
+#endif
+    case SYS_ppoll: /* likewise */
+    case SYS_pselect6:
+    case SYS_rt_sigsuspend:
+    case SYS_semop:
+    case SYS_msgsnd:
+    case SYS_msgrcv:
+        return true;
+    case SYS_epoll_pwait:
+        return keep_epoll(call);
+    case SYS_nanosleep:
+        return keep_sleep(call, &call->arguments[0], &call->arguments[1]);
+    case SYS_clock_nanosleep:
+        return (call->arguments[1] & TIMER_ABSTIME) != 0 || keep_sleep(call, &call->arguments[2], &call->arguments[3]);
+    default:
+        return false;
+    }
+}
+
+#if defined(__x86_64__)
+
+static const int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+
+static bool is_cut_short(const struct oriel_call *call, const ucontext_t *context)
+{
+    const greg_t *now = context->uc_mcontext.gregs;
+    bool same = now[REG_RAX] == -EINTR && (uint64_t)now[REG_RIP] == call->next && (uint64_t)now[REG_RSP] == call->stack;
+    for (int i = 0; i < 6; i++)
+        same = same && (uint64_t)now[registers[i]] == call->arguments[i];
+    return same;
+}
+
+static void call_again(const struct oriel_call *call, ucontext_t *context)
+{
+    greg_t *now = context->uc_mcontext.gregs;
+    for (int i = 0; i < 6; i++)
+        now[registers[i]] = (greg_t)call->arguments[i];
+    now[REG_RAX] = (greg_t)call->number;
+    now[REG_RIP] -= 2;
+}
+
+#elif defined(__aarch64__)
+
+static bool is_cut_short(const struct oriel_call *call, const ucontext_t *context)
+{
+    const mcontext_t *now = &context->uc_mcontext;
+    bool same = (int64_t)now->regs[0] == -EINTR && (int64_t)now->regs[8] == call->number && now->pc == call->next &&
+                now->sp == call->stack;
+    for (int i = 1; i < 6; i++)
+        same = same && now->regs[i] == call->arguments[i];
+    return same;
+}
+
+static void call_again(const struct oriel_call *call, ucontext_t *context)
+{
+    mcontext_t *now = &context->uc_mcontext;
+    for (int i = 0; i < 6; i++)
+        now->regs[i] = call->arguments[i];
+    now->regs[8] = (uint64_t)call->number;
+    now->pc -= 4;
+}
+
+#endif
+
+void oriel_interrupted_resume(const struct oriel_call *call, void *context)
+{
+    struct oriel_call again = *call;
+    if (again.number >= 0 && is_cut_short(call, context) && keep(&again))
+        call_again(&again, context);
+}

@@ -1,0 +1,19 @@
+/* What is told about the ways on which others reach a rank's memory: by ORIEL_VERBOSE, and by the info that MPI_Win_get_info
+ * returns.  Creation, attachment and api/ call. */
+#ifndef ORIEL_WINDOW_PATHS_H
+#define ORIEL_WINDOW_PATHS_H
+
+#include "window/window.h"
+
+struct oriel_paths {
+    char ways[64];    /* "arena", "promoted", "cma", "agent", joined by "+"; empty where there is no memory */
+    char reason[480]; /* why not better; empty where nothing is better */
+};
+
+/* For the calling rank's own memory. */
+struct oriel_paths oriel_paths_of(struct oriel_window *window);
+
+/* One line to standard error for this rank's memory, with ORIEL_VERBOSE.  call: the MPI function. */
+void oriel_paths_note(struct oriel_window *window, const char *call);
+
+#endif

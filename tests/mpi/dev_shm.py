@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+"""Windows need no room in /dev/shm: 256 MiB on each rank, where it has some MiB for what the host itself keeps there.
+As root, in a mount namespace of its own.  Run by CTest for each host."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+
+ROOM = "24m"
+CASE = "windows_of_256_mib_on_each_rank_work"
+
+
+def namespace(command):
+    """The command where /dev/shm is small and everything else is as it was."""
+    script = f'mount -t tmpfs -o size={ROOM} tmpfs /dev/shm && exec "$@"'
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *command]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--launch", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--plain", action="store_true", help="the host alone, to see what it does")
+    parser.add_argument("program")
+    args = parser.parse_args()
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        print("skipped: only root can mount a small /dev/shm of its own")
+        return 77
+    if subprocess.run(namespace(["true"]), stderr=subprocess.DEVNULL).returncode != 0:
+        print("skipped: no mount namespace may be made here")
+        return 77
+    job = subprocess.run(namespace([args.launch, "--build", args.build, "--host", args.host, "-n", "2", "--timeout", "100",
+                                    *(["--plain"] if args.plain else []), "--", args.program, "--only", CASE]),
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(job.stdout, end="")
+    return job.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

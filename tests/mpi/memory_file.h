@@ -1,0 +1,29 @@
+/* The memory file of this process, as it stands among its descriptors.
+ * Called by the tests of this folder. */
+#ifndef ORIEL_TESTS_MEMORY_FILE_H
+#define ORIEL_TESTS_MEMORY_FILE_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What it holds physically; -1 where there is none. */
+static inline long memory_file_kib(void)
+{
+    long kib = -1;
+    DIR *descriptors = opendir("/proc/self/fd");
+    for (const struct dirent *entry; descriptors && (entry = readdir(descriptors));) {
+        char path[300], name[64] = "";
+        struct stat info;
+        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        if (readlink(path, name, sizeof name - 1) > 0 && strncmp(name, "/memfd:oriel", 12) == 0 && stat(path, &info) == 0)
+            kib = (long)info.st_blocks / 2;
+    }
+    if (descriptors)
+        closedir(descriptors);
+    return kib;
+}
+
+#endif

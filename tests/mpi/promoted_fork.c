@@ -1,0 +1,366 @@
+/* Children of a process whose memory is shared in place: what they write is theirs alone, what they read is what was there, and
+ * the parent goes on with its peers.  Memory that nobody touched costs a child nothing.
+ * A plain MPI program with threads, run by the test rows. */
+#define _GNU_SOURCE
+#include "ways.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { AREA_BYTES = 6 * PAGE, SORTS = 5, GUARD = 0x6b };
+
+static _Alignas(4096) char static_area[AREA_BYTES];
+
+/* An area that is the program's, a part of which is the window. */
+struct area {
+    const char *name;
+    char *memory;
+    size_t at;
+    size_t len_bytes;
+    MPI_Win win;
+};
+
+static void areas_make(struct area *areas)
+{
+    char *heap = malloc(AREA_BYTES);
+    areas[0] = (struct area){ "mapped, whole pages", pages_map(AREA_BYTES), 0, AREA_BYTES, MPI_WIN_NULL };
+    areas[1] = (struct area){ "mapped, parts of pages", pages_map(AREA_BYTES), 100, AREA_BYTES - 300, MPI_WIN_NULL };
+    areas[2] = (struct area){ "heap", heap, 8, AREA_BYTES - 16, MPI_WIN_NULL };
+    areas[3] = (struct area){ "static", static_area, PAGE, 4 * PAGE, MPI_WIN_NULL };
+    areas[4] = (struct area){ "a part of one page", pages_map(AREA_BYTES), 2 * PAGE + 8, 1000, MPI_WIN_NULL };
+    for (int i = 0; i < SORTS; i++) {
+        struct area *area = &areas[i];
+        memset(area->memory, GUARD + i, AREA_BYTES);
+        area->win = window_over(area->memory + area->at, area->len_bytes);
+        check_promoted(area->win, area->memory + area->at, area->len_bytes);
+    }
+    barrier(MPI_COMM_WORLD);
+}
+
+static void areas_free(struct area *areas)
+{
+    for (int i = 0; i < SORTS; i++) {
+        MPI_Win_free(&areas[i].win);
+        if (i == 2)
+            free(areas[i].memory);
+        else if (i != 3)
+            munmap(areas[i].memory, AREA_BYTES);
+    }
+}
+
+/* Reading only: a child of a process with threads may do little else. */
+static bool is_filled(const char *memory, size_t len_bytes, int value)
+{
+    for (size_t i = 0; i < len_bytes; i++)
+        if ((unsigned char)memory[i] != (unsigned char)value)
+            return false;
+    return true;
+}
+
+static void child_check(pid_t child, const char *what)
+{
+    int status = -1;
+    if (!CHECK(child > 0, "%s: no child: %s", what, strerror(errno)))
+        return;
+    if (!CHECK(waitpid(child, &status, 0) == child, "%s: waitpid: %s", what, strerror(errno)))
+        return;
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child's status is %#x (exit %d, signal %d)", what, status,
+          WEXITSTATUS(status), WTERMSIG(status));
+}
+
+static void areas_exercise(struct area *areas)
+{
+    for (int i = 0; i < SORTS; i++) {
+        struct area *area = &areas[i];
+        window_exercise(area->win, area->memory + area->at, area->len_bytes);
+        CHECK(is_filled(area->memory, area->at, GUARD + i), "%s: a byte before the window has changed", area->name);
+        CHECK(is_filled(area->memory + area->at + area->len_bytes, AREA_BYTES - area->at - area->len_bytes, GUARD + i),
+              "%s: a byte behind the window has changed", area->name);
+    }
+}
+
+static void a_child_reads_what_was_there_and_keeps_its_writes(enum window_kind kind)
+{
+    struct area areas[SORTS];
+    (void)kind;
+    areas_make(areas);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < SORTS; i++)
+            memset(areas[i].memory, GUARD + i, AREA_BYTES);
+        barrier(MPI_COMM_WORLD);
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            for (int i = 0; i < SORTS; i++) {
+                if (!is_filled(areas[i].memory, AREA_BYTES, GUARD + i))
+                    _exit(10 + i);
+                memset(areas[i].memory, 0x11, AREA_BYTES);
+                if (!is_filled(areas[i].memory, AREA_BYTES, 0x11))
+                    _exit(20 + i);
+            }
+            _exit(0);
+        }
+        child_check(child, "a child that writes");
+        for (int i = 0; i < SORTS; i++)
+            CHECK(is_filled(areas[i].memory, AREA_BYTES, GUARD + i), "%s: the child has written here", areas[i].name);
+        barrier(MPI_COMM_WORLD);
+        areas_exercise(areas);
+    }
+    areas_free(areas);
+}
+
+/* The child waits until the peers have changed all: what it has written before stays. */
+static void a_childs_pages_stay_its_own_while_peers_put(enum window_kind kind)
+{
+    struct area areas[SORTS];
+    int go[2];
+    (void)kind;
+    areas_make(areas);
+    CHECK(pipe(go) == 0, "pipe");
+    barrier(MPI_COMM_WORLD);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        char word;
+        for (int i = 0; i < SORTS; i++)
+            memset(areas[i].memory, 0x22 + i, AREA_BYTES);
+        close(go[1]);
+        if (read(go[0], &word, 1) != 1)
+            _exit(2);
+        for (int i = 0; i < SORTS; i++)
+            if (!is_filled(areas[i].memory, AREA_BYTES, 0x22 + i))
+                _exit(10 + i);
+        _exit(0);
+    }
+    areas_exercise(areas);
+    areas_free(areas);
+    CHECK(write(go[1], "x", 1) == 1, "write");
+    child_check(child, "a child that has written");
+    close(go[0]);
+    close(go[1]);
+}
+
+/* Bytes that share a page with a window and belong to something else: the allocator's and the program's own. */
+static void what_lies_beside_a_window_is_as_at_the_fork_in_a_child(enum window_kind kind)
+{
+    int go[2];
+    (void)kind;
+    char *area = pages_map(3 * PAGE);
+    memset(area, GUARD, 3 * PAGE);
+    MPI_Win win = window_over(area + PAGE + 500, 600);
+    CHECK(pipe(go) == 0, "pipe");
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        char word;
+        bool came = read(go[0], &word, 1) == 1;
+        _exit(!came ? 2 : is_filled(area + PAGE, 500, GUARD) && is_filled(area + PAGE + 1100, PAGE - 1100, GUARD) ? 0 : 3);
+    }
+    memset(area + PAGE, 1, 500);
+    memset(area + PAGE + 1100, 1, PAGE - 1100);
+    CHECK(write(go[1], "x", 1) == 1, "write");
+    child_check(child, "a child that reads beside the window");
+    window_exercise(win, area + PAGE + 500, 600);
+    MPI_Win_free(&win);
+    close(go[0]);
+    close(go[1]);
+    munmap(area, 3 * PAGE);
+}
+
+static void a_child_may_free_and_reallocate_heap_memory(enum window_kind kind)
+{
+    enum { BLOCKS = 6, BLOCK_BYTES = 30000 };
+    char *blocks[BLOCKS];
+    MPI_Win wins[BLOCKS];
+    (void)kind;
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = malloc(BLOCK_BYTES);
+        memset(blocks[i], i, BLOCK_BYTES);
+        wins[i] = window_over(blocks[i], BLOCK_BYTES);
+    }
+    barrier(MPI_COMM_WORLD);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < BLOCKS; i++) {
+            if (i % 2)
+                blocks[i] = realloc(blocks[i], BLOCK_BYTES * 5);
+            if (!is_filled(blocks[i], BLOCK_BYTES, i))
+                _exit(10 + i);
+            free(blocks[i]);
+        }
+        for (int i = 0; i < 100; i++) {
+            char *fresh = calloc(1, 500 + 700 * (size_t)i);
+            if (!is_filled(fresh, 500 + 700 * (size_t)i, 0))
+                _exit(30);
+            memset(fresh, 0x33, 500 + 700 * (size_t)i);
+            if (i % 3)
+                free(fresh);
+        }
+        _exit(0);
+    }
+    child_check(child, "a child that frees");
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK(is_filled(blocks[i], BLOCK_BYTES, i), "block %d was changed by the child", i);
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < BLOCKS; i++) {
+        window_exercise(wins[i], blocks[i], BLOCK_BYTES);
+        MPI_Win_free(&wins[i]);
+        free(blocks[i]);
+    }
+}
+
+/* --- cost --- */
+
+static long private_dirty_kib(void)
+{
+    char line[256];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, "Private_Dirty: %ld", &kib);
+    if (file)
+        fclose(file);
+    return kib;
+}
+
+static void a_child_of_a_process_with_a_large_window_costs_no_copy(enum window_kind kind)
+{
+    const size_t len_bytes = (size_t)1 << 30, touched_bytes = (size_t)32 << 20;
+    struct rusage before, after;
+    (void)kind;
+    char *area = pages_map(len_bytes + 2 * PAGE);
+    madvise(area, len_bytes + 2 * PAGE, MADV_NOHUGEPAGE);
+    memset(area + 500, 3, touched_bytes);
+    MPI_Win win = window_over(area + 500, len_bytes);
+    check_promoted(win, area + 500, len_bytes);
+    barrier(MPI_COMM_WORLD);
+    fflush(stdout);
+    getrusage(RUSAGE_SELF, &before);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(private_dirty_kib() > 100000 ? 3 : is_filled(area + 500, touched_bytes, 3) ? 0 : 4);
+    child_check(child, "a child that reads");
+    pid_t other = fork();
+    if (other == 0) {
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(127);
+    }
+    child_check(other, "a child that runs another program");
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_minflt - before.ru_minflt < 30000, "the parent took %ld page faults", after.ru_minflt - before.ru_minflt);
+    CHECK(area[500 + touched_bytes / 2] == 3 && area[600 + touched_bytes] == 0, "the contents have changed");
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+    munmap(area, len_bytes + 2 * PAGE);
+}
+
+/* --- children of all sorts while windows come and go --- */
+
+static void run_programs(void)
+{
+    char text[64] = "";
+    char *const arguments[] = { "true", NULL };
+    pid_t child = -1;
+    CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ) == 0, "posix_spawn");
+    child_check(child, "posix_spawn");
+    CHECK_EQUAL(system("exit 5") >> 8, 5);
+    FILE *out = popen("echo from the child", "r");
+    CHECK(out && fgets(text, sizeof text, out) && strcmp(text, "from the child\n") == 0, "popen gave \"%s\"", text);
+    if (out)
+        pclose(out);
+    child = vfork();
+    if (child == 0)
+        _exit(0);
+    child_check(child, "vfork");
+}
+
+static void programs_may_be_run_while_windows_are_open(enum window_kind kind)
+{
+    struct area areas[SORTS];
+    (void)kind;
+    for (int turn = 0; turn < 3; turn++) {
+        areas_make(areas);
+        run_programs();
+        areas_exercise(areas);
+        run_programs();
+        areas_free(areas);
+        run_programs();
+    }
+}
+
+static atomic_bool stop;
+static atomic_int forked, failed_children;
+
+static void *fork_all_the_time(void *context)
+{
+    const char *area = context;
+    while (!atomic_load(&stop)) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(is_filled(area, 300, GUARD) && is_filled(area + AREA_BYTES - 300, 300, GUARD) ? 0 : 1);
+        if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+            atomic_fetch_add(&failed_children, 1);
+        atomic_fetch_add(&forked, 1);
+        sleep_us(2000);
+    }
+    return NULL;
+}
+
+static void a_thread_may_fork_while_windows_come_and_go(enum window_kind kind)
+{
+    pthread_t thread;
+    (void)kind;
+    char *area = pages_map(AREA_BYTES);
+    memset(area, GUARD, AREA_BYTES);
+    atomic_store(&stop, false);
+    atomic_store(&forked, 0);
+    atomic_store(&failed_children, 0);
+    fflush(stdout);
+    pthread_create(&thread, NULL, fork_all_the_time, area);
+    int rounds = scaled_rounds(300);
+    for (int64_t round = 0; round < rounds; round++) {
+        MPI_Win win = window_over(area + 300, AREA_BYTES - 600);
+        MPI_Win_lock(MPI_LOCK_SHARED, (world_rank + 1) % world_size, 0, win);
+        for (int page = 0; page < 5; page++)
+            MPI_Put(&round, 1, MPI_INT64_T, (world_rank + 1) % world_size, 100 + page * PAGE, 1, MPI_INT64_T, win);
+        MPI_Win_unlock((world_rank + 1) % world_size, win);
+        MPI_Win_free(&win);
+        for (int page = 0; page < 5; page++) {
+            int64_t word;
+            memcpy(&word, area + 400 + page * PAGE, sizeof word);
+            CHECK_EQUAL(word, round);
+        }
+    }
+    while (atomic_load(&forked) < 5)
+        sleep_us(1000);
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    CHECK_EQUAL(atomic_load(&failed_children), 0);
+    munmap(area, AREA_BYTES);
+}
+
+static const struct test_case cases[] = {
+    CASE(a_child_reads_what_was_there_and_keeps_its_writes, KIND_ANY, 2),
+    CASE(a_childs_pages_stay_its_own_while_peers_put, KIND_ANY, 2),
+    CASE(what_lies_beside_a_window_is_as_at_the_fork_in_a_child, KIND_ANY, 2),
+    CASE(a_child_may_free_and_reallocate_heap_memory, KIND_ANY, 2),
+    CASE(a_child_of_a_process_with_a_large_window_costs_no_copy, KIND_ANY, 2),
+    CASE(programs_may_be_run_while_windows_are_open, KIND_ANY, 2),
+    CASE(a_thread_may_fork_while_windows_come_and_go, KIND_ANY, 2),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }

@@ -1,0 +1,194 @@
+/* Memory of windows goes back to the system when they are freed, whatever their size and flavour, and no file system limits it.
+ * The memory file is found among the process's descriptors; on a bare host, which has none, only the machine's figures are
+ * looked at.
+ * A plain MPI program, run by the test rows. */
+#include "footprint.h"
+#include "harness.h"
+#include "memory_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 3000, KEPT_KIB = 2048 }; /* the header, slabs of small blocks and nothing else stay */
+
+/* One window of the kind; size and unit may differ by rank. */
+static struct window plain_make(enum window_kind kind, MPI_Aint size_bytes)
+{
+    struct window window = { MPI_WIN_NULL, NULL, kind };
+    if (kind == KIND_ALLOCATE) {
+        MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
+    } else if (kind == KIND_SHARED) {
+        MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
+    } else {
+        MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &window.base);
+        MPI_Win_create(window.base, size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.win);
+    }
+    window_watch(window.win);
+    return window;
+}
+
+/* Rank 0 gives back what the others have left when it makes or frees the next window. */
+static void window_last(void)
+{
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 2; i++) {
+        struct window window = plain_make(KIND_ALLOCATE, 8);
+        window_free(&window);
+        barrier(MPI_COMM_WORLD);
+    }
+}
+
+static MPI_Aint random_size(struct random *random)
+{
+    MPI_Aint size_bytes = (MPI_Aint)1 << random_below(random, 21);
+    return size_bytes + (MPI_Aint)random_below(random, (uint64_t)size_bytes);
+}
+
+static void use_once(enum window_kind kind, struct random *random)
+{
+    MPI_Aint size_bytes = random_size(random);
+    struct window window = plain_make(kind, size_bytes);
+    memset(window.base, 1, (size_t)size_bytes);
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static void pages_of_freed_windows_are_given_back(enum window_kind kind)
+{
+    struct random random = random_start((uint64_t)world_rank + 17 * (uint64_t)kind);
+    int rounds = scaled_rounds(ROUNDS);
+    if (memory_file_kib() < 0) {
+        harness_skip("no memory file: windows are the host's");
+        return;
+    }
+    for (int round = 0; round < 50; round++)
+        use_once(kind, &random);
+    window_last();
+    struct footprint before = footprint_read();
+    for (int round = 0; round < rounds; round++)
+        use_once(kind, &random);
+    window_last();
+    long after_kib = memory_file_kib();
+    struct footprint after = footprint_read();
+    CHECK(after_kib <= KEPT_KIB, "the memory file holds %ld KiB and no window", after_kib);
+    CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
+    CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld", before.descriptors, after.descriptors);
+}
+
+/* Many alive at a time, freed in another order. */
+static void pages_of_freed_memory_are_given_back(enum window_kind kind)
+{
+    enum { LIVE = 32 };
+    struct random random = random_start((uint64_t)world_rank);
+    char *memory[LIVE] = { NULL };
+    (void)kind;
+    if (memory_file_kib() < 0) {
+        harness_skip("no memory file: memory is the host's");
+        return;
+    }
+    for (int turn = 0; turn < ROUNDS; turn++) {
+        int slot = (int)random_below(&random, LIVE);
+        size_t size_bytes = (size_t)random_size(&random);
+        if (memory[slot])
+            MPI_Free_mem(memory[slot]);
+        MPI_Alloc_mem((MPI_Aint)size_bytes, MPI_INFO_NULL, &memory[slot]);
+        memset(memory[slot], 1, size_bytes);
+    }
+    for (int slot = 0; slot < LIVE; slot++)
+        if (memory[slot])
+            MPI_Free_mem(memory[slot]);
+    long after_kib = memory_file_kib();
+    CHECK(after_kib <= KEPT_KIB, "the memory file holds %ld KiB and no memory of the program", after_kib);
+}
+
+/* A figure of /proc/meminfo, in KiB. */
+static long machine_kib(const char *name)
+{
+    char line[128];
+    long kib = -1;
+    size_t name_bytes = strlen(name);
+    FILE *info = fopen("/proc/meminfo", "r");
+    while (info && fgets(line, sizeof line, info))
+        if (strncmp(line, name, name_bytes) == 0 && line[name_bytes] == ':')
+            kib = atol(line + name_bytes + 1);
+    if (info)
+        fclose(info);
+    return kib;
+}
+
+static bool room_for(long kib)
+{
+    int room = machine_kib("MemAvailable") > 2 * kib;
+    MPI_Bcast(&room, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!room)
+        harness_skip("too little memory is free");
+    return room;
+}
+
+/* Others use the machine meanwhile: one undisturbed turn suffices. */
+static void the_machine_has_the_memory_again(enum window_kind kind)
+{
+    const long total_kib = 512L << 10;
+    MPI_Aint size_bytes = (MPI_Aint)total_kib * 1024 / world_size;
+    int done = 0;
+    if (kind == KIND_ARENA && memory_file_kib() < 0) {
+        harness_skip("the host's memory is private");
+        return;
+    }
+    if (!room_for(total_kib))
+        return;
+    for (int turn = 0; turn < 8 && !done; turn++) {
+        window_last();
+        long before_kib = machine_kib("Shmem");
+        barrier(MPI_COMM_WORLD);
+        struct window window = plain_make(kind, size_bytes);
+        memset(window.base, 1, (size_t)size_bytes);
+        barrier(MPI_COMM_WORLD);
+        long during_kib = machine_kib("Shmem");
+        barrier(MPI_COMM_WORLD);
+        window_free(&window);
+        window_last();
+        long after_kib = machine_kib("Shmem");
+        done = during_kib - before_kib >= total_kib / 10 * 9 && after_kib - before_kib <= total_kib / 10;
+        MPI_Bcast(&done, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (!done && world_rank == 0)
+            printf("# Shmem: %ld KiB before, %ld with the window, %ld after\n", before_kib, during_kib, after_kib);
+    }
+    CHECK(done, "the machine's shared memory never went up and down by %ld KiB", total_kib);
+}
+
+/* Also where /dev/shm has room for nothing (dev_shm.py). */
+static void windows_of_256_mib_on_each_rank_work(enum window_kind kind)
+{
+    const MPI_Aint size_bytes = (MPI_Aint)256 << 20, step_bytes = 1 << 20;
+    int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
+    if (!room_for((256L << 10) * world_size))
+        return;
+    struct window window = plain_make(kind, size_bytes);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window.win);
+    for (MPI_Aint at = step_bytes; at <= size_bytes; at += step_bytes) {
+        int64_t value = at + world_rank;
+        MPI_Put(&value, 1, MPI_INT64_T, target, at - 8, 1, MPI_INT64_T, window.win);
+        MPI_Win_flush(target, window.win);
+    }
+    MPI_Win_unlock(target, window.win);
+    barrier(MPI_COMM_WORLD);
+    for (MPI_Aint at = step_bytes; at <= size_bytes; at += step_bytes) {
+        int64_t value;
+        memcpy(&value, window.base + at - 8, sizeof value);
+        if (!CHECK_EQUAL(value, at + origin))
+            break;
+    }
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static const struct test_case cases[] = {
+    CASE(windows_of_256_mib_on_each_rank_work, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
+    CASE(pages_of_freed_windows_are_given_back, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
+    CASE(pages_of_freed_memory_are_given_back, KIND_ANY, 1),
+    CASE(the_machine_has_the_memory_again, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

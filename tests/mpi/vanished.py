@@ -1,0 +1,44 @@
+#!/usr/bin/python3
+"""Memory that vanishes under an open window harms nobody; MPI_Win_free tells who took it away, with the window's name.
+Run by CTest for each host: as root and as an ordinary user."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+# The windows whose shared memory is not there any more when they are freed: vanished.c gives each the name of its case.
+TOLD = ["vanished", "hole", "mapped-over", "moved"]
+SKIP = 77
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--launch", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("program")
+    args = parser.parse_args()
+    failures = 0
+    for user in [[]] + ([["--user"]] if os.geteuid() == 0 else []):
+        who = "an_ordinary_user" if user or os.geteuid() != 0 else "root"
+        job = subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", "2", "--timeout", "100", *user,
+                              "--env", "ORIEL_PROMOTE=always", args.program],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if job.returncode == SKIP:
+            print(f"skip vanished_memory_harms_nobody/{who}: {job.stdout.strip()}")
+            continue
+        good = job.returncode == 0 and "not ok" not in job.stdout
+        failures += not good
+        print(f"{'ok' if good else 'not ok'} vanished_memory_harms_nobody/{who}")
+        if not good:
+            print("\n".join(f"# {line}" for line in [f"status {job.returncode}", *job.stdout.splitlines()]))
+        for name in TOLD:
+            told = re.search(rf"oriel\[\d+\].*\b{name}\b.*unmapped or replaced", job.stdout)
+            failures += not told
+            print(f"{'ok' if told else 'not ok'} the_window_whose_memory_vanished_is_named/{name}/{who}")
+    return 1 if failures else 0
+
+
+sys.exit(main())

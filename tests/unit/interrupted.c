@@ -1,0 +1,256 @@
+/* src/memory/interrupted.c: what a thread waits for is not cut short by being stopped, and a time limit is not begun anew for ever. */
+#include "promote_common.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <time.h>
+
+enum { WAIT_MS = 300, STOPS_LEAST = 5 };
+
+static _Atomic int done;
+static int ends[2]; /* a pipe that nobody writes to before the threads are to end */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Promotes and releases a page by stopping threads until the waiter has done; how often. */
+static int stop_all_the_time(void)
+{
+    struct oriel_promoted promoted;
+    int stops = 0;
+    char *page = map_private(PAGE);
+    while (atomic_load(&done) == 0) {
+        promote(page, PAGE, &quiesce, &promoted);
+        oriel_promote_release(&promoted);
+        stops++;
+        usleep(5000);
+    }
+    munmap(page, PAGE);
+    return stops;
+}
+
+/* A wait of WAIT_MS that nothing ends: 0, or the error. */
+typedef int wait_for(void);
+
+struct waiter {
+    wait_for *wait;
+    int error;
+    int64_t took_ms;
+};
+
+static void *run_waiter(void *context)
+{
+    struct waiter *waiter = context;
+    int64_t begin = now_ms();
+    waiter->error = waiter->wait();
+    waiter->took_ms = now_ms() - begin;
+    atomic_store(&done, 1);
+    return NULL;
+}
+
+static void expect_whole_wait(wait_for *wait)
+{
+    struct waiter waiter = {.wait = wait};
+    pthread_t thread;
+    atomic_store(&done, 0);
+    assert_int_equal(pthread_create(&thread, NULL, run_waiter, &waiter), 0);
+    int stops = stop_all_the_time();
+    pthread_join(thread, NULL);
+    assert_true(stops >= STOPS_LEAST);
+    assert_int_equal(waiter.error, 0);
+    assert_true(waiter.took_ms >= WAIT_MS - 1);
+}
+
+static int result(int code)
+{
+    return code < 0 ? errno : code > 0 ? -1 : 0;
+}
+
+static int by_nanosleep(void)
+{
+    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    return result(nanosleep(&limit, NULL));
+}
+
+static int by_nanosleep_with_rest(void)
+{
+    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    struct timespec rest;
+    return result(nanosleep(&limit, &rest));
+}
+
+static int by_usleep(void)
+{
+    return result(usleep(WAIT_MS * 1000));
+}
+
+static int by_absolute_sleep(void)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_MONOTONIC, &limit);
+    limit.tv_nsec += WAIT_MS * 1000000L;
+    limit.tv_sec += limit.tv_nsec / 1000000000;
+    limit.tv_nsec %= 1000000000;
+    return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit, NULL);
+}
+
+static int by_poll(void)
+{
+    struct pollfd nothing = {.fd = ends[0], .events = POLLIN};
+    return result(poll(&nothing, 1, WAIT_MS));
+}
+
+static int by_ppoll(void)
+{
+    struct pollfd nothing = {.fd = ends[0], .events = POLLIN};
+    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    return result(ppoll(&nothing, 1, &limit, NULL));
+}
+
+static int by_select(void)
+{
+    struct timeval limit = {.tv_usec = WAIT_MS * 1000};
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(ends[0], &set);
+    return result(select(ends[0] + 1, &set, NULL, NULL, &limit));
+}
+
+static int by_epoll(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &event);
+    int code = result(epoll_wait(fd, &event, 1, WAIT_MS));
+    close(fd);
+    return code;
+}
+
+#define WHOLE_WAIT(way)                                          \
+    static void by_##way##_waits_as_long_as_asked(void **state) \
+    {                                                            \
+        means_of(state);                                         \
+        expect_whole_wait(by_##way);                             \
+    }
+
+WHOLE_WAIT(nanosleep)
+WHOLE_WAIT(nanosleep_with_rest)
+WHOLE_WAIT(usleep)
+WHOLE_WAIT(absolute_sleep)
+WHOLE_WAIT(poll)
+WHOLE_WAIT(ppoll)
+WHOLE_WAIT(select)
+WHOLE_WAIT(epoll)
+
+/* Ended by what they wait for alone. */
+static void *wait_for_bytes(void *context)
+{
+    struct pollfd bytes = {.fd = ends[0], .events = POLLIN};
+    struct epoll_event event = {.events = EPOLLIN};
+    int *error = context;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &event);
+    *error = epoll_wait(fd, &event, 1, -1) == 1 ? 0 : errno;
+    if (*error == 0)
+        *error = poll(&bytes, 1, -1) == 1 ? 0 : errno;
+    close(fd);
+    atomic_store(&done, 1);
+    return NULL;
+}
+
+static void *write_after_a_while(void *context)
+{
+    (void)context;
+    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    nanosleep(&limit, NULL);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    return NULL;
+}
+
+static void endless_waits_end_by_what_they_wait_for(void **state)
+{
+    pthread_t waiter, writer;
+    char byte;
+    int error = -1;
+    means_of(state);
+    atomic_store(&done, 0);
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_bytes, &error), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_after_a_while, NULL), 0);
+    stop_all_the_time();
+    pthread_join(waiter, NULL);
+    pthread_join(writer, NULL);
+    assert_int_equal(error, 0);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+}
+
+/* A signal of the program's own ends a wait as ever. */
+static void on_signal(int signal)
+{
+    (void)signal;
+}
+
+static void *sleep_long(void *context)
+{
+    struct timespec limit = {.tv_sec = 60};
+    int *error = context;
+    *error = nanosleep(&limit, NULL) < 0 ? errno : 0;
+    atomic_store(&done, 1);
+    return NULL;
+}
+
+static void *signal_after_a_while(void *context)
+{
+    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    nanosleep(&limit, NULL);
+    while (atomic_load(&done) == 0) {
+        pthread_kill(*(pthread_t *)context, SIGUSR1);
+        usleep(20000);
+    }
+    return NULL;
+}
+
+static void signals_of_the_program_still_end_waits(void **state)
+{
+    pthread_t sleeper, sender;
+    int error = -1;
+    struct sigaction action = {.sa_handler = on_signal};
+    means_of(state);
+    sigaction(SIGUSR1, &action, NULL);
+    atomic_store(&done, 0);
+    assert_int_equal(pthread_create(&sleeper, NULL, sleep_long, &error), 0);
+    assert_int_equal(pthread_create(&sender, NULL, signal_after_a_while, &sleeper), 0);
+    stop_all_the_time();
+    pthread_join(sleeper, NULL);
+    pthread_join(sender, NULL);
+    assert_int_equal(error, EINTR);
+}
+
+#define BY_STOPPING(test) {#test, test, NULL, NULL, &quiesce}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BY_STOPPING(by_nanosleep_waits_as_long_as_asked),
+        BY_STOPPING(by_nanosleep_with_rest_waits_as_long_as_asked),
+        BY_STOPPING(by_usleep_waits_as_long_as_asked),
+        BY_STOPPING(by_absolute_sleep_waits_as_long_as_asked),
+        BY_STOPPING(by_poll_waits_as_long_as_asked),
+        BY_STOPPING(by_ppoll_waits_as_long_as_asked),
+        BY_STOPPING(by_select_waits_as_long_as_asked),
+        BY_STOPPING(by_epoll_waits_as_long_as_asked),
+        BY_STOPPING(endless_waits_end_by_what_they_wait_for),
+        BY_STOPPING(signals_of_the_program_still_end_waits),
+    };
+    if (oriel_file_start() != ORIEL_OK || pipe(ends) != 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
