@@ -362,10 +362,11 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
     return status;
 }
 
-void oriel_promote_release(struct oriel_promoted *promoted)
+uint64_t oriel_promote_release(struct oriel_promoted *promoted)
 {
+    uint64_t lost_bytes = 0;
     if (promoted->start == promoted->end)
-        return;
+        return 0;
     pthread_mutex_lock(&mutex);
     if (!is_child) {
         forget_held(&promoted->bytes);
@@ -379,13 +380,14 @@ void oriel_promote_release(struct oriel_promoted *promoted)
         }
         if (moves) {
             begin_moving(true);
-            oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
+            lost_bytes = oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
             end_moving();
         }
         oriel_runs_join(&runs, promoted->start, promoted->end);
     }
     pthread_mutex_unlock(&mutex);
     *promoted = (struct oriel_promoted){.start = 0};
+    return lost_bytes;
 }
 
 bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset, uint64_t *held_bytes)

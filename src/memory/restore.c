@@ -47,15 +47,19 @@ static bool inspect(const struct oriel_mapping *mapping, void *context)
     return true;
 }
 
-/* The first part of a run that still maps our file at our offset, with one sort of access. */
+/* The first part of a run that still maps our file at our offset, with one sort of access; start and reached are its end when there
+ * is none, and its start when the kernel does not tell. */
 static struct inspection look_at(const struct oriel_run *run)
 {
     struct stat info = {.st_ino = 0};
-    fstat(oriel_file_identity()->memory_fd, &info);
-    struct inspection seen = {
-        .run = run, .start = run->end, .reached = run->end, .device = info.st_dev, .inode = info.st_ino};
-    oriel_maps_visit(run->start, run->end, false, inspect, &seen);
-    return seen;
+    struct inspection seen = {.run = run, .start = run->end, .reached = run->end};
+    if (oriel_file_is_open() && fstat(oriel_file_identity()->memory_fd, &info) == 0) {
+        seen.device = info.st_dev;
+        seen.inode = info.st_ino;
+        if (oriel_maps_visit(run->start, run->end, false, inspect, &seen))
+            return seen;
+    }
+    return (struct inspection){.run = run, .start = run->start, .reached = run->start};
 }
 
 /* --- becoming private again --- */
@@ -86,15 +90,13 @@ static void forget(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
 /* The first bytes of the run at index are not ours any more: their place in the file may live on in a mapping that was moved. */
 static void lose(struct oriel_runs *runs, size_t at, uint64_t len_bytes)
 {
-    oriel_warn("the window memory at %#lx was unmapped or replaced before its window was freed; %lu bytes are left as they are",
-               (unsigned long)runs->list[at].start, (unsigned long)len_bytes);
     runs->list[at].block->is_lost = true;
     oriel_stash_drop(runs->list[at].stash, len_bytes);
     forget(runs, at, len_bytes);
 }
 
 /* Makes private what can be of the run at index, which nobody holds; false when a part of it stays promoted. */
-static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, size_t at)
+static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, size_t at, uint64_t *lost_bytes)
 {
     for (uint64_t left_bytes = runs->list[at].end - runs->list[at].start; left_bytes > 0;) {
         struct oriel_run *run = &runs->list[at];
@@ -102,6 +104,11 @@ static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, si
         uint64_t done_bytes = seen.start - run->start;
         if (done_bytes > 0) {
             lose(runs, at, done_bytes);
+            *lost_bytes += done_bytes;
+        } else if (seen.reached == run->start) {
+            oriel_warn("the window memory at %#lx stays shared: cannot look at it (/proc/self/maps, or descriptor %d closed)",
+                       (unsigned long)run->start, (int)oriel_file_identity()->memory_fd);
+            return false;
         } else {
             enum oriel_status status = oriel_transfer_out(transfer, run->start, seen.reached - run->start, run->offset,
                                                           run->stash, seen.protection, &done_bytes);
@@ -120,10 +127,11 @@ static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, si
     return true;
 }
 
-void oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t end, enum oriel_means means)
+uint64_t oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t end, enum oriel_means means)
 {
     struct oriel_transfer transfer;
     bool is_open = false;
+    uint64_t lost_bytes = 0;
     for (size_t at = oriel_runs_after(runs, start); at < runs->count && runs->list[at].start < end;) {
         if (runs->list[at].holds > 0) {
             at++;
@@ -132,14 +140,15 @@ void oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t en
         if (!is_open && oriel_transfer_open(means, &transfer) != ORIEL_OK) {
             oriel_warn("the window memory at %#lx stays shared: %s", (unsigned long)runs->list[at].start,
                        oriel_fail_message());
-            return;
+            return lost_bytes;
         }
         is_open = true;
-        if (!restore(runs, &transfer, at))
+        if (!restore(runs, &transfer, at, &lost_bytes))
             at++;
     }
     if (is_open)
         oriel_transfer_close(&transfer);
+    return lost_bytes;
 }
 
 void oriel_restore_forget(struct oriel_runs *runs)
@@ -149,8 +158,8 @@ void oriel_restore_forget(struct oriel_runs *runs)
         struct inspection seen = {.start = run->start, .reached = run->end};
         if (run->holds == 0)
             seen = look_at(run);
-        if (seen.start == run->start && seen.reached == run->end) {
-            at++;
+        if (seen.start == run->start && (seen.reached == run->end || seen.reached == run->start)) {
+            at++; /* as it was, or nobody knows */
         } else {
             run->block->is_lost = true;
             oriel_stash_drop(run->stash, run->end - run->start);

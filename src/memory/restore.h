@@ -5,8 +5,9 @@
 #include "memory/freeze.h"
 #include "memory/runs.h"
 
-/* Restores all runs in [start, end) that nobody holds.  Those that cannot be restored for now stay in the list. */
-void oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t end, enum oriel_means means);
+/* Restores all runs in [start, end) that nobody holds.  Those that cannot be restored for now stay in the list.  How many bytes
+ * the program has unmapped or replaced meanwhile, which are left alone. */
+uint64_t oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_t end, enum oriel_means means);
 
 /* Forgets runs that nobody holds and that the program has replaced since: it has promised nobody to leave them in place. */
 void oriel_restore_forget(struct oriel_runs *runs);
