@@ -1,8 +1,8 @@
 /* The kernel does not tell a handler which system call it has interrupted.  Who stops the thread looks before (/proc), and the
  * handler compares: a call with the same arguments, from the same place on the same stack, is the same call.  To begin it
- * anew with its whole time limit would keep a thread that is stopped again and again from ever coming to its end.  Where the kernel does
- * not keep count itself, the call is therefore given a limit of the thread's own that it does: in libc's wrappers only, which
- * do not look at a call's arguments after it. */
+ * anew with its whole time limit would keep a thread that is stopped again and again from ever coming to its end.  Where the
+ * kernel does not keep count itself, the call is therefore given a limit of the thread's own that counts: in libc's wrappers
+ * only, which do not look at a call's arguments after it. */
 #include "memory/interrupted.h"
 
 #include "base/wait.h"
@@ -78,7 +78,7 @@ static bool keep_poll(struct oriel_call *call)
 }
 #endif
 
-/* The limit is a number in the call itself: one that was reduced here is told from one that a new call brings by being smaller. */
+/* The limit is a number in the call itself: one that was reduced here is told from a new call's by being smaller. */
 static bool keep_epoll(struct oriel_call *call)
 {
     static _Thread_local uint64_t stack;
@@ -98,8 +98,8 @@ static bool keep_epoll(struct oriel_call *call)
     return true;
 }
 
-/* Makes of the call what goes on with it; false for calls that are left to the program.  Among these are close, whose descriptor is
- * gone, and connect, which goes on by itself. */
+/* Makes of the call what goes on with it; false for calls that are left to the program.  Among these are close, whose
+ * descriptor is gone, and connect, which goes on by itself. */
 static bool keep(struct oriel_call *call)
 {
     switch (call->number) {

@@ -1,5 +1,5 @@
-/* System calls that stopping a thread has cut short.  The kernel restarts most by itself (SA_RESTART); waits with a time limit and
- * some others would return EINTR, which a program that sends no signals need not expect.  quiesce.c calls. */
+/* System calls that stopping a thread has cut short.  The kernel restarts most by itself (SA_RESTART); waits with a time limit
+ * and some others would return EINTR, which a program that sends no signals need not expect.  quiesce.c calls. */
 #ifndef ORIEL_MEMORY_INTERRUPTED_H
 #define ORIEL_MEMORY_INTERRUPTED_H
 
@@ -16,9 +16,9 @@ struct oriel_call {
 /* The call in which a thread of this process is blocked, now.  Async-signal-safe. */
 void oriel_interrupted_read(int32_t tid, struct oriel_call *out);
 
-/* In the handler of the signal that stopped the calling thread; context is the handler's third argument, call what was read before
- * the signal was sent.  If it is this call that ended with EINTR, it goes on after the handler: a wait with a time limit ends when
- * the limit is over, or later by what had passed before the thread was first stopped. */
+/* In the handler of the signal that stopped the calling thread; context is the handler's third argument, call what was read
+ * before the signal was sent.  If it is this call that ended with EINTR, it goes on after the handler: a wait with a time limit
+ * ends when the limit is over, or later by what had passed before the thread was first stopped. */
 void oriel_interrupted_resume(const struct oriel_call *call, void *context);
 
 #endif

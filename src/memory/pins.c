@@ -1,11 +1,9 @@
-/* Looks at each descriptor by its sort: an fstat and one more call for most.  Harmless are files without O_DIRECT, pipes, ordinary
- * sockets, terminals, and what is listed by name; every other device may be one that pins.  AIO contexts have no descriptor, but
- * a mapping each.
- *
- * What this does not see: a ring of io_uring that has never had a descriptor (IORING_SETUP_REGISTERED_FD_ONLY), or whose
- * descriptor was closed while the ring stays registered; descriptors of a thread that has its own table; files whose file system
- * goes around the page cache unasked (FUSE's direct I/O, CIFS without cache), while another thread reads from them.
- * ORIEL_PROMOTE=never is for those. */
+/* Looks at each descriptor by its sort: an fstat and one more call for most.  Harmless are files without O_DIRECT, pipes,
+ * ordinary sockets, terminals, and what is listed by name; every other device may be one that pins.  AIO contexts have no
+ * descriptor, but a mapping each.  What this does not see: a ring of io_uring that has never had a descriptor
+ * (IORING_SETUP_REGISTERED_FD_ONLY), or whose descriptor was closed while the ring stays registered; descriptors of a thread
+ * that has its own table; files whose file system goes around the page cache unasked (FUSE's direct I/O, CIFS without cache),
+ * while another thread reads from them. ORIEL_PROMOTE=never is for those. */
 #include "memory/pins.h"
 
 #include <dirent.h>
@@ -35,8 +33,8 @@ static void read_link(int fd, char *name, size_t name_bytes)
     name[got > 0 ? got : 0] = '\0';
 }
 
-/* Devices by the kernel's list of numbers (Documentation/admin-guide/devices.txt).  Those with numbers that differ from machine to
- * machine are known by name. */
+/* Devices by the kernel's list of numbers (Documentation/admin-guide/devices.txt).  Those with numbers that differ from machine
+ * to machine are known by name. */
 static bool device_may_pin(int fd, dev_t device)
 {
     enum { MEMORY = 1, TERMINAL = 4, CONSOLE = 5, MISCELLANEOUS = 10, INPUT = 13, PSEUDO = 136, PSEUDO_LAST = 143, MSR = 202 };

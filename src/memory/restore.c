@@ -47,8 +47,8 @@ static bool inspect(const struct oriel_mapping *mapping, void *context)
     return true;
 }
 
-/* The first part of a run that still maps our file at our offset, with one sort of access; start and reached are its end when there
- * is none, and its start when the kernel does not tell. */
+/* The first part of a run that still maps our file at our offset, with one sort of access; start and reached are its end when
+ * there is none, and its start when the kernel does not tell. */
 static struct inspection look_at(const struct oriel_run *run)
 {
     struct stat info = {.st_ino = 0};

@@ -167,9 +167,10 @@ static void announce(uintptr_t start, uint64_t len_bytes)
     (void)same;
 }
 
-/* Under the freeze.  0, or an errno with all as it was.  Other processes may read the range meanwhile, by copies of the host that
- * nobody here knows of: where threads are stopped, nothing but two system calls lies between the old pages and the new.  Where
- * writes are caught, readers of the empty mapping wait, and copying from the stash meets no page that the kernel drops meanwhile. */
+/* Under the freeze.  0, or an errno with all as it was.  Other processes may read the range meanwhile, by copies of the host
+ * that nobody here knows of: where threads are stopped, nothing but two system calls lies between the old pages and the new.
+ * Where writes are caught, readers of the empty mapping wait, and copying from the stash meets no page that the kernel drops
+ * meanwhile. */
 static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset, bool all_pages,
                    uintptr_t stash, uint64_t *held_bytes)
 {

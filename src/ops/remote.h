@@ -62,14 +62,13 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
     return (struct oriel_way){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma, remote, false};
 }
 
-/* A transport knows processes only: says which rank has died. */
+/* A transport knows processes only: says at which rank it failed. */
+enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target);
+
 static inline enum oriel_status oriel_remote_status(enum oriel_status status, const struct oriel_window *window,
                                                     int32_t target)
 {
-    if (oriel_likely(status != ORIEL_E_PEER))
-        return status;
-    return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target,
-                      (int)window->group->peers[target]->identity.pid);
+    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : oriel_remote_failed(status, window, target);
 }
 
 /* The same place offset_bytes further on. */

@@ -3,6 +3,7 @@
 #include "window/attach.h"
 
 #include "base/table.h"
+#include "window/paths.h"
 #include "window/regions.h"
 
 #include <pthread.h>
@@ -108,7 +109,11 @@ enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
     if (status != ORIEL_OK)
         return status;
     oriel_table_remove(&attached->memories, address, memory);
-    oriel_own_memory_release(memory);
+    uint64_t lost_bytes = oriel_own_memory_release(memory);
+    if (lost_bytes > 0) {
+        oriel_paths_keep_name(window);
+        oriel_paths_warn_lost(window, "MPI_Win_detach", lost_bytes);
+    }
     return ORIEL_OK;
 }
 
@@ -131,21 +136,22 @@ unsigned oriel_attached_ways(struct oriel_window *window, char *reason, size_t r
     return ways;
 }
 
-static void release(void *memory, void *context)
+static void release(void *memory, void *lost_bytes)
 {
-    (void)context;
-    oriel_own_memory_release(memory);
+    *(uint64_t *)lost_bytes += oriel_own_memory_release(memory);
 }
 
-void oriel_attached_close(struct oriel_window *window)
+uint64_t oriel_attached_close(struct oriel_window *window)
 {
     struct oriel_attached *attached = window->attached;
+    uint64_t lost_bytes = 0;
     if (attached == NULL)
-        return;
+        return 0;
     oriel_regions_close(window);
-    oriel_table_visit(&attached->memories, release, NULL);
+    oriel_table_visit(&attached->memories, release, &lost_bytes);
     oriel_table_close(&attached->memories);
     free(attached->empty);
     free(attached);
     window->attached = NULL;
+    return lost_bytes;
 }

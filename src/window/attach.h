@@ -18,7 +18,7 @@ enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address);
  * there was. */
 unsigned oriel_attached_ways(struct oriel_window *window, char *reason, size_t room);
 
-/* Detaches all. */
-void oriel_attached_close(struct oriel_window *window);
+/* Detaches all.  How many bytes the program has unmapped or replaced meanwhile. */
+uint64_t oriel_attached_close(struct oriel_window *window);
 
 #endif

@@ -126,10 +126,11 @@ static void finish(struct attempt *attempt)
 
 void oriel_window_release_memory(struct oriel_window *window)
 {
-    oriel_attached_close(window);
+    uint64_t lost_bytes = oriel_attached_close(window);
     oriel_regions_close(window);
-    oriel_own_memory_release(window->own_memory);
+    lost_bytes += oriel_own_memory_release(window->own_memory);
     window->own_memory = NULL;
+    oriel_paths_warn_lost(window, "MPI_Win_free", lost_bytes);
 }
 
 /* Gives back everything but the carrier. */

@@ -5,6 +5,7 @@
 #include "window/create.h"
 #include "window/handle.h"
 #include "window/objects.h"
+#include "window/paths.h"
 
 #include <pthread.h>
 
@@ -35,6 +36,8 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
 {
     MPI_Win handle = window->host->handle;
     *gone = false;
+    if (window->own_memory != NULL || window->attached != NULL)
+        oriel_paths_keep_name(window);
     if (oriel_host()->Win_free(&window->host->handle) != MPI_SUCCESS)
         return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
     *gone = true;

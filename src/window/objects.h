@@ -12,6 +12,7 @@ struct oriel_window_host {
     MPI_Win handle; /* the carrier */
     MPI_Group group;
     struct oriel_hints hints;
+    char name[MPI_MAX_OBJECT_NAME]; /* as it was when the window's end began */
     char no_cma[160]; /* why the kernel refuses this rank copies; empty when it does not */
     /* what the predefined attributes point to (MPI-4.1, 13.2.6) */
     MPI_Aint size_bytes;

@@ -151,15 +151,16 @@ enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, boo
     return ORIEL_OK;
 }
 
-void oriel_own_memory_release(struct oriel_own_memory *memory)
+uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
 {
+    uint64_t lost_bytes = 0;
     if (memory == NULL)
-        return;
+        return 0;
     if (memory->hold_count > 0) {
         uint64_t begin_ns = oriel_now_ns();
         uint64_t deserved_ns = (begin_ns - memory->since_ns) / SHARE;
         for (size_t i = 0; i < memory->hold_count; i++)
-            oriel_promote_release(&memory->holds[i]);
+            lost_bytes += oriel_promote_release(&memory->holds[i]);
         uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);
         if (cost_ns > deserved_ns)
             charge(cost_ns - deserved_ns);
@@ -167,6 +168,7 @@ void oriel_own_memory_release(struct oriel_own_memory *memory)
     free(memory->holds);
     free(memory->stretches);
     free(memory);
+    return lost_bytes;
 }
 
 unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory)

@@ -25,8 +25,9 @@ struct oriel_own_memory {
  * ORIEL_E_NO_MEM. */
 enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out);
 
-/* Gives up the holds: no other process may access the memory any more.  NULL is nothing. */
-void oriel_own_memory_release(struct oriel_own_memory *memory);
+/* Gives up the holds: no other process may access the memory any more.  NULL is nothing.  How many bytes the program has unmapped
+ * or replaced meanwhile; they are left alone. */
+uint64_t oriel_own_memory_release(struct oriel_own_memory *memory);
 
 /* ORIEL_WAY_* of all its parts. */
 unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory);

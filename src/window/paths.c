@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "host/host.h"
 #include "window/attach.h"
 #include "window/objects.h"
 
@@ -59,4 +60,20 @@ void oriel_paths_note(struct oriel_window *window, const char *call)
         oriel_note("%s: window %lu of %d ranks: others reach the memory of rank %d by %s%s%s", call,
                    (unsigned long)window->serial, (int)window->n, (int)window->rank, paths.ways,
                    paths.reason[0] != '\0' ? "; no better way: " : "", paths.reason);
+}
+
+void oriel_paths_keep_name(struct oriel_window *window)
+{
+    int name_bytes = 0;
+    char *name = window->host->name;
+    if (oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS)
+        name[0] = '\0';
+}
+
+void oriel_paths_warn_lost(const struct oriel_window *window, const char *call, uint64_t lost_bytes)
+{
+    const char *name = window->host->name;
+    if (lost_bytes > 0)
+        oriel_warn("%s on window %s: %lu bytes of the memory of rank %d were unmapped or replaced before; they are left "
+                   "as they are", call, name[0] != '\0' ? name : "(unnamed)", (unsigned long)lost_bytes, (int)window->rank);
 }

@@ -14,8 +14,8 @@
  * after them see v + 3 or more.  P3: B4 searches an array that was the present table at B3; arrays that a table has outgrown stay
  * until the window is freed: together they are no longer than the tables.  A thread remembers the regions that it found last with
  * their version: the same v at B1 means the same table, one load.
- * Attach is made known to origins by the program's own synchronisation, which orders A4 before their B1.  Memory is promoted before
- * A1 of its attach, and made private after A4 of its detach, when no origin may access it any more.
+ * Attach is made known to origins by the program's own synchronisation, which orders A4 before their B1.  Memory is promoted
+ * before A1 of its attach, and made private after A4 of its detach, when no origin may access it any more.
  * Progress: a lookup is repeated only when two changes have come while it took its microsecond.  A dead owner's table stays. */
 #include "window/regions.h"
 
