@@ -10,6 +10,7 @@
 
 #include "base/wait.h"
 #include "memory/file.h"
+#include "memory/huge.h"
 #include "memory/maps.h"
 
 #include <dirent.h>
@@ -105,7 +106,8 @@ static enum oriel_status judge_mapping(const struct oriel_mapping *mapping, bool
     if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 && strncmp(mapping->name, "[anon:", 6) != 0)
         return refuse(mapping, "the kernel's");
     enum oriel_status status = judge_flags(mapping);
-    if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed && !shared_memory_is_huge())
+    if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed && !shared_memory_is_huge() &&
+        !oriel_huge_can_collapse())
         return refuse(mapping, "in transparent huge pages, which shared memory does not get here");
     return status;
 }
@@ -278,6 +280,7 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
         return oriel_fail(ORIEL_E_OTHER, "nothing is mapped at %#lx", (unsigned long)start);
     out->end = mapping.end < end ? mapping.end : end;
     out->file_backed = mapping.inode != 0;
+    out->huge = mapping.huge_bytes > 0;
     status = judge_mapping(&mapping, huge_allowed);
     if (status != ORIEL_OK && mapping.huge_bytes == 0)
         forget(&mapping); /* the program may be about to change what was in the way */

@@ -12,6 +12,7 @@
 struct oriel_candidate {
     uintptr_t end;    /* of the part that lies in the same mapping as start */
     bool file_backed; /* a private copy of a file (.data): userfaultfd cannot protect it */
+    bool huge;        /* some of the mapping is in transparent huge pages */
 };
 
 /* Whether the whole pages from start on that lie in one mapping, at most to end, are private, writable, of the ordinary sort, and

@@ -4,6 +4,7 @@
 
 #include "memory/candidate.h"
 #include "memory/file.h"
+#include "memory/pages.h"
 #include "memory/pins.h"
 #include "memory/promote_fork.h"
 #include "memory/restore.h"
@@ -84,6 +85,7 @@ struct part {
     uintptr_t start;
     uintptr_t end;
     bool file_backed;
+    bool huge;
 };
 
 static struct part *parts; /* of the request at hand */
@@ -137,7 +139,7 @@ static enum oriel_status add_part(struct request *request, uintptr_t start, cons
         parts = larger;
         parts_capacity = capacity;
     }
-    parts[request->parts_count++] = (struct part){start, found->end, found->file_backed};
+    parts[request->parts_count++] = (struct part){start, found->end, found->file_backed, found->huge};
     request->file_backed |= found->file_backed;
     return ORIEL_OK;
 }
@@ -190,6 +192,7 @@ static enum oriel_status fill(struct request *request)
     for (size_t i = 0; status == ORIEL_OK && i < request->parts_count; i++) {
         const struct part *part = &parts[i];
         uintptr_t stash, stuck_start, stuck_end;
+        request->transfer.keeps_huge = part->huge;
         status = oriel_transfer_in(&request->transfer, part->start, part->end - part->start,
                                    request->offset + (part->start - request->start), part->file_backed, &stash, &stuck_start,
                                    &stuck_end);
@@ -208,9 +211,12 @@ static enum oriel_status make_block(struct request *request)
     request->block = calloc(1, sizeof *request->block);
     if (request->block == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
-    enum oriel_status status =
-        oriel_file_alloc_sparse(len_bytes > SMALLEST_BLOCK ? len_bytes : SMALLEST_BLOCK, &request->block->offset);
+    uint64_t slack_bytes = len_bytes >= ORIEL_HUGE_BYTES ? ORIEL_HUGE_BYTES : 0;
+    enum oriel_status status = oriel_file_alloc_sparse(
+        len_bytes > SMALLEST_BLOCK ? len_bytes + slack_bytes : SMALLEST_BLOCK, &request->block->offset);
     request->offset = request->block->offset;
+    if (slack_bytes > 0) /* a huge page is mapped as one only where address and offset agree */
+        request->offset += (request->start - request->offset) & (ORIEL_HUGE_BYTES - 1);
     request->block->live_bytes = 1; /* until the request is done */
     if (status != ORIEL_OK)
         free(request->block);

@@ -4,6 +4,7 @@
 #include "memory/stash.h"
 
 #include "memory/file.h"
+#include "memory/pages.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,10 +22,17 @@
 #define MREMAP_DONTUNMAP 4
 #endif
 
-uintptr_t oriel_stash_reserve(uint64_t len_bytes)
+/* Huge pages move whole only between addresses that agree modulo their size. */
+uintptr_t oriel_stash_reserve(uintptr_t start, uint64_t len_bytes)
 {
-    long stash = syscall(SYS_mmap, NULL, len_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return stash == -1 ? 0 : (uintptr_t)stash;
+    uint64_t slack_bytes = len_bytes >= ORIEL_HUGE_BYTES ? ORIEL_HUGE_BYTES : 0;
+    long room = syscall(SYS_mmap, NULL, len_bytes + slack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == -1)
+        return 0;
+    uint64_t before_bytes = slack_bytes > 0 ? (start - (uintptr_t)room) & (ORIEL_HUGE_BYTES - 1) : 0;
+    oriel_stash_drop((uintptr_t)room, before_bytes);
+    oriel_stash_drop((uintptr_t)room + before_bytes + len_bytes, slack_bytes - before_bytes);
+    return (uintptr_t)room + before_bytes;
 }
 
 void oriel_stash_prepare(uintptr_t start)

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Address space for len_bytes; 0 with errno. */
-uintptr_t oriel_stash_reserve(uint64_t len_bytes);
+/* Address space for the len_bytes at start; 0 with errno. */
+uintptr_t oriel_stash_reserve(uintptr_t start, uint64_t len_bytes);
 
 /* Before a freeze: without this the kernel would make a mapping whose pages were never touched part of its new surroundings. */
 void oriel_stash_prepare(uintptr_t start);

@@ -7,6 +7,8 @@
 #include "memory/transfer.h"
 
 #include "memory/file.h"
+#include "memory/huge.h"
+#include "memory/pages.h"
 #include "memory/stash.h"
 
 #include <errno.h>
@@ -38,6 +40,7 @@ enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_trans
     if (!oriel_file_is_open())
         return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d", out->file_fd);
     out->pagemap_fd = -1;
+    out->keeps_huge = false;
     out->data_start = out->data_end = 0;
     return oriel_freeze_open(means, &out->freeze);
 }
@@ -64,6 +67,13 @@ static void take_signal(void)
     uint64_t only = UINT64_C(1) << (SIGXFSZ - 1);
     struct timespec now = {.tv_sec = 0};
     syscall(SYS_rt_sigtimedwait, &only, NULL, &now, sizeof only);
+}
+
+/* The next chunk of what is left: it ends where no huge page is cut. */
+static uint64_t to_boundary(uintptr_t start, uint64_t left_bytes, uint64_t chunk_bytes)
+{
+    uint64_t whole_bytes = chunk_bytes - (start & (ORIEL_HUGE_BYTES - 1));
+    return left_bytes < whole_bytes ? left_bytes : whole_bytes;
 }
 
 /* All of a write into the file, or of a read from it; 0 or an errno. */
@@ -194,8 +204,12 @@ static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t le
 static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes, uint64_t offset,
                                   bool all_pages, uintptr_t stash, uint64_t *held_bytes)
 {
-    if (!oriel_freeze_begin(&transfer->freeze, start, len_bytes, true))
+    if (transfer->keeps_huge && transfer->pagemap_fd >= 0)
+        oriel_huge_prepare(transfer->pagemap_fd, start, len_bytes, offset);
+    if (!oriel_freeze_begin(&transfer->freeze, start, len_bytes, true)) {
+        punch(transfer, offset, len_bytes);
         return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
+    }
     int error = move_in(transfer, start, len_bytes, offset, all_pages, stash, held_bytes);
     if (error == EFBIG)
         take_signal();
@@ -247,13 +261,13 @@ enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t s
     enum oriel_status status = open_pagemap(transfer, len_bytes, &all_pages);
     if (status != ORIEL_OK)
         return status;
-    *stash = oriel_stash_reserve(len_bytes);
+    *stash = oriel_stash_reserve(start, len_bytes);
     if (*stash == 0)
         return oriel_fail(ORIEL_E_NO_MEM, "no address space for %lu private bytes: %s", (unsigned long)len_bytes,
                           strerror(errno));
     oriel_stash_prepare(start);
     for (uint64_t done = 0; done < len_bytes;) {
-        uint64_t now = len_bytes - done < chunk_bytes ? len_bytes - done : chunk_bytes;
+        uint64_t now = to_boundary(start + done, len_bytes - done, chunk_bytes);
         status = chunk_in(transfer, start + done, now, offset + done, all_pages, *stash + done, &held_bytes);
         if (status != ORIEL_OK) {
             oriel_stash_drop(*stash + done, len_bytes - done);
@@ -320,7 +334,7 @@ enum oriel_status oriel_transfer_out(struct oriel_transfer *transfer, uintptr_t 
     forget_data(transfer);
     while (status == ORIEL_OK && *done_bytes < len_bytes) {
         uint64_t done = *done_bytes;
-        uint64_t now = len_bytes - done < CHUNK_BYTES ? len_bytes - done : CHUNK_BYTES;
+        uint64_t now = to_boundary(start + done, len_bytes - done, CHUNK_BYTES);
         uint64_t at = offset + done;
         uint64_t data_end;
         if (!next_data(transfer, offset + len_bytes, &at, &data_end))

@@ -11,6 +11,7 @@
 struct oriel_transfer {
     struct oriel_freeze freeze;
     int file_fd;
+    bool keeps_huge;     /* what comes next has huge pages, which are to be huge in the file */
     int pagemap_fd;      /* -1 until many pages need it */
     uint64_t data_start; /* the extent of the file's contents that was found last */
     uint64_t data_end;
