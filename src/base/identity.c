@@ -5,12 +5,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { PID_BITS = 22 };
+_Static_assert((1 << PID_BITS) >= 4194304, "the kernel's largest number of a process");
+
+static _Atomic uint64_t own_word;
 
 static bool read_start_time(int32_t pid, uint64_t *out)
 {
@@ -38,8 +44,30 @@ static bool read_start_time(int32_t pid, uint64_t *out)
 bool oriel_identity_make(struct oriel_identity *out)
 {
     *out = (struct oriel_identity){.pid = (int32_t)getpid(), .memory_fd = -1};
-    return getrandom(out->id, sizeof out->id, 0) == (ssize_t)sizeof out->id &&
-           read_start_time(out->pid, &out->start_time);
+    if (getrandom(out->id, sizeof out->id, 0) != (ssize_t)sizeof out->id || !read_start_time(out->pid, &out->start_time))
+        return false;
+    atomic_store_explicit(&own_word, out->start_time << PID_BITS | (uint64_t)out->pid, memory_order_relaxed);
+    return true;
+}
+
+uint64_t oriel_identity_own_word(void)
+{
+    struct oriel_identity self;
+    uint64_t word = atomic_load_explicit(&own_word, memory_order_relaxed);
+    if (word == 0 && oriel_identity_make(&self))
+        word = atomic_load_explicit(&own_word, memory_order_relaxed);
+    return word;
+}
+
+int32_t oriel_identity_word_pid(uint64_t word)
+{
+    return (int32_t)(word & ((UINT64_C(1) << PID_BITS) - 1));
+}
+
+bool oriel_identity_word_lives(uint64_t word)
+{
+    struct oriel_identity who = {.start_time = word >> PID_BITS, .pid = oriel_identity_word_pid(word)};
+    return oriel_identity_alive(&who);
 }
 
 /* What cannot be asked, for want of a descriptor, is not held against the process. */

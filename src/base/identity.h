@@ -22,6 +22,14 @@ static inline bool oriel_identity_equal(const struct oriel_identity *a, const st
     return a->id[0] == b->id[0] && a->id[1] == b->id[1];
 }
 
+/* The calling process in one word, for slots in shared memory: its start time above its PID.  Known without asking the system
+ * once oriel_identity_make has succeeded in this process; 0 when it cannot be found out. */
+uint64_t oriel_identity_own_word(void);
+
+/* Whose word it is. */
+int32_t oriel_identity_word_pid(uint64_t word);
+bool oriel_identity_word_lives(uint64_t word);
+
 /* Whether that very process still runs: false also for a zombie and for another process with its number. */
 bool oriel_identity_alive(const struct oriel_identity *who);
 

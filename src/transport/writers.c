@@ -12,38 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PID_BITS = 22 };
-_Static_assert((1 << PID_BITS) >= 4194304, "the kernel's largest number of a process");
 
 #define LIMIT_NS 100000000
 #define LAST_LIMIT_NS UINT64_C(1000000000) /* where pages must move */
 #define LOOK_NS UINT64_C(1000000)          /* from one look for the dead to the next */
 #define YIELD_NS UINT64_C(200000)          /* then both sides sleep */
 
-/* Made once; threads that race for it make the same.  0 when the system does not tell. */
-static uint64_t own_word(void)
-{
-    static _Atomic uint64_t own;
-    uint64_t word = atomic_load_explicit(&own, memory_order_relaxed);
-    struct oriel_identity self;
-    if (oriel_unlikely(word == 0) && oriel_identity_make(&self)) {
-        word = self.start_time << PID_BITS | (uint64_t)self.pid;
-        atomic_store_explicit(&own, word, memory_order_relaxed);
-    }
-    return word;
-}
-
-static int32_t pid_of(uint64_t word)
-{
-    return (int32_t)(word & ((UINT64_C(1) << PID_BITS) - 1));
-}
-
 /* Frees a slot whose owner is no more; a process that took it meanwhile keeps it. */
 static void bury(struct oriel_writers_slot *slot)
 {
     uint64_t word = atomic_load_explicit(&slot->owner, memory_order_relaxed);
-    struct oriel_identity who = {.start_time = word >> PID_BITS, .pid = pid_of(word)};
-    if (word != 0 && !oriel_identity_alive(&who))
+    if (word != 0 && !oriel_identity_word_lives(word))
         atomic_compare_exchange_strong_explicit(&slot->owner, &word, 0, memory_order_seq_cst, memory_order_relaxed);
 }
 
@@ -105,7 +84,7 @@ static bool await_end(struct oriel_writers *writers, uint32_t moving)
 
 struct oriel_writers_slot *oriel_writers_enter(struct oriel_writers *writers)
 {
-    uint64_t word = own_word();
+    uint64_t word = oriel_identity_own_word();
     if (word == 0) {
         oriel_fail(ORIEL_E_OTHER, "this process cannot find out its start time (/proc/self/stat)");
         return NULL;
@@ -161,7 +140,7 @@ enum oriel_status oriel_writers_halt(struct oriel_writers *writers, const struct
         oriel_delay();
         if (await_free(slot, begin_ns, in_any_case ? LAST_LIMIT_NS : LIMIT_NS))
             continue;
-        int pid = pid_of(atomic_load_explicit(&slot->owner, memory_order_seq_cst));
+        int pid = oriel_identity_word_pid(atomic_load_explicit(&slot->owner, memory_order_seq_cst));
         if (pid == 0)
             continue; /* just now */
         if (in_any_case) {

@@ -1,6 +1,6 @@
 /* Promotion costs time, at the beginning and at the end of a window, and pays after one or two accesses of a peer to each page.
- * Windows that live ten times as long as their promotion took are free of charge; what others cost beyond that is charged to an
- * account that time fills: in the long run, at most a tenth of a program's time goes there. */
+ * Windows that live ten times as long as that are free of charge; what others cost beyond it is charged to an account that a
+ * tenth of the time fills.  A part is charged at once, so that who attaches thousands of regions to one window is bounded, too. */
 #include "window/own_memory.h"
 
 #include "base/log.h"
@@ -11,7 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CREDIT_NS = 200000000, SHARE = 10 }; /* a SHAREth of the time */
+enum {
+    CREDIT_NS = 100000000,
+    SHARE = 10,         /* a SHAREth of the time */
+    AT_ONCE_NS = 1000000, /* is charged at most, of one promotion: large windows are not refused because of each other */
+    WAITERS = 2,        /* while one rank promotes another may wait for it */
+};
 
 /* --- the account --- */
 
@@ -32,10 +37,10 @@ static bool has_credit(uint64_t now_ns)
     return has;
 }
 
-static void charge(uint64_t cost_ns)
+static void charge(int64_t cost_ns)
 {
     pthread_mutex_lock(&mutex);
-    account_ns -= (int64_t)cost_ns;
+    account_ns -= cost_ns;
     pthread_mutex_unlock(&mutex);
 }
 
@@ -48,7 +53,7 @@ static enum oriel_status may_promote(uint64_t now_ns)
     if (oriel_options()->promote == ORIEL_PROMOTE_ALWAYS)
         return ORIEL_OK;
     if (!has_credit(now_ns))
-        return oriel_fail(ORIEL_E_OTHER, "the program's windows live too short a time for it (ORIEL_PROMOTE=always)");
+        return oriel_fail(ORIEL_E_OTHER, "it has cost too much of the time so far (ORIEL_PROMOTE=always does not count)");
     return ORIEL_OK;
 }
 
@@ -105,11 +110,13 @@ static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t
     if (others && status == ORIEL_OK) {
         status = oriel_promote(start, end - start, &how, &hold);
         uint64_t took_ns = oriel_now_ns() - begin_ns;
-        if (status == ORIEL_OK)
+        uint64_t charged_ns = status == ORIEL_OK && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
+        charge((int64_t)charged_ns);
+        if (status == ORIEL_OK) {
             holds[memory->hold_count++] = hold;
-        else
-            charge(took_ns);
-        memory->took_ns += took_ns;
+            memory->took_ns += took_ns;
+            memory->charged_ns += charged_ns;
+        }
     }
     if (status != ORIEL_OK)
         snprintf(memory->reason, sizeof memory->reason, "%s", oriel_fail_message());
@@ -161,9 +168,8 @@ uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
         uint64_t deserved_ns = (begin_ns - memory->since_ns) / SHARE;
         for (size_t i = 0; i < memory->hold_count; i++)
             lost_bytes += oriel_promote_release(&memory->holds[i]);
-        uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);
-        if (cost_ns > deserved_ns)
-            charge(cost_ns - deserved_ns);
+        uint64_t cost_ns = WAITERS * (memory->took_ns + (oriel_now_ns() - begin_ns));
+        charge((int64_t)(cost_ns > deserved_ns ? cost_ns - deserved_ns : 0) - (int64_t)memory->charged_ns);
     }
     free(memory->holds);
     free(memory->stretches);

@@ -18,6 +18,7 @@ struct oriel_own_memory {
     size_t hold_count;
     uint64_t since_ns;
     uint64_t took_ns; /* to promote */
+    uint64_t charged_ns; /* of it */
     char reason[240]; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
 };
 

@@ -31,6 +31,8 @@ struct oriel_paths oriel_paths_of(struct oriel_window *window)
 {
     struct oriel_paths paths = {.ways = "", .reason = ""};
     char no_promotion[240];
+    if (window->n == 1)
+        return paths; /* there are no others */
     unsigned ways = find_ways(window, no_promotion, sizeof no_promotion);
     if ((ways & ORIEL_WAY_ARENA) != 0)
         add(paths.ways, sizeof paths.ways, "+", "arena");

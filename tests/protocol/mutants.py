@@ -214,11 +214,11 @@ MUTANTS = [
                                   "    ring(agent, slot);\n    oriel_delay();\n"
                                   "    oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED);")],
      "agent", "agent_p4_forgets_no_request", "Q3 before Q4: the request is there when the bell rings"),
-    ("transport/agent/agent.c", [("    return atomic_compare_exchange_strong_explicit(&slot->owner, &from, own_word(), "
+    ("transport/agent/agent.c", [("    return atomic_compare_exchange_strong_explicit(&slot->owner, &from, oriel_identity_own_word(), "
                                   "memory_order_acquire,\n"
                                   "                                                   memory_order_relaxed) /* Q1 */",
                                   "    bool mine = atomic_load(&slot->owner) == from;\n    oriel_delay();\n    if (mine)\n"
-                                  "        atomic_store(&slot->owner, own_word());\n    return mine")],
+                                  "        atomic_store(&slot->owner, oriel_identity_own_word());\n    return mine")],
      "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Q1: looking and claiming are one step"),
     ("transport/agent/agent.c", [("    oriel_wake(&agent->asked, &agent->sleepers);\n", "")],
      "agent", "agent_p4_forgets_no_request", "Q4 wakes the agent"),
@@ -358,9 +358,7 @@ MUTANTS = [
      "writers", "writers_m2_waits_for_the_living", "M2: only the dead are not waited for"),
     ("transport/writers.c", [("            bury(slot);\n            looked_ns", "            looked_ns")],
      "writers_deaths", "writers_that_are_dead_are_not_waited_for", "M2: the dead are not waited for"),
-    ("transport/writers.c", [("{.start_time = word >> PID_BITS, .pid", "{.start_time = 0, .pid"),
-                             ("!oriel_identity_alive(&who)", "(who.start_time = own_word() >> PID_BITS) != 0 && "
-                              "!oriel_identity_alive(&who)")],
+    ("base/identity.c", [("{.start_time = word >> PID_BITS, .pid", "{.start_time = own_word >> PID_BITS, .pid")],
      "writers_deaths", "another_process_with_the_number_is_another", "a slot's start time is looked at"),
     ("transport/writers.c", [("            bury_all(writers);\n        if", "            (void)bury_all;\n        if")],
      "writers_deaths", "slots_of_the_dead_are_taken_over", "E1: who finds all slots taken looks for the dead"),
@@ -391,7 +389,7 @@ MUTANTS = [
                                   "    static struct oriel_writers none;\n"
                                   "    struct oriel_writers_slot *inside = oriel_writers_enter(&none);\n")],
      "copies", "no_request_to_the_agent_is_lost_by_either_means", "the agent keeps out while pages move"),
-    ("memory/quiesce.c", [(" && !oriel_writers_is_helper(tid))", ")")],
+    ("memory/threads.c", [(" && !oriel_writers_is_helper(tid))", ")")],
      "copies", "no_request_to_the_agent_is_lost_by_either_means", "the agent, which blocks all signals, need not be stopped"),
     ("memory/promote.c", [("        status = begin_moving(false);\n",
                            "        oriel_file_writers(oriel_file_base())->moving.value++;\n")],

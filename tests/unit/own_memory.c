@@ -133,7 +133,7 @@ static void windows_that_live_for_a_moment_are_not_promoted_for_ever(void **stat
     char *pages = make_pages(1);
     for (int i = 0; i < TAKES_MAX && !refused; i++) {
         struct oriel_own_memory *memory = take(pages, PAGE);
-        refused = strstr(memory->reason, "too short") != NULL;
+        refused = strstr(memory->reason, "too much of the time") != NULL;
         assert_int_equal(oriel_own_memory_ways(memory), refused ? ORIEL_WAY_COPY : ORIEL_WAY_PROMOTED);
         oriel_own_memory_release(memory);
     }

@@ -7,9 +7,6 @@
 #include <sched.h>
 #include <string.h>
 
-enum { PID_BITS = 22 };
-_Static_assert((1 << PID_BITS) >= 4194304, "the kernel's largest number of a process");
-
 /* Everything that one call wants: in and out name the same places, and one of them may be missing. */
 struct job {
     const struct oriel_remote *there;
@@ -32,31 +29,6 @@ struct request {
     struct oriel_agent_slot *slot;
     struct walk from;
 };
-
-static uint64_t owner_word(const struct oriel_identity *who)
-{
-    return who->start_time << PID_BITS | (uint64_t)who->pid;
-}
-
-static bool owner_lives(uint64_t word)
-{
-    struct oriel_identity who = {.start_time = word >> PID_BITS,
-                                 .pid = (int32_t)(word & ((UINT64_C(1) << PID_BITS) - 1))};
-    return oriel_identity_alive(&who);
-}
-
-/* Made once; threads that race for it make the same.  0 when the system does not tell. */
-static uint64_t own_word(void)
-{
-    static _Atomic uint64_t own;
-    uint64_t word = atomic_load_explicit(&own, memory_order_relaxed);
-    struct oriel_identity self;
-    if (oriel_unlikely(word == 0) && oriel_identity_make(&self)) {
-        word = owner_word(&self);
-        atomic_store_explicit(&own, word, memory_order_relaxed);
-    }
-    return word;
-}
 
 /* Asked by waits for an answer. */
 static enum oriel_status watch_agent(void *context)
@@ -91,7 +63,7 @@ static void release(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 /* A slot whose owner was from, now this process's; NULL when another was faster. */
 static struct oriel_agent_slot *take(struct oriel_agent_slot *slot, uint64_t from)
 {
-    return atomic_compare_exchange_strong_explicit(&slot->owner, &from, own_word(), memory_order_acquire,
+    return atomic_compare_exchange_strong_explicit(&slot->owner, &from, oriel_identity_own_word(), memory_order_acquire,
                                                    memory_order_relaxed) /* Q1 */
                ? slot
                : NULL;
@@ -100,7 +72,7 @@ static struct oriel_agent_slot *take(struct oriel_agent_slot *slot, uint64_t fro
 /* Processes begin at different slots, so that they seldom meet. */
 static struct oriel_agent_slot *take_free(struct oriel_agent *agent)
 {
-    unsigned first = (unsigned)(own_word() % ORIEL_AGENT_SLOTS);
+    unsigned first = (unsigned)(oriel_identity_own_word() % ORIEL_AGENT_SLOTS);
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) {
         struct oriel_agent_slot *slot = &agent->slots[(first + i) % ORIEL_AGENT_SLOTS];
         if (atomic_load_explicit(&slot->owner, memory_order_relaxed) == 0 && take(slot, 0) != NULL)
@@ -115,7 +87,7 @@ static struct oriel_agent_slot *take_over(struct oriel_agent *agent)
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) {
         struct oriel_agent_slot *slot = &agent->slots[i];
         uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
-        if (owner != 0 && owner != own_word() && !owner_lives(owner) && take(slot, owner) != NULL)
+        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) && take(slot, owner) != NULL)
             return slot;
     }
     return NULL;
@@ -172,7 +144,7 @@ static enum oriel_status claim(struct oriel_agent *agent, bool may_wait, struct 
 {
     enum oriel_status status = ORIEL_OK;
     *out = NULL;
-    if (own_word() == 0)
+    if (oriel_identity_own_word() == 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot read this process's start time: %s", strerror(errno));
     *out = take_free(agent);
     if (*out == NULL && may_wait)

@@ -24,7 +24,7 @@ static ssize_t call_announced(transfer *call, const struct oriel_remote *there, 
         return call(there->pid, local, count, remote, count, 0);
     struct oriel_writers_slot *slot = oriel_writers_enter(there->writers);
     if (slot == NULL) {
-        errno = EPERM;
+        errno = ENXIO; /* oriel_writers_enter has said why */
         return -1;
     }
     ssize_t moved = call(there->pid, local, count, remote, count, 0);
@@ -34,6 +34,8 @@ static ssize_t call_announced(transfer *call, const struct oriel_remote *there, 
 
 static enum oriel_status failed(const struct oriel_remote *there, uint64_t address, int error)
 {
+    if (error == ENXIO)
+        return ORIEL_E_OTHER;
     if (error == ESRCH)
         return oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
     if (error == EFAULT)
