@@ -20,12 +20,19 @@ struct oriel_freeze {
     int fd;             /* PROTECT: the userfaultfd */
     int signal;         /* QUIESCE: what threads are stopped with */
     uint64_t mask;      /* the calling thread's blocked signals before begin */
+    uintptr_t moved_start; /* PROTECT: around all that has been replaced; nothing when they are equal */
+    uintptr_t moved_end;
     char reason[200];   /* why the last begin failed */
 };
 
 /* AUTO takes PROTECT where the kernel grants it in full, else QUIESCE.  ORIEL_E_OTHER with the reason. */
 enum oriel_status oriel_freeze_open(enum oriel_means means, struct oriel_freeze *out);
 void oriel_freeze_close(struct oriel_freeze *freeze);
+
+struct oriel_call;
+
+/* Lets threads that are blocked in certain calls begin them anew; best effort.  For waiters.c alone, between two freezes. */
+void oriel_freeze_nudge(bool (*is_wanted)(const struct oriel_call *call, const void *context), const void *context);
 
 /* private_pages: pages that stash.h takes away, so that nobody reads the range either; else the memory file's, which nobody may
  * write meanwhile.  False with freeze->reason; nothing is frozen then. */
@@ -52,6 +59,8 @@ bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes);
 bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes);
 void oriel_quiesce_end(struct oriel_freeze *freeze);
 void oriel_quiesce_fill(uintptr_t start, uintptr_t from, uint64_t len_bytes);
+void oriel_quiesce_nudge(struct oriel_freeze *freeze, bool (*is_wanted)(const struct oriel_call *call, const void *context),
+                         const void *context);
 bool oriel_quiesce_uses(uintptr_t start, uintptr_t end);
 
 #endif

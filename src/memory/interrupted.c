@@ -1,14 +1,16 @@
 /* The kernel does not tell a handler which system call it has interrupted.  Who stops the thread looks before (/proc), and the
- * handler compares: a call with the same arguments, from the same place on the same stack, is the same call.  To begin it
+ * handler compares: a call with the same arguments, from the same place on the same stack, is the same call.  A thread that was
+ * on its way into a call is not seen in it yet: the code before the call tells which it is, in libc at least.  To begin it
  * anew with its whole time limit would keep a thread that is stopped again and again from ever coming to its end.  Where the
  * kernel does not keep count itself, the call is therefore given a limit of the thread's own that counts: in libc's wrappers
  * only, which do not look at a call's arguments after it. */
 #include "memory/interrupted.h"
 
 #include "base/wait.h"
+#include "memory/threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,18 +26,12 @@ static _Thread_local struct timespec left; /* of the time limit of a call that w
 
 void oriel_interrupted_read(int32_t tid, struct oriel_call *out)
 {
-    char path[64];
     char text[256];
     unsigned long long number, *arguments = (unsigned long long *)out->arguments;
     unsigned long long stack, next;
     out->number = -1;
-    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)tid);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (!oriel_threads_read(tid, "syscall", text, sizeof text) || text[0] > '9') /* "running" */
         return;
-    long got = syscall(SYS_read, fd, text, sizeof text - 1);
-    syscall(SYS_close, fd);
-    text[got > 0 ? got : 0] = '\0'; /* "running", or number, arguments, stack and instruction pointer */
     if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &number, &arguments[0], &arguments[1], &arguments[2],
                &arguments[3], &arguments[4], &arguments[5], &stack, &next) != 9)
         return;
@@ -120,6 +116,8 @@ static bool keep(struct oriel_call *call)
         return true;
     case SYS_epoll_pwait:
         return keep_epoll(call);
+    case SYS_futex: /* with a moment as its limit; sem_timedwait would return EINTR */
+        return (call->arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
     case SYS_nanosleep:
         return keep_sleep(call, &call->arguments[0], &call->arguments[1]);
     case SYS_clock_nanosleep:
@@ -131,15 +129,35 @@ static bool keep(struct oriel_call *call)
 
 #if defined(__x86_64__)
 
+enum { CALL_BYTES = 2 }; /* of the instruction */
+
 static const int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
-static bool is_cut_short(const struct oriel_call *call, const ucontext_t *context)
+/* The number of a call from the instructions before it, where libc puts it: mov $number, %eax; syscall. */
+static int64_t number_before(uint64_t next)
+{
+    enum { MOV_BYTES = 5 };
+    const unsigned char *code = (const unsigned char *)(uintptr_t)next - CALL_BYTES - MOV_BYTES;
+    int32_t number;
+    if (code[0] != 0xb8 || code[MOV_BYTES] != 0x0f || code[MOV_BYTES + 1] != 0x05)
+        return -1;
+    __builtin_memcpy(&number, code + 1, sizeof number);
+    return number;
+}
+
+/* The call that the context shows as cut short; number -1 when it shows none. */
+static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
 {
     const greg_t *now = context->uc_mcontext.gregs;
-    bool same = now[REG_RAX] == -EINTR && (uint64_t)now[REG_RIP] == call->next && (uint64_t)now[REG_RSP] == call->stack;
-    for (int i = 0; i < 6; i++)
-        same = same && (uint64_t)now[registers[i]] == call->arguments[i];
-    return same;
+    struct oriel_call call = {.number = -1, .stack = (uint64_t)now[REG_RSP], .next = (uint64_t)now[REG_RIP]};
+    bool same = seen->number >= 0 && seen->next == call.next && seen->stack == call.stack;
+    for (int i = 0; i < 6; i++) {
+        call.arguments[i] = (uint64_t)now[registers[i]];
+        same = same && call.arguments[i] == seen->arguments[i];
+    }
+    if (now[REG_RAX] == -EINTR)
+        call.number = same ? seen->number : number_before(call.next);
+    return call;
 }
 
 static void call_again(const struct oriel_call *call, ucontext_t *context)
@@ -148,19 +166,24 @@ static void call_again(const struct oriel_call *call, ucontext_t *context)
     for (int i = 0; i < 6; i++)
         now[registers[i]] = (greg_t)call->arguments[i];
     now[REG_RAX] = (greg_t)call->number;
-    now[REG_RIP] -= 2;
+    now[REG_RIP] -= CALL_BYTES;
 }
 
 #elif defined(__aarch64__)
 
-static bool is_cut_short(const struct oriel_call *call, const ucontext_t *context)
+/* The number is still there; of the arguments the first has become the result. */
+static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
 {
     const mcontext_t *now = &context->uc_mcontext;
-    bool same = (int64_t)now->regs[0] == -EINTR && (int64_t)now->regs[8] == call->number && now->pc == call->next &&
-                now->sp == call->stack;
-    for (int i = 1; i < 6; i++)
-        same = same && now->regs[i] == call->arguments[i];
-    return same;
+    struct oriel_call call = {.number = -1, .arguments = {seen->arguments[0]}, .stack = now->sp, .next = now->pc};
+    bool same = seen->number == (int64_t)now->regs[8] && seen->next == call.next && seen->stack == call.stack;
+    for (int i = 1; i < 6; i++) {
+        call.arguments[i] = now->regs[i];
+        same = same && call.arguments[i] == seen->arguments[i];
+    }
+    if (same && (int64_t)now->regs[0] == -EINTR)
+        call.number = seen->number;
+    return call;
 }
 
 static void call_again(const struct oriel_call *call, ucontext_t *context)
@@ -176,7 +199,7 @@ static void call_again(const struct oriel_call *call, ucontext_t *context)
 
 void oriel_interrupted_resume(const struct oriel_call *call, void *context)
 {
-    struct oriel_call again = *call;
-    if (again.number >= 0 && is_cut_short(call, context) && keep(&again))
+    struct oriel_call again = find_cut_short(call, context);
+    if (again.number >= 0 && keep(&again))
         call_again(&again, context);
 }

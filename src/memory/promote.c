@@ -1,9 +1,10 @@
-/* Owns which pages are promoted, and their holds.  The list changes under one mutex and never during a freeze; fork takes the
- * mutex, so that no child is made half way.  The window layer calls (promote.h). */
+/* Owns which pages are promoted, and how many hold them.  The list changes under one mutex and never during a freeze; fork takes
+ * the mutex, so that no child is made half way.  The window layer calls (promote.h). */
 #include "memory/promote.h"
 
 #include "memory/candidate.h"
 #include "memory/file.h"
+#include "memory/leases.h"
 #include "memory/pages.h"
 #include "memory/pins.h"
 #include "memory/promote_fork.h"
@@ -21,9 +22,6 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t forks = PTHREAD_ONCE_INIT;
 static struct oriel_runs runs;
-static struct oriel_held *held; /* each may need two more runs when it ends */
-static size_t held_count;
-static size_t held_capacity;
 static bool is_child; /* the memory file is the parent's */
 static enum oriel_means usual_means; /* what AUTO came to when it was last tried; AUTO before that */
 
@@ -33,7 +31,7 @@ static void before_fork(void)
 {
     pthread_mutex_lock(&mutex);
     oriel_restore_forget(&runs);
-    oriel_promote_fork_before(held, held_count);
+    oriel_promote_fork_before(&runs);
 }
 
 static void after_fork(void)
@@ -44,7 +42,7 @@ static void after_fork(void)
 
 static void in_child(void)
 {
-    oriel_promote_fork_child(&runs, held, held_count);
+    oriel_promote_fork_child(&runs);
     runs.count = 0;
     is_child = true;
     pthread_mutex_unlock(&mutex);
@@ -218,6 +216,7 @@ static enum oriel_status make_block(struct request *request)
     if (slack_bytes > 0) /* a huge page is mapped as one only where address and offset agree */
         request->offset += (request->start - request->offset) & (ORIEL_HUGE_BYTES - 1);
     request->block->live_bytes = 1; /* until the request is done */
+    oriel_leases_admit(request->block);
     if (status != ORIEL_OK)
         free(request->block);
     return status;
@@ -232,31 +231,10 @@ static void hold(uintptr_t start, uintptr_t end)
     oriel_runs_join(&runs, start, end);
 }
 
-static bool prepare_held(void)
-{
-    if (held_count < held_capacity)
-        return true;
-    size_t capacity = 2 * held_capacity + 32;
-    struct oriel_held *larger = realloc(held, capacity * sizeof *larger);
-    if (larger == NULL)
-        return false;
-    held = larger;
-    held_capacity = capacity;
-    return true;
-}
-
-static void forget_held(const struct oriel_held *which)
-{
-    size_t at = 0;
-    while (at < held_count && (held[at].base != which->base || held[at].end != which->end))
-        at++;
-    if (at < held_count)
-        held[at] = held[--held_count];
-}
-
+/* Each hold may need two more runs when it ends. */
 static enum oriel_status prepare_lists(const struct request *request)
 {
-    if (prepare_held() && oriel_runs_prepare(&runs, request->parts_count + 2 * (held_count + 1)))
+    if (oriel_held_prepare() && oriel_runs_prepare(&runs, request->parts_count + 2 * (oriel_held_count() + 1)))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
 }
@@ -338,6 +316,7 @@ static enum oriel_status promote_locked(struct request *request)
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
     oriel_restore_forget(&runs);
+    oriel_leases_look();
     if (is_promoted_already(request))
         return prepare_lists(request);
     enum oriel_status status = choose_means(request);
@@ -361,8 +340,8 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
     enum oriel_status status = promote_locked(&request);
     if (status == ORIEL_OK) {
         hold(request.start, request.end);
-        held[held_count++] = (struct oriel_held){base, base + len_bytes};
-        *out = (struct oriel_promoted){request.start, request.end, held[held_count - 1], request.how->means};
+        *out = (struct oriel_promoted){request.start, request.end, {base, base + len_bytes}, request.how->means};
+        oriel_held_add(&out->bytes);
     }
     pthread_mutex_unlock(&mutex);
     return status;
@@ -375,7 +354,7 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
         return 0;
     pthread_mutex_lock(&mutex);
     if (!is_child) {
-        forget_held(&promoted->bytes);
+        oriel_held_forget(&promoted->bytes);
         oriel_runs_split(&runs, promoted->start);
         oriel_runs_split(&runs, promoted->end);
         bool moves = false;
@@ -390,6 +369,7 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
             end_moving();
         }
         oriel_runs_join(&runs, promoted->start, promoted->end);
+        oriel_leases_look();
     }
     pthread_mutex_unlock(&mutex);
     *promoted = (struct oriel_promoted){.start = 0};

@@ -1,13 +1,16 @@
-/* The child's own pages.  The word that tells the parent of the copies lies in a page that both share; nobody waits longer than a
- * moment for a child that does not run.  promote.c calls. */
+/* What is held, and the child's own pages.  The word that tells the parent of the copies lies in a page that both share; nobody
+ * waits longer than a moment for a child that does not run.  promote.c calls. */
 #include "memory/promote_fork.h"
 
+#include "base/log.h"
 #include "base/wait.h"
 #include "memory/file.h"
+#include "memory/leases.h"
 #include "memory/stash.h"
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,18 +18,63 @@
 
 enum { WAIT_NS = 50000000 };
 
+static struct {
+    struct oriel_held *list;
+    size_t count;
+    size_t capacity;
+} held;
+
 static _Atomic uint32_t *copied; /* shared with the child; NULL when there is nothing to wait for */
+static int lease = -1;           /* what the child maps, during a fork; -1 when there is none */
+
+/* --- what is held --- */
+
+bool oriel_held_prepare(void)
+{
+    if (held.count < held.capacity)
+        return true;
+    size_t capacity = 2 * held.capacity + 32;
+    struct oriel_held *larger = realloc(held.list, capacity * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    held.list = larger;
+    held.capacity = capacity;
+    return true;
+}
+
+void oriel_held_add(const struct oriel_held *added)
+{
+    held.list[held.count++] = *added;
+}
+
+void oriel_held_forget(const struct oriel_held *which)
+{
+    size_t at = 0;
+    while (at < held.count && (held.list[at].base != which->base || held.list[at].end != which->end))
+        at++;
+    if (at < held.count)
+        held.list[at] = held.list[--held.count];
+}
+
+size_t oriel_held_count(void)
+{
+    return held.count;
+}
+
+/* --- fork --- */
 
 static bool is_partial(uintptr_t address)
 {
     return address % ORIEL_PAGE_BYTES != 0;
 }
 
-void oriel_promote_fork_before(const struct oriel_held *held, size_t count)
+void oriel_promote_fork_before(const struct oriel_runs *runs)
 {
     bool is_needed = false;
-    for (size_t i = 0; i < count; i++)
-        is_needed |= is_partial(held[i].base) || is_partial(held[i].end);
+    oriel_leases_look();
+    lease = runs->count > 0 ? oriel_leases_grant(runs) : -1;
+    for (size_t i = 0; i < held.count; i++)
+        is_needed |= is_partial(held.list[i].base) || is_partial(held.list[i].end);
     copied = NULL;
     if (!is_needed)
         return;
@@ -34,9 +82,13 @@ void oriel_promote_fork_before(const struct oriel_held *held, size_t count)
     copied = page != MAP_FAILED ? page : NULL;
 }
 
+/* Without a child the lease ends here. */
 void oriel_promote_fork_parent(void)
 {
     const struct timespec limit = {.tv_nsec = WAIT_NS};
+    if (lease >= 0)
+        close(lease);
+    lease = -1;
     if (copied == NULL)
         return;
     uint64_t deadline_ns = oriel_now_ns() + WAIT_NS; /* there is no child at all when the fork has failed */
@@ -48,7 +100,7 @@ void oriel_promote_fork_parent(void)
 
 /* A page as it is now.  Where that fails the page stays the parent's: nobody is there to be told.  A raw system call: hooks
  * of libc's mremap (UCX's) lose its fifth argument. */
-static void copy_page(const struct oriel_runs *runs, uintptr_t address)
+static void copy_page(const struct oriel_runs *runs, int fd, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(ORIEL_PAGE_BYTES - 1);
     size_t at = oriel_runs_after(runs, page);
@@ -58,25 +110,39 @@ static void copy_page(const struct oriel_runs *runs, uintptr_t address)
     void *fresh = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (fresh == MAP_FAILED)
         return;
-    int fd = oriel_file_identity()->memory_fd;
     if (pread(fd, fresh, ORIEL_PAGE_BYTES, (off_t)(run->offset + (page - run->start))) != (ssize_t)ORIEL_PAGE_BYTES ||
         syscall(SYS_mremap, fresh, ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page) != (long)page)
         munmap(fresh, ORIEL_PAGE_BYTES);
 }
 
-void oriel_promote_fork_child(const struct oriel_runs *runs, const struct oriel_held *held, size_t count)
+/* False when some pages stay the parent's. */
+static bool isolate(const struct oriel_runs *runs, int fd)
 {
+    bool is_whole = true;
     for (size_t at = 0; at < runs->count; at++) {
         const struct oriel_run *run = &runs->list[at];
-        void *own = mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-                         oriel_file_identity()->memory_fd, (off_t)run->offset);
-        (void)own;
-        oriel_stash_drop(run->stash, run->end - run->start);
+        is_whole &= mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+                         (off_t)run->offset) != MAP_FAILED;
     }
-    for (size_t i = 0; i < count; i++) {
-        copy_page(runs, held[i].base);
-        copy_page(runs, held[i].end);
+    for (size_t i = 0; i < held.count; i++) {
+        copy_page(runs, fd, held.list[i].base);
+        copy_page(runs, fd, held.list[i].end);
     }
+    return is_whole;
+}
+
+/* The lease goes over to the mappings; where some could not be made the descriptor stays open for them. */
+void oriel_promote_fork_child(const struct oriel_runs *runs)
+{
+    int fd = lease < 0 && oriel_file_is_open() ? oriel_file_identity()->memory_fd : lease;
+    bool is_whole = fd >= 0 && isolate(runs, fd);
+    if (!is_whole && runs->count > 0)
+        oriel_note("fork: some window memory is still the parent's");
+    for (size_t at = 0; at < runs->count; at++)
+        oriel_stash_drop(runs->list[at].stash, runs->list[at].end - runs->list[at].start);
+    if (lease >= 0 && is_whole)
+        close(lease);
+    lease = -1;
     if (copied == NULL)
         return;
     oriel_store_release(copied, 1);

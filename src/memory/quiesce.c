@@ -19,7 +19,7 @@
 #include "base/atomic.h"
 #include "base/wait.h"
 #include "memory/interrupted.h"
-#include "transport/writers.h"
+#include "memory/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 2048, TRIES = 4, LIMIT_NS = 100000000, LOOK_NS = 500000, PAUSE_NS = 2000000 };
+enum { THREADS_MAX = 2048, TRIES = 4, LIMIT_NS = 100000000, DEAF_NS = 10000000, LOOK_NS = 500000, PAUSE_NS = 2000000 };
 
 enum phase { FREE, SENT, PARKED, RELEASED };
 
@@ -52,6 +52,12 @@ static struct {
     _Atomic uint32_t arrivals; /* changes with every arrival: the caller sleeps on it */
     struct slot slots[THREADS_MAX];
 } parking;
+
+/* Threads by the call in which they are blocked. */
+struct choice {
+    bool (*is_chosen)(const struct oriel_call *call, const void *context);
+    const void *context;
+};
 
 static uint32_t phase_of(uint32_t word)
 {
@@ -84,7 +90,7 @@ static void stay(struct slot *slot)
     }
 }
 
-/* What a stopped thread runs; async-signal-safe. */
+/* What a stopped thread runs, and one that comes late; async-signal-safe. */
 static void park(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
@@ -101,79 +107,38 @@ static void park(int signal, siginfo_t *info, void *context)
             wake(&parking.arrivals, 1);
             oriel_interrupted_resume(&slot->call, context);
             stay(slot);
+        } else {
+            oriel_interrupted_resume(&(struct oriel_call){.number = -1}, context);
         }
     }
     errno = kept;
 }
 
-/* Reads a small file of /proc without stdio. */
-static bool read_task(int32_t tid, const char *name, char *text, size_t text_bytes)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, name);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    long got = syscall(SYS_read, fd, text, text_bytes - 1);
-    syscall(SYS_close, fd);
-    text[got > 0 ? got : 0] = '\0';
-    return got > 0;
-}
-
 static bool refuse(struct oriel_freeze *freeze, int32_t tid, const char *what)
 {
     char name[32];
-    if (!read_task(tid, "comm", name, sizeof name))
+    if (!oriel_threads_read(tid, "comm", name, sizeof name))
         name[0] = '\0';
     name[strcspn(name, "\n")] = '\0';
     snprintf(freeze->reason, sizeof freeze->reason, "thread %d (%s) %s", (int)tid, name, what);
     return false;
 }
 
-/* A thread's blocked signals; false when it is no more, which includes an initial thread that has ended before the process. */
-static bool read_blocked(int32_t tid, uint64_t *blocked)
-{
-    char text[2048];
-    if (!read_task(tid, "status", text, sizeof text))
-        return false;
-    const char *state = strstr(text, "\nState:\t");
-    const char *mask = strstr(text, "\nSigBlk:\t");
-    if (state == NULL || mask == NULL || state[8] == 'Z' || state[8] == 'X')
-        return false;
-    *blocked = strtoull(mask + 9, NULL, 16);
-    return true;
-}
-
-struct entry { /* the kernel's linux_dirent64 */
-    uint64_t inode;
-    int64_t next;
-    uint16_t len_bytes;
-    uint8_t type;
-    char name[];
+/* A look at all other threads. */
+struct scan {
+    struct oriel_freeze *freeze;
+    const struct choice *choice; /* who is to stop; NULL: all */
+    uint64_t signals;            /* that nobody blocks */
+    int news;                    /* threads that were sent the signal */
 };
 
-/* Calls visit for every other thread until it returns false; false then, or when they cannot be listed. */
-static bool visit_threads(struct oriel_freeze *freeze, bool (*visit)(struct oriel_freeze *, int32_t tid, void *), void *context)
+static bool visit_threads(struct scan *scan, bool (*visit)(int32_t tid, void *scan))
 {
-    _Alignas(8) char buffer[4096];
-    int32_t self = (int32_t)syscall(SYS_gettid);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool wanted = fd >= 0;
-    if (!wanted)
-        snprintf(freeze->reason, sizeof freeze->reason, "cannot list the threads: %s", strerror(errno));
-    for (long got = 1; wanted && got > 0;) {
-        got = syscall(SYS_getdents64, fd, buffer, sizeof buffer);
-        for (long at = 0; wanted && at < got;) {
-            const struct entry *entry = (const struct entry *)(buffer + at);
-            int32_t tid = (int32_t)strtol(entry->name, NULL, 10);
-            at += entry->len_bytes;
-            if (tid > 0 && tid != self && !oriel_writers_is_helper(tid)) /* who moves pages keeps that one out */
-                wanted = visit(freeze, tid, context);
-        }
-    }
-    if (fd >= 0)
-        syscall(SYS_close, fd);
-    return wanted;
+    int error;
+    bool all = oriel_threads_visit(visit, scan, &error);
+    if (error != 0)
+        snprintf(scan->freeze->reason, sizeof scan->freeze->reason, "cannot list the threads: %s", strerror(error));
+    return all;
 }
 
 /* Whether a thread belongs to the freeze in force. */
@@ -188,8 +153,9 @@ static bool has_slot(int32_t tid)
 static bool is_unused(int number)
 {
     struct sigaction action;
-    return number != 0 && sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
-           action.sa_handler == SIG_DFL;
+    if (number == 0 || sigaction(number, NULL, &action) != 0)
+        return false;
+    return (action.sa_flags & SA_SIGINFO) != 0 ? action.sa_sigaction == park : action.sa_handler == SIG_DFL;
 }
 
 static uint64_t unused_signals(void)
@@ -203,13 +169,12 @@ static uint64_t unused_signals(void)
 
 /* Leaves out what a thread blocks, unless that would leave nothing: threads block all signals for a moment when they begin and
  * end, and take ours after it. */
-static bool subtract_blocked(struct oriel_freeze *freeze, int32_t tid, void *context)
+static bool subtract_blocked(int32_t tid, void *context)
 {
-    (void)freeze;
-    uint64_t *signals = context;
+    struct scan *scan = context;
     uint64_t blocked;
-    if (!has_slot(tid) && read_blocked(tid, &blocked) && (*signals & ~blocked) != 0)
-        *signals &= ~blocked;
+    if (!has_slot(tid) && oriel_threads_read_blocked(tid, &blocked) && (scan->signals & ~blocked) != 0)
+        scan->signals &= ~blocked;
     return true;
 }
 
@@ -221,22 +186,22 @@ static bool choose_signal(struct oriel_freeze *freeze)
     if (is_unused(parking.signal))
         return true;
     parking.signal = 0;
-    uint64_t signals = unused_signals();
-    if (signals == 0) {
+    struct scan scan = {.freeze = freeze, .signals = unused_signals()};
+    if (scan.signals == 0) {
         snprintf(freeze->reason, sizeof freeze->reason, "the program uses all real-time signals");
         return false;
     }
-    freeze->signal = 64 - __builtin_clzll(signals);
-    if (!visit_threads(freeze, subtract_blocked, &signals))
+    freeze->signal = 64 - __builtin_clzll(scan.signals);
+    if (!visit_threads(&scan, subtract_blocked))
         return false;
-    freeze->signal = 64 - __builtin_clzll(signals);
+    freeze->signal = 64 - __builtin_clzll(scan.signals);
     return true;
 }
 
 static bool is_blocking(const struct oriel_freeze *freeze, int32_t tid)
 {
     uint64_t blocked;
-    return read_blocked(tid, &blocked) && (blocked >> (freeze->signal - 1) & 1) != 0;
+    return oriel_threads_read_blocked(tid, &blocked) && (blocked >> (freeze->signal - 1) & 1) != 0;
 }
 
 /* A slot that no thread will touch any more; NULL when all are taken. */
@@ -248,15 +213,67 @@ static struct slot *free_slot(void)
     return parking.used < THREADS_MAX ? &parking.slots[parking.used++] : NULL;
 }
 
-/* Q2, for threads that have no slot yet.  Only the initial thread may have ended and be listed for good. */
-static bool stop_thread(struct oriel_freeze *freeze, int32_t tid, void *context)
+/* Somebody who would not come is left alone. */
+static bool is_chosen(const struct scan *scan, int32_t tid)
 {
-    int *news = context;
-    uint64_t blocked;
-    if (has_slot(tid) || (tid == getpid() && !read_blocked(tid, &blocked)))
+    struct oriel_call call;
+    oriel_interrupted_read(tid, &call);
+    return scan->choice->is_chosen(&call, scan->choice->context) && !is_blocking(scan->freeze, tid);
+}
+
+/* A thread that waits for signals of the program would take ours for one of them: by sigwait, or where it blocks ours, by a
+ * signalfd that it reads or polls. */
+static bool waits_for_signals(const struct oriel_freeze *freeze, int32_t tid, const struct oriel_call *call)
+{
+    switch (call->number) {
+    case SYS_rt_sigtimedwait:
         return true;
+    case SYS_read:
+    case SYS_readv:
+#ifdef SYS_poll
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+#endif
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+        return is_blocking(freeze, tid);
+    default:
+        return false;
+    }
+}
+
+/* Whether the thread sleeps in the call in which it was before, and would not take our signal there. */
+static bool sleeps_on(const struct oriel_freeze *freeze, const struct slot *slot)
+{
+    struct oriel_call now;
+    oriel_interrupted_read(slot->tid, &now);
+    return (now.number == SYS_futex || now.number == SYS_nanosleep || now.number == SYS_clock_nanosleep) && memcmp(&now, &slot->call, sizeof now) == 0 && is_blocking(freeze, slot->tid);
+}
+
+/* Q2, for threads that have no slot yet.  Only the initial thread may have ended and be listed for good. */
+static bool stop_thread(int32_t tid, void *context)
+{
+    struct scan *scan = context;
+    struct oriel_freeze *freeze = scan->freeze;
+    uint64_t blocked;
+    if (has_slot(tid) || (tid == getpid() && !oriel_threads_read_blocked(tid, &blocked)))
+        return true;
+    if (scan->choice != NULL && !is_chosen(scan, tid))
+        return true;
+    struct oriel_call call;
+    oriel_interrupted_read(tid, &call);
     if (tid == parking.stubborn && is_blocking(freeze, tid))
         return refuse(freeze, tid, "blocks the signals that could stop it");
+    if (waits_for_signals(freeze, tid, &call)) {
+        parking.absent = tid != parking.stubborn ? tid : 0;
+        parking.signal = 0; /* the next try looks at what is blocked */
+        return refuse(freeze, tid, "waits for signals");
+    }
     struct slot *slot = free_slot();
     if (slot == NULL)
         return refuse(freeze, tid, "is one too many to stop");
@@ -266,7 +283,7 @@ static bool stop_thread(struct oriel_freeze *freeze, int32_t tid, void *context)
     info.si_uid = getuid();
     info.si_value.sival_ptr = (void *)(uintptr_t)message;
     slot->tid = tid;
-    oriel_interrupted_read(tid, &slot->call);
+    slot->call = call;
     atomic_store_explicit(&slot->stack, 0, memory_order_relaxed);
     oriel_store_release(&slot->word, parking.number * 4 + SENT);
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, freeze->signal, &info) != 0) {
@@ -274,7 +291,7 @@ static bool stop_thread(struct oriel_freeze *freeze, int32_t tid, void *context)
         oriel_store_release(&slot->word, FREE);
         return is_gone || refuse(freeze, tid, "cannot be sent a signal");
     }
-    ++*news;
+    scan->news++;
     return true;
 }
 
@@ -298,10 +315,11 @@ static bool await_arrivals(struct oriel_freeze *freeze, uint64_t deadline_ns)
         uint64_t blocked;
         struct slot *slot = &parking.slots[absent];
         sleep_on(&parking.arrivals, arrivals, &look);
-        if (absent == first_absent(absent) && !read_blocked(slot->tid, &blocked))
+        if (absent == first_absent(absent) && !oriel_threads_read_blocked(slot->tid, &blocked))
             change(slot, parking.number * 4 + SENT, FREE);
         else if (absent == first_absent(absent) &&
-                 (oriel_now_ns() > deadline_ns || (parking.signal != 0 && is_blocking(freeze, slot->tid)))) {
+                 (oriel_now_ns() > deadline_ns || (parking.signal != 0 && is_blocking(freeze, slot->tid)) ||
+                  (oriel_now_ns() > deadline_ns - LIMIT_NS + DEAF_NS && sleeps_on(freeze, slot)))) {
             parking.absent = slot->tid;
             parking.signal = 0; /* the next try looks at what is blocked */
             return refuse(freeze, slot->tid,
@@ -333,35 +351,50 @@ static void park_anew(void)
     }
 }
 
+/* Those who were sent the signal and have not come. */
+struct late {
+    bool some;
+    bool blocking; /* one of them blocks it */
+};
+
 /* Q5, in any state of the freeze. */
-static void release_all(void)
+static struct late release_all(const struct oriel_freeze *freeze)
 {
+    struct late late = {false, false};
     for (int i = 0; i < parking.used; i++) {
         struct slot *slot = &parking.slots[i];
-        if (change(slot, parking.number * 4 + SENT, FREE))
-            continue;
-        if (change(slot, parking.number * 4 + PARKED, parking.number * 4 + RELEASED))
+        if (change(slot, parking.number * 4 + SENT, FREE)) {
+            late.some = true;
+            late.blocking |= is_blocking(freeze, slot->tid);
+        } else if (change(slot, parking.number * 4 + PARKED, parking.number * 4 + RELEASED)) {
             wake(&slot->word, 1);
+        }
     }
+    return late;
 }
 
-static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes)
+static void set_handler(int signal)
 {
     struct sigaction action = {.sa_sigaction = park, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigfillset(&action.sa_mask);
+    sigaction(signal, &action, NULL);
+}
+
+static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, const struct choice *choice)
+{
     park_anew();
     if (!choose_signal(freeze)) {
-        release_all();
+        release_all(freeze);
         return false;
     }
-    sigfillset(&action.sa_mask);
-    sigaction(freeze->signal, &action, NULL);
+    set_handler(freeze->signal);
     uint64_t deadline_ns = oriel_now_ns() + LIMIT_NS;
-    int news;
+    struct scan scan = {.freeze = freeze, .choice = choice};
     bool stopped;
     do {
-        news = 0;
-        stopped = visit_threads(freeze, stop_thread, &news) && await_arrivals(freeze, deadline_ns);
-    } while (stopped && news > 0);
+        scan.news = 0;
+        stopped = visit_threads(&scan, stop_thread) && await_arrivals(freeze, deadline_ns);
+    } while (stopped && scan.news > 0);
     if (stopped && stacks_are_elsewhere(freeze, start, len_bytes))
         return true;
     oriel_quiesce_end(freeze);
@@ -374,7 +407,7 @@ bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t 
     static const struct timespec pause = {.tv_nsec = PAUSE_NS};
     for (int tries = 0; tries < TRIES; tries++) {
         parking.absent = 0;
-        if (try_begin(freeze, start, len_bytes)) {
+        if (try_begin(freeze, start, len_bytes, NULL)) {
             parking.stubborn = 0;
             parking.signal = freeze->signal;
             return true;
@@ -387,14 +420,31 @@ bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t 
     return false;
 }
 
-/* A signal that a thread has not taken is dropped by ignoring it for a moment: taken by default it would end the process. */
+/* The signal goes back to the program.  While somebody has not taken it yet, its handler stays: taken by default it would end the
+ * process, and dropped on the way it would cut waits short.  But where somebody blocks it, who might take it by sigwait one
+ * day, it is dropped, by ignoring it for a moment. */
 void oriel_quiesce_end(struct oriel_freeze *freeze)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
-    release_all();
-    sigaction(freeze->signal, &action, NULL);
+    struct late late = release_all(freeze);
+    if (late.blocking)
+        sigaction(freeze->signal, &action, NULL);
+    if (late.some) {
+        set_handler(freeze->signal);
+        return;
+    }
     action.sa_handler = SIG_DFL;
     sigaction(freeze->signal, &action, NULL);
+}
+
+void oriel_quiesce_nudge(struct oriel_freeze *freeze, bool (*is_wanted)(const struct oriel_call *call, const void *context),
+                         const void *context)
+{
+    const struct choice choice = {is_wanted, context};
+    if (!try_begin(freeze, 0, 0, &choice))
+        return;
+    parking.signal = freeze->signal;
+    oriel_quiesce_end(freeze);
 }
 
 /* Pages of zeroes stay untouched.  The program's memory, parts of which a sanitiser may think nobody should touch. */

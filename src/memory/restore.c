@@ -4,12 +4,12 @@
 
 #include "base/log.h"
 #include "memory/file.h"
+#include "memory/leases.h"
 #include "memory/maps.h"
 #include "memory/scars.h"
 #include "memory/stash.h"
 #include "memory/transfer.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -67,11 +67,8 @@ static struct inspection look_at(const struct oriel_run *run)
 void oriel_restore_drop(struct oriel_run_block *block, uint64_t len_bytes)
 {
     block->live_bytes -= len_bytes;
-    if (block->live_bytes > 0)
-        return;
-    if (!block->is_lost)
-        oriel_file_free(block->offset);
-    free(block);
+    if (block->live_bytes == 0)
+        oriel_leases_give_back(block);
 }
 
 /* The first bytes of the run at index are no longer promoted. */
@@ -110,6 +107,7 @@ static bool restore(struct oriel_runs *runs, struct oriel_transfer *transfer, si
                        (unsigned long)run->start, (int)oriel_file_identity()->memory_fd);
             return false;
         } else {
+            transfer->keeps_contents = oriel_leases_cover(run->block);
             enum oriel_status status = oriel_transfer_out(transfer, run->start, seen.reached - run->start, run->offset,
                                                           run->stash, seen.protection, &done_bytes);
             if (status != ORIEL_OK)

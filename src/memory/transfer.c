@@ -41,6 +41,7 @@ enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_trans
         return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d", out->file_fd);
     out->pagemap_fd = -1;
     out->keeps_huge = false;
+    out->keeps_contents = false;
     out->data_start = out->data_end = 0;
     return oriel_freeze_open(means, &out->freeze);
 }
@@ -321,7 +322,8 @@ static enum oriel_status chunk_out(struct oriel_transfer *transfer, uintptr_t st
     if (error != 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot move %lu bytes at %#lx out of the memory file: %s", (unsigned long)len_bytes,
                           (unsigned long)start, strerror(error));
-    punch(transfer, offset, len_bytes);
+    if (!transfer->keeps_contents)
+        punch(transfer, offset, len_bytes);
     announce(start, len_bytes);
     return ORIEL_OK;
 }

@@ -10,7 +10,7 @@
 #include <sys/select.h>
 #include <time.h>
 
-enum { WAIT_MS = 300, STOPS_LEAST = 5 };
+enum { WAIT_MS = 300, STOPS_LEAST = 2 };
 
 static _Atomic int done;
 static int ends[2]; /* a pipe that nobody writes to before the threads are to end */
@@ -234,6 +234,42 @@ static void signals_of_the_program_still_end_waits(void **state)
     assert_int_equal(error, EINTR);
 }
 
+/* All signals that a waiting thread took, as bits; SIGUSR1 ends it. */
+static void *take_signals(void *context)
+{
+    uint64_t *taken = context;
+    int signal = 0;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    atomic_store(&done, 1);
+    while (signal != SIGUSR1 && sigwait(&all, &signal) == 0)
+        *taken |= UINT64_C(1) << (signal - 1);
+    return NULL;
+}
+
+static void who_waits_for_signals_is_sent_none(void **state)
+{
+    struct oriel_promoted promoted;
+    pthread_t waiter;
+    uint64_t taken = 0;
+    means_of(state);
+    char *page = map_private(PAGE);
+    atomic_store(&done, 0);
+    assert_int_equal(pthread_create(&waiter, NULL, take_signals, &taken), 0);
+    while (atomic_load(&done) == 0)
+        usleep(1000);
+    usleep(50000); /* it waits now */
+    for (int i = 0; i < 3; i++) {
+        assert_int_not_equal(oriel_promote((uintptr_t)page, PAGE, &quiesce, &promoted), ORIEL_OK);
+        assert_non_null(strstr(oriel_fail_message(), "waits for signals"));
+    }
+    pthread_kill(waiter, SIGUSR1);
+    pthread_join(waiter, NULL);
+    assert_int_equal(taken, UINT64_C(1) << (SIGUSR1 - 1));
+    munmap(page, PAGE);
+}
+
 #define BY_STOPPING(test) {#test, test, NULL, NULL, &quiesce}
 
 int main(void)
@@ -249,6 +285,7 @@ int main(void)
         BY_STOPPING(by_epoll_waits_as_long_as_asked),
         BY_STOPPING(endless_waits_end_by_what_they_wait_for),
         BY_STOPPING(signals_of_the_program_still_end_waits),
+        BY_STOPPING(who_waits_for_signals_is_sent_none),
     };
     if (oriel_file_start() != ORIEL_OK || pipe(ends) != 0)
         return 1;

@@ -1,0 +1,20 @@
+/* The other threads of this process, as /proc shows them.  Raw system calls and the own stack only: threads may be stopped
+ * meanwhile.  quiesce.c, waiters.c and interrupted.c call, under promote.c's mutex. */
+#ifndef ORIEL_MEMORY_THREADS_H
+#define ORIEL_MEMORY_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A small file of a thread; false when there is none or it is empty. */
+bool oriel_threads_read(int32_t tid, const char *name, char *text, size_t text_bytes);
+
+/* A thread's blocked signals; false when it is no more, which includes an initial thread that has ended before the process. */
+bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked);
+
+/* Calls visit for every other thread until it returns false: false then with *error 0, or with an errno when they cannot be
+ * listed.  Left out are threads that write into memory for others (transport/writers.h), which whoever moves pages keeps out. */
+bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error);
+
+#endif
