@@ -58,7 +58,6 @@ void oriel_protect_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t 
 bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes);
 bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes);
 void oriel_quiesce_end(struct oriel_freeze *freeze);
-void oriel_quiesce_fill(uintptr_t start, uintptr_t from, uint64_t len_bytes);
 void oriel_quiesce_nudge(struct oriel_freeze *freeze, bool (*is_wanted)(const struct oriel_call *call, const void *context),
                          const void *context);
 bool oriel_quiesce_uses(uintptr_t start, uintptr_t end);

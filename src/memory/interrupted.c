@@ -40,6 +40,28 @@ void oriel_interrupted_read(int32_t tid, struct oriel_call *out)
     out->next = next;
 }
 
+bool oriel_interrupted_is_reading(const struct oriel_call *call)
+{
+    switch (call->number) {
+    case SYS_read:
+    case SYS_readv:
+#ifdef SYS_poll
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+#endif
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool is_in(const struct oriel_call *call, uintptr_t function)
 {
     return call->next - function < WRAPPER_BYTES;

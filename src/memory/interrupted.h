@@ -3,6 +3,7 @@
 #ifndef ORIEL_MEMORY_INTERRUPTED_H
 #define ORIEL_MEMORY_INTERRUPTED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A call in which a thread was blocked. */
@@ -15,6 +16,9 @@ struct oriel_call {
 
 /* The call in which a thread of this process is blocked, now.  Async-signal-safe. */
 void oriel_interrupted_read(int32_t tid, struct oriel_call *out);
+
+/* Whether it reads descriptors, or waits for what they bring. */
+bool oriel_interrupted_is_reading(const struct oriel_call *call);
 
 /* In the handler of the signal that stopped the calling thread; context is the handler's third argument, call what was read
  * before the signal was sent.  If it is this call that ended with EINTR, it goes on after the handler: a wait with a time limit

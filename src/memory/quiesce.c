@@ -19,6 +19,7 @@
 #include "base/atomic.h"
 #include "base/wait.h"
 #include "memory/interrupted.h"
+#include "memory/stop_signal.h"
 #include "memory/threads.h"
 
 #include <errno.h>
@@ -150,23 +151,6 @@ static bool has_slot(int32_t tid)
     return false;
 }
 
-static bool is_unused(int number)
-{
-    struct sigaction action;
-    if (number == 0 || sigaction(number, NULL, &action) != 0)
-        return false;
-    return (action.sa_flags & SA_SIGINFO) != 0 ? action.sa_sigaction == park : action.sa_handler == SIG_DFL;
-}
-
-static uint64_t unused_signals(void)
-{
-    uint64_t signals = 0;
-    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
-        if (is_unused(number))
-            signals |= UINT64_C(1) << (number - 1);
-    return signals;
-}
-
 /* Leaves out what a thread blocks, unless that would leave nothing: threads block all signals for a moment when they begin and
  * end, and take ours after it. */
 static bool subtract_blocked(int32_t tid, void *context)
@@ -183,10 +167,10 @@ static bool subtract_blocked(int32_t tid, void *context)
 static bool choose_signal(struct oriel_freeze *freeze)
 {
     freeze->signal = parking.signal;
-    if (is_unused(parking.signal))
+    if (oriel_stop_signal_is_free(parking.signal, park))
         return true;
     parking.signal = 0;
-    struct scan scan = {.freeze = freeze, .signals = unused_signals()};
+    struct scan scan = {.freeze = freeze, .signals = oriel_stop_signals_free(park)};
     if (scan.signals == 0) {
         snprintf(freeze->reason, sizeof freeze->reason, "the program uses all real-time signals");
         return false;
@@ -225,26 +209,7 @@ static bool is_chosen(const struct scan *scan, int32_t tid)
  * signalfd that it reads or polls. */
 static bool waits_for_signals(const struct oriel_freeze *freeze, int32_t tid, const struct oriel_call *call)
 {
-    switch (call->number) {
-    case SYS_rt_sigtimedwait:
-        return true;
-    case SYS_read:
-    case SYS_readv:
-#ifdef SYS_poll
-    case SYS_poll:
-    case SYS_select:
-    case SYS_epoll_wait:
-#endif
-    case SYS_ppoll:
-    case SYS_pselect6:
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-    case SYS_epoll_pwait2:
-#endif
-        return is_blocking(freeze, tid);
-    default:
-        return false;
-    }
+    return call->number == SYS_rt_sigtimedwait || (oriel_interrupted_is_reading(call) && is_blocking(freeze, tid));
 }
 
 /* Whether the thread sleeps in the call in which it was before, and would not take our signal there. */
@@ -373,13 +338,6 @@ static struct late release_all(const struct oriel_freeze *freeze)
     return late;
 }
 
-static void set_handler(int signal)
-{
-    struct sigaction action = {.sa_sigaction = park, .sa_flags = SA_SIGINFO | SA_RESTART};
-    sigfillset(&action.sa_mask);
-    sigaction(signal, &action, NULL);
-}
-
 static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, const struct choice *choice)
 {
     park_anew();
@@ -387,7 +345,7 @@ static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len
         release_all(freeze);
         return false;
     }
-    set_handler(freeze->signal);
+    oriel_stop_signal_take(freeze->signal, park);
     uint64_t deadline_ns = oriel_now_ns() + LIMIT_NS;
     struct scan scan = {.freeze = freeze, .choice = choice};
     bool stopped;
@@ -420,21 +378,10 @@ bool oriel_quiesce_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t 
     return false;
 }
 
-/* The signal goes back to the program.  While somebody has not taken it yet, its handler stays: taken by default it would end the
- * process, and dropped on the way it would cut waits short.  But where somebody blocks it, who might take it by sigwait one
- * day, it is dropped, by ignoring it for a moment. */
 void oriel_quiesce_end(struct oriel_freeze *freeze)
 {
-    struct sigaction action = {.sa_handler = SIG_IGN};
     struct late late = release_all(freeze);
-    if (late.blocking)
-        sigaction(freeze->signal, &action, NULL);
-    if (late.some) {
-        set_handler(freeze->signal);
-        return;
-    }
-    action.sa_handler = SIG_DFL;
-    sigaction(freeze->signal, &action, NULL);
+    oriel_stop_signal_give_back(freeze->signal, park, late.some, late.blocking);
 }
 
 void oriel_quiesce_nudge(struct oriel_freeze *freeze, bool (*is_wanted)(const struct oriel_call *call, const void *context),
@@ -445,16 +392,6 @@ void oriel_quiesce_nudge(struct oriel_freeze *freeze, bool (*is_wanted)(const st
         return;
     parking.signal = freeze->signal;
     oriel_quiesce_end(freeze);
-}
-
-/* Pages of zeroes stay untouched.  The program's memory, parts of which a sanitiser may think nobody should touch. */
-__attribute__((no_sanitize("address", "thread"))) void oriel_quiesce_fill(uintptr_t start, uintptr_t from, uint64_t len_bytes)
-{
-    const uint64_t *source = (const uint64_t *)from;
-    uint64_t *target = (uint64_t *)start;
-    for (uint64_t i = 0; i < len_bytes / sizeof *source; i++)
-        if (source[i] != 0)
-            *(volatile uint64_t *)&target[i] = source[i];
 }
 
 bool oriel_quiesce_uses(uintptr_t start, uintptr_t end)
