@@ -84,11 +84,13 @@ static bool keep_sleep(const struct oriel_call *call, uint64_t *wanted, uint64_t
 static bool keep_poll(struct oriel_call *call)
 {
     int limit_ms = (int)call->arguments[2];
-    if (limit_ms < 0)
+    bool again = call->arguments[2] == (uint64_t)(uintptr_t)&left; /* the code says poll, but it is ppoll since the last time */
+    if (limit_ms < 0 && !again)
         return true;
     if (!is_in(call, (uintptr_t)poll))
         return false;
-    left = (struct timespec){limit_ms / 1000, limit_ms % 1000 * 1000000L};
+    if (!again)
+        left = (struct timespec){limit_ms / 1000, limit_ms % 1000 * 1000000L};
     call->number = SYS_ppoll;
     call->arguments[2] = (uint64_t)(uintptr_t)&left;
     call->arguments[3] = 0;

@@ -135,6 +135,23 @@ static int by_epoll(void)
     return code;
 }
 
+/* Many short waits: each is a call of its own, however often the last one was interrupted. */
+static int by_short_polls(void)
+{
+    int code = 0;
+    for (int i = 0; i < WAIT_MS && code == 0; i++)
+        code = result(poll(NULL, 0, 1));
+    return code;
+}
+
+static int by_short_sleeps(void)
+{
+    int code = 0;
+    for (int i = 0; i < WAIT_MS && code == 0; i++)
+        code = result(usleep(1000));
+    return code;
+}
+
 #define WHOLE_WAIT(way)                                          \
     static void by_##way##_waits_as_long_as_asked(void **state) \
     {                                                            \
@@ -150,6 +167,8 @@ WHOLE_WAIT(poll)
 WHOLE_WAIT(ppoll)
 WHOLE_WAIT(select)
 WHOLE_WAIT(epoll)
+WHOLE_WAIT(short_polls)
+WHOLE_WAIT(short_sleeps)
 
 /* Ended by what they wait for alone. */
 static void *wait_for_bytes(void *context)
@@ -283,6 +302,8 @@ int main(void)
         BY_STOPPING(by_ppoll_waits_as_long_as_asked),
         BY_STOPPING(by_select_waits_as_long_as_asked),
         BY_STOPPING(by_epoll_waits_as_long_as_asked),
+        BY_STOPPING(by_short_polls_waits_as_long_as_asked),
+        BY_STOPPING(by_short_sleeps_waits_as_long_as_asked),
         BY_STOPPING(endless_waits_end_by_what_they_wait_for),
         BY_STOPPING(signals_of_the_program_still_end_waits),
         BY_STOPPING(who_waits_for_signals_is_sent_none),
