@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
-ATTEMPTS = 4  # the delays are random: a mutant may pass once
+ATTEMPTS = 8  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
          "window/group.c", "window/regions.c", "ops/lookup.c")
