@@ -198,11 +198,9 @@ static struct slot *free_slot(void)
 }
 
 /* Somebody who would not come is left alone. */
-static bool is_chosen(const struct scan *scan, int32_t tid)
+static bool is_chosen(const struct scan *scan, int32_t tid, const struct oriel_call *call)
 {
-    struct oriel_call call;
-    oriel_interrupted_read(tid, &call);
-    return scan->choice->is_chosen(&call, scan->choice->context) && !is_blocking(scan->freeze, tid);
+    return scan->choice->is_chosen(call, scan->choice->context) && !is_blocking(scan->freeze, tid);
 }
 
 /* A thread that waits for signals of the program would take ours for one of them: by sigwait, or where it blocks ours, by a
@@ -217,7 +215,8 @@ static bool sleeps_on(const struct oriel_freeze *freeze, const struct slot *slot
 {
     struct oriel_call now;
     oriel_interrupted_read(slot->tid, &now);
-    return (now.number == SYS_futex || now.number == SYS_nanosleep || now.number == SYS_clock_nanosleep) && memcmp(&now, &slot->call, sizeof now) == 0 && is_blocking(freeze, slot->tid);
+    bool is_sleep = now.number == SYS_futex || now.number == SYS_nanosleep || now.number == SYS_clock_nanosleep;
+    return is_sleep && memcmp(&now, &slot->call, sizeof now) == 0 && is_blocking(freeze, slot->tid);
 }
 
 /* Q2, for threads that have no slot yet.  Only the initial thread may have ended and be listed for good. */
@@ -228,10 +227,10 @@ static bool stop_thread(int32_t tid, void *context)
     uint64_t blocked;
     if (has_slot(tid) || (tid == getpid() && !oriel_threads_read_blocked(tid, &blocked)))
         return true;
-    if (scan->choice != NULL && !is_chosen(scan, tid))
-        return true;
     struct oriel_call call;
     oriel_interrupted_read(tid, &call);
+    if (scan->choice != NULL && !is_chosen(scan, tid, &call))
+        return true;
     if (tid == parking.stubborn && is_blocking(freeze, tid))
         return refuse(freeze, tid, "blocks the signals that could stop it");
     if (waits_for_signals(freeze, tid, &call)) {

@@ -1,6 +1,7 @@
-/* Promotion costs time, at the beginning and at the end of a window, and pays after one or two accesses of a peer to each page.
- * Windows that live ten times as long as that are free of charge; what others cost beyond it is charged to an account that a
- * tenth of the time fills.  A part is charged at once, so that who attaches thousands of regions to one window is bounded, too. */
+/* Promotion costs time, at the beginning and at the end of a window, and pays after one or two accesses of a peer to each
+ * page. Windows that live ten times as long as that are free of charge; what others cost beyond it is charged to an account
+ * that a tenth of the time fills.  A part is charged at once, so that who attaches thousands of regions to one window is
+ * bounded, too. */
 #include "window/own_memory.h"
 
 #include "base/log.h"
@@ -133,8 +134,12 @@ static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, 
         if (stretch.place == ORIEL_PLACE_ARENA) {
             status = add_stretch(memory, &stretch);
         } else {
-            while (stretch.end < end && oriel_registry_find(stretch.end, end).place != ORIEL_PLACE_ARENA)
-                stretch.end = oriel_registry_find(stretch.end, end).end;
+            while (stretch.end < end) {
+                struct oriel_stretch next = oriel_registry_find(stretch.end, end);
+                if (next.place == ORIEL_PLACE_ARENA)
+                    break;
+                stretch.end = next.end;
+            }
             status = add_ordinary(memory, at, stretch.end, others);
         }
         at = stretch.end;

@@ -2,9 +2,10 @@
 """An error that the program does not handle ends the job, and the user is told what was wrong: call, window, numbers.
 Run by CTest for each host."""
 
-import argparse
-import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+import scripted  # noqa: E402
 
 CASES = {
     "range": "MPI_Put on window table: displacement 1 in units of 8",
@@ -14,16 +15,10 @@ CASES = {
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--launch", required=True)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--host", required=True)
-    parser.add_argument("program")
-    args = parser.parse_args()
+    args = scripted.arguments()
     failures = 0
     for case, told in CASES.items():
-        job = subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", "2", args.program, case],
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        job = scripted.run(args, 2, case)
         good = job.returncode != 0 and told in job.stdout
         failures += not good
         print(f"{'ok' if good else 'not ok'} an_unhandled_error_ends_the_job_and_says_why/{case}")

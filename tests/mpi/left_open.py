@@ -2,10 +2,11 @@
 """Windows that a program leaves open are reported once by MPI_Finalize, by name; one that frees all is told nothing.
 Run by CTest for each host."""
 
-import argparse
 import re
-import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+import scripted  # noqa: E402
 
 CASES = {
     "0": None,
@@ -16,16 +17,10 @@ CASES = {
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--launch", required=True)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--host", required=True)
-    parser.add_argument("program")
-    args = parser.parse_args()
+    args = scripted.arguments()
     failures = 0
     for count, told in CASES.items():
-        job = subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", "3", args.program, count],
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        job = scripted.run(args, 3, count)
         lines = [line for line in job.stdout.splitlines() if "oriel[" in line]
         wanted = 1 if told else 0
         good = job.returncode == 0 and len(lines) == wanted and all(re.search(told, line) for line in lines)

@@ -2,11 +2,12 @@
 """Memory that vanishes under an open window harms nobody; MPI_Win_free tells who took it away, with the window's name.
 Run by CTest for each host: as root and as an ordinary user."""
 
-import argparse
 import os
 import re
-import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+import scripted  # noqa: E402
 
 # The windows whose shared memory is not there any more when they are freed: vanished.c gives each the name of its case.
 TOLD = ["vanished", "hole", "mapped-over", "moved"]
@@ -14,18 +15,11 @@ SKIP = 77
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--launch", required=True)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--host", required=True)
-    parser.add_argument("program")
-    args = parser.parse_args()
+    args = scripted.arguments()
     failures = 0
     for user in [[]] + ([["--user"]] if os.geteuid() == 0 else []):
         who = "an_ordinary_user" if user or os.geteuid() != 0 else "root"
-        job = subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", "2", "--timeout", "100", *user,
-                              "--env", "ORIEL_PROMOTE=always", args.program],
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        job = scripted.run(args, 2, options=["--timeout", "100", *user, "--env", "ORIEL_PROMOTE=always"])
         if job.returncode == SKIP:
             print(f"skip vanished_memory_harms_nobody/{who}: {job.stdout.strip()}")
             continue

@@ -69,6 +69,15 @@ static void child_expect(const struct child *child, int wanted)
     }
 }
 
+/* LEN_BYTES of 7 in promoted pages. */
+static char *promote_filled(const struct oriel_promote_how *how, struct oriel_promoted *out)
+{
+    char *memory = map_private(LEN_BYTES);
+    memset(memory, 7, LEN_BYTES);
+    promote(memory, LEN_BYTES, how, out);
+    return memory;
+}
+
 /* Takes all that was released lately for other memory, and writes there. */
 static void reuse_blocks(const struct oriel_promote_how *how)
 {
@@ -83,6 +92,14 @@ static void reuse_blocks(const struct oriel_promote_how *how)
     munmap(other, LEN_BYTES);
 }
 
+/* The parent gives the memory up and goes on to use it, and the file. */
+static void release_and_overwrite(char *memory, const struct oriel_promote_how *how, struct oriel_promoted *promoted)
+{
+    oriel_promote_release(promoted);
+    memset(memory, 9, LEN_BYTES);
+    reuse_blocks(how);
+}
+
 static void look_again(void)
 {
     struct oriel_promoted promoted;
@@ -92,24 +109,26 @@ static void look_again(void)
     munmap(page, PAGE);
 }
 
+/* The child has kept what it inherited, and the file its size of before once the child has ended. */
+static void expect_end(const struct child *child, char *memory, uint64_t before_bytes)
+{
+    child_expect(child, 0);
+    look_again();
+    assert_int_equal(file_bytes(), before_bytes);
+    munmap(memory, LEN_BYTES);
+}
+
 static void a_child_keeps_what_the_parent_releases(void **state)
 {
     const struct oriel_promote_how *how = means_of(state);
     struct oriel_promoted promoted;
     uint64_t before_bytes = file_bytes();
-    char *memory = map_private(LEN_BYTES);
-    memset(memory, 7, LEN_BYTES);
-    promote(memory, LEN_BYTES, how, &promoted);
+    char *memory = promote_filled(how, &promoted);
     struct child child = child_that_looks(memory, 7);
-    oriel_promote_release(&promoted);
-    memset(memory, 9, LEN_BYTES);
-    reuse_blocks(how);
+    release_and_overwrite(memory, how, &promoted);
     assert_true(file_bytes() >= before_bytes + LEN_BYTES);
     assert_true(is_filled(memory, 0, LEN_BYTES, 9));
-    child_expect(&child, 0);
-    look_again();
-    assert_int_equal(file_bytes(), before_bytes);
-    munmap(memory, LEN_BYTES);
+    expect_end(&child, memory, before_bytes);
 }
 
 /* The latest that the child may see is what was there when the last hold ended. */
@@ -118,20 +137,13 @@ static void parts_that_end_at_different_times_are_kept(void **state)
     const struct oriel_promote_how *how = means_of(state);
     struct oriel_promoted whole, half;
     uint64_t before_bytes = file_bytes();
-    char *memory = map_private(LEN_BYTES);
-    memset(memory, 7, LEN_BYTES);
-    promote(memory, LEN_BYTES, how, &whole);
+    char *memory = promote_filled(how, &whole);
     promote(memory, LEN_BYTES / 2, how, &half);
     struct child child = child_that_looks(memory, 7);
     oriel_promote_release(&whole);
     memset(memory + LEN_BYTES / 2, 9, LEN_BYTES / 2);
-    oriel_promote_release(&half);
-    memset(memory, 9, LEN_BYTES);
-    reuse_blocks(how);
-    child_expect(&child, 0);
-    look_again();
-    assert_int_equal(file_bytes(), before_bytes);
-    munmap(memory, LEN_BYTES);
+    release_and_overwrite(memory, how, &half);
+    expect_end(&child, memory, before_bytes);
 }
 
 static void what_no_child_has_seen_is_given_back_at_once(void **state)
@@ -191,11 +203,9 @@ static void grandchildren_keep_it_too(void **state)
     struct oriel_promoted promoted;
     struct child child;
     uint64_t before_bytes = file_bytes();
-    char *memory = map_private(LEN_BYTES);
     int status;
     char word;
-    memset(memory, 7, LEN_BYTES);
-    promote(memory, LEN_BYTES, how, &promoted);
+    char *memory = promote_filled(how, &promoted);
     child_pipes(&child);
     child.pid = fork();
     if (child.pid == 0) {
@@ -208,9 +218,7 @@ static void grandchildren_keep_it_too(void **state)
     }
     assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
     assert_int_equal(status, 0);
-    oriel_promote_release(&promoted);
-    memset(memory, 9, LEN_BYTES);
-    reuse_blocks(how);
+    release_and_overwrite(memory, how, &promoted);
     assert_int_equal(write(child.go[1], "g", 1), 1);
     close(child.done[1]);
     assert_int_equal(read(child.done[0], &word, 1), 1);
@@ -234,10 +242,8 @@ static void a_child_that_closes_all_descriptors_keeps_it(void **state)
     struct oriel_promoted promoted;
     struct child child;
     uint64_t before_bytes = file_bytes();
-    char *memory = map_private(LEN_BYTES);
     char word;
-    memset(memory, 7, LEN_BYTES);
-    promote(memory, LEN_BYTES, how, &promoted);
+    char *memory = promote_filled(how, &promoted);
     child_pipes(&child);
     child.pid = fork();
     if (child.pid == 0) {
@@ -249,13 +255,8 @@ static void a_child_that_closes_all_descriptors_keeps_it(void **state)
         look_when_told(&child, memory, 7);
     }
     assert_int_equal(read(child.done[0], &word, 1), 1);
-    oriel_promote_release(&promoted);
-    memset(memory, 9, LEN_BYTES);
-    reuse_blocks(how);
-    child_expect(&child, 0);
-    look_again();
-    assert_int_equal(file_bytes(), before_bytes);
-    munmap(memory, LEN_BYTES);
+    release_and_overwrite(memory, how, &promoted);
+    expect_end(&child, memory, before_bytes);
 }
 
 /* The program that the child runs has other memory; so has a child that unmaps it. */
@@ -335,18 +336,14 @@ static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
     struct oriel_promoted promoted;
     struct child child;
     uint64_t before_bytes = file_bytes();
-    char *memory = map_private(LEN_BYTES);
-    memset(memory, 7, LEN_BYTES);
-    promote(memory, LEN_BYTES, how, &promoted);
+    char *memory = promote_filled(how, &promoted);
     child_pipes(&child);
     struct rlimit limit = descriptors_allowed(3);
     child.pid = fork();
     if (child.pid == 0)
         look_when_told(&child, memory, 7);
     setrlimit(RLIMIT_NOFILE, &limit);
-    oriel_promote_release(&promoted);
-    memset(memory, 9, LEN_BYTES);
-    reuse_blocks(how);
+    release_and_overwrite(memory, how, &promoted);
     child_expect(&child, 0);
     look_again();
     assert_int_equal(file_bytes(), before_bytes + LEN_BYTES);
@@ -358,9 +355,7 @@ static void a_child_maps_no_other_file(void **state)
 {
     const struct oriel_promote_how *how = means_of(state);
     struct oriel_promoted promoted;
-    char *memory = map_private(LEN_BYTES);
-    memset(memory, 7, LEN_BYTES);
-    promote(memory, LEN_BYTES, how, &promoted);
+    char *memory = promote_filled(how, &promoted);
     int number = oriel_file_identity()->memory_fd;
     int kept = dup(number);
     int other = memfd_create("other", 0);
