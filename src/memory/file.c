@@ -61,7 +61,10 @@ void *oriel_file_map(int fd, uint64_t len_bytes)
 static enum oriel_status map_file(void)
 {
     uint64_t least = ORIEL_PAGE_BYTES * 1024;
-    for (blocks.reserve_bytes = oriel_limit_reserve(); blocks.reserve_bytes >= least; blocks.reserve_bytes /= 2) {
+    uint64_t wanted = oriel_limit_reserve();
+    if (wanted == 0)
+        return oriel_fail(ORIEL_E_NO_MEM, "too little address space is left for a memory file (ulimit -v)");
+    for (blocks.reserve_bytes = wanted; blocks.reserve_bytes >= least; blocks.reserve_bytes /= 2) {
         blocks.reserve_bytes = round_up(blocks.reserve_bytes, ORIEL_PAGE_BYTES);
         void *base = oriel_file_map(blocks.fd, blocks.reserve_bytes);
         if (base != MAP_FAILED) {

@@ -1,4 +1,4 @@
-/* Reads /proc/meminfo, the cgroup's limits and the resource limits.  A file that cannot be read limits nothing.  file.c and
+/* Reads /proc/meminfo, /proc/self/statm, the cgroup's limits and the resource limits.  A file that cannot be read limits nothing.  file.c and
  * creation call. */
 #include "memory/limit.h"
 
@@ -11,6 +11,11 @@
 #include <unistd.h>
 
 #define GIB (UINT64_C(1) << 30)
+
+enum {
+    LEAST_BYTES = 4 << 20,
+    PEERS = 8, /* so many files of the least size must fit, or none is made: the host needs address space, too */
+};
 
 static uint64_t read_number(const char *path)
 {
@@ -76,6 +81,20 @@ uint64_t oriel_limit_available(void)
     return machine < cgroup ? machine : cgroup;
 }
 
+/* Address space that this process may still take; UINT64_MAX without a limit. */
+static uint64_t space_left(const struct rlimit *space)
+{
+    uint64_t pages = 0;
+    FILE *file = space->rlim_cur == RLIM_INFINITY ? NULL : fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return UINT64_MAX;
+    if (fscanf(file, "%lu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < space->rlim_cur ? space->rlim_cur - used : 0;
+}
+
 uint64_t oriel_limit_reserve(void)
 {
     uint64_t wanted = (uint64_t)oriel_options()->reserve_bytes;
@@ -83,15 +102,17 @@ uint64_t oriel_limit_reserve(void)
         uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
         long processors = sysconf(_SC_NPROCESSORS_CONF);
         uint64_t sharers = processors > 16 ? (uint64_t)processors : 16;
-        struct rlimit space;
+        struct rlimit space = {RLIM_INFINITY, RLIM_INFINITY};
         uint64_t cap = 65536 * GIB / sharers;
-        if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && space.rlim_cur / 64 < cap)
+        getrlimit(RLIMIT_AS, &space);
+        if (space_left(&space) / PEERS < LEAST_BYTES)
+            return 0;
+        if (space.rlim_cur != RLIM_INFINITY && space.rlim_cur / 64 < cap)
             cap = space.rlim_cur / 64;
         for (wanted = GIB / 16; wanted < physical && wanted < cap;)
             wanted *= 2;
         if (wanted > cap)
             wanted = cap;
     }
-    uint64_t least = 4 << 20;
-    return (wanted > least ? wanted : least) & ~UINT64_C(0xfff);
+    return (wanted > LEAST_BYTES ? wanted : LEAST_BYTES) & ~UINT64_C(0xfff);
 }

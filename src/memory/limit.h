@@ -9,7 +9,8 @@
 uint64_t oriel_limit_available(void);
 
 /* Address space to reserve for one process's memory file: ORIEL_RESERVE, else physical memory rounded up to a power of two,
- * less where address space is limited or many processes have to map each other. */
+ * less where address space is limited or many processes have to map each other; 0 where so little is left that the host would
+ * miss what a memory file takes. */
 uint64_t oriel_limit_reserve(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* Promotion costs time, at the beginning and at the end of a window, and pays after one or two accesses of a peer to each
- * page. Windows that live ten times as long as that are free of charge; what others cost beyond it is charged to an account
- * that a tenth of the time fills.  A part is charged at once, so that who attaches thousands of regions to one window is
+ * page. Windows that live ten times as long as that are free of charge; what others cost beyond it is charged tenfold to an
+ * account that a tenth of the time fills.  A part is charged at once, so that who attaches thousands of regions to one window is
  * bounded, too. */
 #include "window/own_memory.h"
 
@@ -16,7 +16,7 @@ enum {
     CREDIT_NS = 100000000,
     SHARE = 10,         /* a SHAREth of the time */
     AT_ONCE_NS = 1000000, /* is charged at most, of one promotion: large windows are not refused because of each other */
-    WAITERS = 2,        /* while one rank promotes another may wait for it */
+    TENFOLD = 10,       /* what windows that are short cost: others wait meanwhile, and more such windows follow */
 };
 
 /* --- the account --- */
@@ -173,8 +173,9 @@ uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
         uint64_t deserved_ns = (begin_ns - memory->since_ns) / SHARE;
         for (size_t i = 0; i < memory->hold_count; i++)
             lost_bytes += oriel_promote_release(&memory->holds[i]);
-        uint64_t cost_ns = WAITERS * (memory->took_ns + (oriel_now_ns() - begin_ns));
-        charge((int64_t)(cost_ns > deserved_ns ? cost_ns - deserved_ns : 0) - (int64_t)memory->charged_ns);
+        uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);
+        uint64_t beyond_ns = cost_ns > deserved_ns ? cost_ns - deserved_ns : 0;
+        charge((int64_t)(TENFOLD * beyond_ns) - (int64_t)memory->charged_ns);
     }
     free(memory->holds);
     free(memory->stretches);

@@ -4,8 +4,8 @@
  * TEST_FIRST: the program's first window meets the limit, before any memory file is there: "space" or "descriptors", the ranks
  * "first", "last" or "all", the level to begin with.  Oriel then leaves the window to the host, if it must.  Bare hosts do not
  * bear the tightest of these limits: MPICH hangs or crashes in MPI_Win_allocate when one rank alone has no descriptor or 16 KiB
- * of address space left (on all ranks it bears both), Open MPI crashes below some hundred KiB of address space.  The rows begin
- * above.
+ * of address space left (on all ranks it bears both), and with four ranks also when any of them have 4 MiB left; Open MPI crashes
+ * below some hundred KiB of address space.  The rows begin above.
  * A plain MPI program, run by the test rows. */
 #include "footprint.h"
 #include "harness.h"

@@ -63,6 +63,13 @@ static void limited_address_space_makes_the_reserve_smaller(void **state)
     assert_int_equal(small % 4096, 0);
 }
 
+static void nothing_is_reserved_where_the_host_would_miss_it(void **state)
+{
+    (void)state;
+    assert_int_equal(reserve_with(UINT64_C(24) << 20, NULL), 0);
+    assert_int_equal(reserve_with(UINT64_C(24) << 20, "4M"), UINT64_C(4) << 20); /* who says so means it */
+}
+
 static void option_decides_the_reserve(void **state)
 {
     (void)state;
@@ -86,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reserve_holds_the_physical_memory),
         cmocka_unit_test(limited_address_space_makes_the_reserve_smaller),
+        cmocka_unit_test(nothing_is_reserved_where_the_host_would_miss_it),
         cmocka_unit_test(option_decides_the_reserve),
         cmocka_unit_test(available_is_no_more_than_the_machine_has),
     };
