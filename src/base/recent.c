@@ -2,15 +2,16 @@
  * that one comparison covers both.  window/ and ops/ call. */
 #include "base/recent.h"
 
-_Thread_local struct oriel_recent oriel_recent;
+_Thread_local struct oriel_recent oriel_recent = {.operator_key = ORIEL_RECENT_NO_KEY};
 _Atomic uint64_t oriel_recent_generation = 1;
 
 static void enter(uint64_t generation)
 {
     if (oriel_recent.generation == generation)
         return;
-    oriel_recent = (struct oriel_recent){
-        .generation = generation, .window_key = ORIEL_RECENT_NO_KEY, .type_key = ORIEL_RECENT_NO_KEY};
+    oriel_recent.generation = generation;
+    oriel_recent.window_key = ORIEL_RECENT_NO_KEY;
+    oriel_recent.type_key = ORIEL_RECENT_NO_KEY;
 }
 
 void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window)

@@ -14,6 +14,13 @@ struct oriel_recent {
     void *window;        /* struct oriel_window */
     uint64_t type_key;   /* the host's handle */
     const void *type;    /* struct oriel_type */
+    /* of accumulates, without generations: handles of predefined operators and datatypes are for ever */
+    void *single;           /* this thread's slot (sync/singles.h); NULL before it has asked for one, and when there are no more */
+    uint64_t operator_key;  /* the last operator and datatype of one element that have a native kernel; NO_KEY before, and where
+                             * there is no slot */
+    uint64_t element_key;
+    void (*kernel)(void);   /* oriel_element */
+    uint64_t element_mask;  /* its size - 1 */
 };
 extern _Thread_local struct oriel_recent oriel_recent;
 extern _Atomic uint64_t oriel_recent_generation;

@@ -1,9 +1,9 @@
 /* The kernels of accumulate, get_accumulate and fetch_and_op, made from kinds.def.
  *
- * Atomicity.  Which kernel works on an element depends only on its kind and its alignment, and both are the same for every
- * origin that may access it at the same time (MPI-4.1, 13.7.1: concurrent accumulates of one location use one predefined
- * type).  Kinds of 1, 2, 4 and 8 bytes, aligned, in memory that the CPU reaches: native kernels, always.  Everything else:
- * plain kernels under the target's accumulate lock, always.  So the two never meet on one element.
+ * Atomicity.  Kinds of 1, 2, 4 and 8 bytes, aligned, in memory that the CPU reaches: single elements by native kernels, many at
+ * once by plain ones, which keep each other out (sync/singles.h).  Everything else: plain kernels under the target's accumulate
+ * lock, always.  Which of the two it is depends only on an element's kind and its alignment, and both are the same for every
+ * origin that may access it at the same time (MPI-4.1, 13.7.1: concurrent accumulates of one location use one predefined type).
  *
  * Elements are loaded and stored through memcpy in plain kernels, since a displacement may misalign them, and each is loaded on
  * both sides before anything is stored: result may be the buffer of origin.  ops/accumulate.c calls, and the agent. */
@@ -25,60 +25,76 @@
 #define EXPRESSION_BOR(type, wide) (type)(a | b)
 #define EXPRESSION_BXOR(type, wide) (type)(a ^ b)
 
-#define PLAIN(operator, name, type, wide)                                                         \
-    static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                             \
-        for (uint64_t i = 0; i < count; i++) {                                                    \
-            type a;                                                                               \
-            type b;                                                                               \
-            memcpy(&a, target + i * sizeof a, sizeof a);                                          \
-            memcpy(&b, origin + i * sizeof b, sizeof b);                                          \
-            if (result != NULL)                                                                   \
-                memcpy(result + i * sizeof a, &a, sizeof a);                                      \
-            b = EXPRESSION_##operator(type, wide);                                                \
-            memcpy(target + i * sizeof a, &b, sizeof b);                                          \
-        }                                                                                         \
+/* The same loop for wider registers, chosen when the library is loaded.  Sanitised programs are not ready that early. */
+#if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if __has_attribute(target_clones)
+#define CLONES __attribute__((target_clones("avx2", "default")))
+#endif
+#endif
+#ifndef CLONES
+#define CLONES
+#endif
+
+#define PLAIN_ELEMENT(operator, type, wide)              \
+    type a;                                              \
+    type b;                                              \
+    memcpy(&a, target + i * sizeof a, sizeof a);         \
+    memcpy(&b, origin + i * sizeof b, sizeof b);         \
+    const type updated = EXPRESSION_##operator(type, wide);
+
+#define PLAIN(operator, name, type, wide)                                                                 \
+    CLONES static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                                     \
+        for (uint64_t i = 0; result == NULL && i < count; i++) {                                          \
+            PLAIN_ELEMENT(operator, type, wide)                                                           \
+            memcpy(target + i * sizeof a, &updated, sizeof a);                                            \
+        }                                                                                                 \
+        for (uint64_t i = 0; result != NULL && i < count; i++) {                                          \
+            PLAIN_ELEMENT(operator, type, wide)                                                           \
+            memcpy(result + i * sizeof a, &a, sizeof a);                                                  \
+            memcpy(target + i * sizeof a, &updated, sizeof a);                                            \
+        }                                                                                                 \
     }
 
-#define NATIVE(operator, name, type, wide)                                                         \
-    static void native_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                              \
-        _Atomic type *word = (_Atomic type *)(void *)target;                                       \
-        for (uint64_t i = 0; i < count; i++) {                                                     \
-            type b;                                                                                \
-            memcpy(&b, origin + i * sizeof b, sizeof b);                                           \
-            type a = atomic_load_explicit(&word[i], memory_order_relaxed);                         \
-            while (!atomic_compare_exchange_weak_explicit(&word[i], &a, EXPRESSION_##operator(type, wide), \
-                                                          memory_order_acq_rel, memory_order_relaxed)) \
-                continue;                                                                          \
-            if (result != NULL)                                                                    \
-                memcpy(result + i * sizeof a, &a, sizeof a);                                       \
-        }                                                                                          \
+#define NATIVE(operator, name, type, wide)                                                              \
+    static int native_##operator##_##name(char *target, const char *origin, char *result, _Atomic uint32_t *inside) \
+    {                                                                                                   \
+        _Atomic type *word = (_Atomic type *)(void *)target;                                            \
+        type b;                                                                                         \
+        memcpy(&b, origin, sizeof b);                                                                   \
+        type a = atomic_load_explicit(word, memory_order_relaxed);                                      \
+        while (!atomic_compare_exchange_weak_explicit(word, &a, EXPRESSION_##operator(type, wide),      \
+                                                      memory_order_acq_rel, memory_order_relaxed))      \
+            continue;                                                                                   \
+        if (result != NULL)                                                                             \
+            memcpy(result, &a, sizeof a);                                                               \
+        atomic_store_explicit(inside, 0, memory_order_release);                                         \
+        return 0;                                                                                       \
     }
 
 /* Operators that the CPU has as one instruction. */
-#define NATIVE_FETCH(operator, name, type, fetch)                                                  \
-    static void native_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                              \
-        _Atomic type *word = (_Atomic type *)(void *)target;                                       \
-        for (uint64_t i = 0; i < count; i++) {                                                     \
-            type b;                                                                                \
-            memcpy(&b, origin + i * sizeof b, sizeof b);                                           \
-            type a = fetch(&word[i], b, memory_order_acq_rel);                                     \
-            if (result != NULL)                                                                    \
-                memcpy(result + i * sizeof a, &a, sizeof a);                                       \
-        }                                                                                          \
+#define NATIVE_FETCH(operator, name, type, fetch)                                                       \
+    static int native_##operator##_##name(char *target, const char *origin, char *result, _Atomic uint32_t *inside) \
+    {                                                                                                   \
+        type b;                                                                                         \
+        memcpy(&b, origin, sizeof b);                                                                   \
+        type a = fetch((_Atomic type *)(void *)target, b, memory_order_acq_rel);                        \
+        if (result != NULL)                                                                             \
+            memcpy(result, &a, sizeof a);                                                               \
+        atomic_store_explicit(inside, 0, memory_order_release);                                         \
+        return 0;                                                                                       \
     }
 
-#define NATIVE_NO_OP(name, type)                                                                   \
-    static void native_NO_OP_##name(char *target, const char *origin, char *result, uint64_t count) \
-    {                                                                                              \
-        _Atomic type *word = (_Atomic type *)(void *)target;                                       \
-        (void)origin;                                                                              \
-        for (uint64_t i = 0; result != NULL && i < count; i++) {                                   \
-            type a = atomic_load_explicit(&word[i], memory_order_acquire);                         \
-            memcpy(result + i * sizeof a, &a, sizeof a);                                           \
-        }                                                                                          \
+#define NATIVE_NO_OP(name, type)                                                                        \
+    static int native_NO_OP_##name(char *target, const char *origin, char *result, _Atomic uint32_t *inside) \
+    {                                                                                                   \
+        (void)origin;                                                                                   \
+        if (result != NULL) {                                                                           \
+            type a = atomic_load_explicit((_Atomic type *)(void *)target, memory_order_acquire);        \
+            memcpy(result, &a, sizeof a);                                                               \
+        }                                                                                               \
+        atomic_store_explicit(inside, 0, memory_order_release);                                         \
+        return 0;                                                                                       \
     }
 
 #define PLAIN_NO_OP(name, type)                                                                    \
@@ -93,13 +109,14 @@
 #define PLAIN_REPLACE(name, type)                                                                    \
     static void plain_REPLACE_##name(char *target, const char *origin, char *result, uint64_t count) \
     {                                                                                                \
-        for (uint64_t i = 0; i < count; i++) {                                                       \
+        for (uint64_t i = 0; result != NULL && i < count; i++) {                                     \
             char b[sizeof(type)];                                                                    \
             memcpy(b, origin + i * sizeof b, sizeof b);                                              \
-            if (result != NULL)                                                                      \
-                memcpy(result + i * sizeof b, target + i * sizeof b, sizeof b);                      \
+            memcpy(result + i * sizeof b, target + i * sizeof b, sizeof b);                          \
             memcpy(target + i * sizeof b, b, sizeof b);                                              \
         }                                                                                            \
+        if (result == NULL)                                                                          \
+            memmove(target, origin, count * sizeof(type));                                           \
     }
 
 #define PLAIN_MOVES(name, type) \

@@ -74,9 +74,13 @@ enum oriel_operator {
 };
 
 /* Applies one operator to count elements: result (if not NULL) = target; target = target op origin.  Element by element,
- * elements extent_bytes apart in all three.  Native kernels are atomic per element and need aligned targets; plain ones need
- * the accumulate lock and no alignment.  origin may be NULL for NO_OP. */
+ * elements extent_bytes apart in all three; nobody else may update them meanwhile, and they need no alignment.  origin may be
+ * NULL for NO_OP. */
 typedef void oriel_kernel(char *target, const char *origin, char *result, uint64_t count);
+
+/* The same for one aligned element, atomically.  Returns 0 after *inside = 0 (release): the fast path announces itself there
+ * (sync/singles.h) and ends in a jump to the kernel. */
+typedef int oriel_element(char *target, const char *origin, char *result, _Atomic uint32_t *inside);
 
 struct oriel_kind_properties {
     uint32_t extent_bytes;      /* from one element to the next */
@@ -85,7 +89,7 @@ struct oriel_kind_properties {
     uint32_t index_bytes;       /* likewise */
     bool padded;                /* a pair that does not fill its extent: only its fields may be touched */
     oriel_kernel *plain[ORIEL_OPERATOR_COUNT];  /* NULL where MPI does not allow the operator on the kind */
-    oriel_kernel *native[ORIEL_OPERATOR_COUNT]; /* NULL where the CPU cannot: plain, under the lock */
+    oriel_element *native[ORIEL_OPERATOR_COUNT]; /* NULL where the CPU cannot */
 };
 
 extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];

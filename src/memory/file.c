@@ -135,11 +135,12 @@ static enum oriel_status make_file(void)
     if (fd < 0 || !oriel_blocks_take_file(&blocks, fd))
         return oriel_fail(ORIEL_E_NO_MEM, "memfd_create: %s", strerror(errno));
     file.identity.memory_fd = fd;
-    blocks.reserve_bytes = ORIEL_PAGE_BYTES;
-    int refused = oriel_blocks_largest_file(&blocks) < ORIEL_PAGE_BYTES ? EFBIG
-                                                                        : posix_fallocate(fd, 0, (off_t)ORIEL_PAGE_BYTES);
+    blocks.reserve_bytes = ORIEL_FILE_HEAD_BYTES;
+    int refused = oriel_blocks_largest_file(&blocks) < ORIEL_FILE_HEAD_BYTES
+                      ? EFBIG
+                      : posix_fallocate(fd, 0, (off_t)ORIEL_FILE_HEAD_BYTES);
     if (refused != 0)
-        return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first page: %s", strerror(refused));
+        return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first pages: %s", strerror(refused));
     return map_file();
 }
 
@@ -156,7 +157,7 @@ static enum oriel_status start_locked(void)
         blocks.fd = -1;
         return status;
     }
-    blocks.size_bytes = ORIEL_PAGE_BYTES;
+    blocks.size_bytes = ORIEL_FILE_HEAD_BYTES;
     struct oriel_file_header *header = (struct oriel_file_header *)blocks.base;
     header->magic = ORIEL_FILE_MAGIC;
     header->version = ORIEL_FILE_VERSION;

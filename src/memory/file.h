@@ -2,8 +2,8 @@
  * machine map whole.  Free memory in it is always zero and an offset in it never moves.  Windows allocate here; peer.h
  * opens the files of others.
  *
- * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h).  Who
- * writes the header: the owner only.  The identity is written before anybody is told of the file, state goes RUNNING -> LEFT
+ * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h); the
+ * second has a slot for each thread of the owner that accumulates (sync/singles.h).  Who writes the header: the owner only.  The identity is written before anybody is told of the file, state goes RUNNING -> LEFT
  * once, when the owner finalises in good order.  agent_offset is written before creation agrees on a window that needs the
  * agent, and read after. */
 #ifndef ORIEL_MEMORY_FILE_H
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORIEL_FILE_VERSION = 3, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
+enum { ORIEL_FILE_VERSION = 4, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 #define ORIEL_MAP_ALIGN (UINT64_C(1) << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
@@ -31,8 +31,10 @@ struct oriel_file_header {
     uint64_t reserve_bytes; /* what the owner maps and a peer must map: offsets stay below it */
     uint64_t owner_address; /* where the owner has mapped offset 0 */
     _Atomic uint64_t agent_offset; /* of its struct oriel_agent; 0 before the first window that needs one, then for good */
+    _Atomic uint32_t singles; /* slots from the first on that threads have had; only grows */
+    uint32_t reserved;
 };
-_Static_assert(sizeof(struct oriel_file_header) == 72, "peers of the same version read it");
+_Static_assert(sizeof(struct oriel_file_header) == 80, "peers of the same version read it");
 
 /* Behind the header, in the same page. */
 #define ORIEL_FILE_WRITERS_OFFSET UINT64_C(128)
@@ -42,6 +44,21 @@ _Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_writers) <= ORIEL
 static inline struct oriel_writers *oriel_file_writers(char *base)
 {
     return (struct oriel_writers *)(base + ORIEL_FILE_WRITERS_OFFSET);
+}
+
+/* A thread's own word: 1 while it may be updating a single element of anybody's memory. */
+struct oriel_single {
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t inside;
+};
+enum { ORIEL_SINGLES = 64 };
+
+/* Behind the first page. */
+#define ORIEL_FILE_HEAD_BYTES (2 * ORIEL_PAGE_BYTES)
+_Static_assert(ORIEL_SINGLES * sizeof(struct oriel_single) == ORIEL_PAGE_BYTES, "the second page holds them");
+
+static inline struct oriel_single *oriel_file_singles(char *base)
+{
+    return (struct oriel_single *)(base + ORIEL_PAGE_BYTES);
 }
 
 /* Makes the file; once, thread-safe.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when the machine refuses. */

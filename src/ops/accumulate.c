@@ -1,14 +1,21 @@
-/* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels where there are any; everything else
- * happens under the target's accumulate lock, the target's own accumulates included (kernel/kernel.c has the argument).  The lock
- * is taken here also where an agent computes at the target.  api/ calls. */
+/* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels for few elements and plain ones for many,
+ * where there are native ones (sync/singles.h); everything else happens under the target's accumulate lock, the target's own
+ * accumulates included (kernel/kernel.c has the argument), also where an agent computes at the target.  api/ calls. */
 #include "ops/ops.h"
 #include "ops/remote.h"
 #include "ops/swap.h"
 #include "sync/mutex.h"
+#include "sync/singles.h"
 
 #include <string.h>
 
-enum { STAGE_BYTES = 16384, STAGE_PAIRS = 512, QUEUE_PIECES = ORIEL_AGENT_RUNS };
+enum {
+    STAGE_BYTES = 16384,
+    STAGE_PAIRS = 512,
+    QUEUE_PIECES = ORIEL_AGENT_RUNS,
+    BULK_ELEMENTS = 12,   /* from here on a plain loop under the lock is faster than as many instructions of their own */
+    HELD_BYTES = 1 << 18, /* the lock is given to others in between */
+};
 
 /* Runs that wait to be told to an agent in one request. */
 struct queue {
@@ -18,14 +25,17 @@ struct queue {
     struct oriel_piece out[QUEUE_PIECES];
 };
 
-/* One accumulate on its way.  The target's lock is taken when the first run needs it and kept to the end. */
+/* One accumulate on its way.  The target's lock is taken when the first run needs it. */
 struct update {
     struct oriel_window *window;
     int32_t rank;
     uint64_t offset_bytes; /* of the first item's place in the target's window */
     enum oriel_kind kind;
     enum oriel_operator operator;
+    bool many;           /* elements, so that those with native kernels are updated in bulk, too */
     bool locked;
+    bool in_bulk;        /* while locked: singles are kept out */
+    uint64_t held_bytes; /* updated since the lock was taken */
     bool returns;        /* there is a result */
     struct queue *queue; /* NULL: nothing waits */
 };
@@ -111,6 +121,54 @@ static enum oriel_status update_by_agent(const struct update *update, const stru
     return queue->count == QUEUE_PIECES ? queue_empty(update) : ORIEL_OK;
 }
 
+static enum oriel_status lock(struct update *update)
+{
+    if (update->locked)
+        return ORIEL_OK;
+    enum oriel_status status = oriel_mutex_lock(update->window, update->rank);
+    update->locked = status == ORIEL_OK;
+    update->in_bulk = false;
+    update->held_bytes = 0;
+    return status;
+}
+
+/* After a run: long updates let others in, where nothing waits to be told to an agent. */
+static void unlock(struct update *update, bool for_good)
+{
+    bool nothing_waits = update->queue == NULL || update->queue->count == 0;
+    if (update->locked && (for_good || (update->held_bytes >= HELD_BYTES && nothing_waits))) {
+        oriel_mutex_unlock(update->window, update->rank);
+        update->locked = false;
+    }
+}
+
+/* Elements that have native kernels, aligned: what only the CPU's instructions and bulk updates ever touch. */
+static enum oriel_status update_words(struct update *update, char *there, const char *origin, char *result, uint64_t count)
+{
+    const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
+    _Atomic uint32_t nobody_looks;
+    _Atomic uint32_t *inside = update->many || update->locked ? NULL : oriel_single_enter(update->window, update->rank);
+    enum oriel_status status = inside != NULL ? ORIEL_OK : lock(update);
+    if (status != ORIEL_OK)
+        return status;
+    if (update->many && !update->in_bulk) {
+        oriel_bulk_begin(update->window, update->rank);
+        update->in_bulk = true;
+    }
+    if (update->in_bulk) {
+        kind->plain[update->operator](there, origin, result, count);
+        return ORIEL_OK;
+    }
+    for (uint64_t at = 0; at < count * kind->extent_bytes; at += kind->extent_bytes)
+        kind->native[update->operator](there + at, origin != NULL ? origin + at : NULL, result != NULL ? result + at : NULL,
+                                       &nobody_looks);
+    if (inside != NULL)
+        oriel_store_release(inside, 0);
+    else
+        oriel_single_count(update->window, update->rank);
+    return ORIEL_OK;
+}
+
 /* count elements that are reached in one way, offset_bytes into the target's window. */
 static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes, const char *origin, char *result,
                                       uint64_t count)
@@ -118,17 +176,12 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
     struct oriel_way way = oriel_remote_find(update->window, update->rank, offset_bytes, 0,
                                              (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
-    oriel_kernel *native = kind->native[update->operator];
-    if (oriel_likely(native != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes))) {
-        native(way.there.direct, origin, result, count);
-        return ORIEL_OK;
-    }
-    if (!update->locked) {
-        enum oriel_status status = oriel_mutex_lock(update->window, update->rank);
-        if (status != ORIEL_OK)
-            return status;
-        update->locked = true;
-    }
+    bool by_cpu = kind->native[update->operator] != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes);
+    if (oriel_likely(by_cpu))
+        return update_words(update, way.there.direct, origin, result, count);
+    enum oriel_status status = lock(update);
+    if (status != ORIEL_OK)
+        return status;
     if (way.by == &oriel_transport_agent)
         return update_by_agent(update, &way.there, origin, result, count);
     if (way.by != &oriel_transport_shared)
@@ -156,14 +209,19 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
 {
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t offset_bytes = update->offset_bytes + (uint64_t)at_bytes;
+    uint64_t most = HELD_BYTES / extent_bytes;
     bool whole = update->window->targets[update->rank].mechanism == ORIEL_BY_ARENA;
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
         uint64_t at = done * extent_bytes;
-        uint64_t now = whole ? count : count_alike(update, offset_bytes + at, count - done);
+        uint64_t now = count - done < most ? count - done : most;
+        if (!whole)
+            now = count_alike(update, offset_bytes + at, now);
         status = update_alike(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
                               result != NULL ? result + at : NULL, now);
         done += now;
+        update->held_bytes += now * extent_bytes;
+        unlock(update, false);
     }
     return status;
 }
@@ -266,6 +324,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                             .offset_bytes = target->offset_bytes,
                             .kind = target->side.type->kind,
                             .operator = operator,
+                            .many = count >= BULK_ELEMENTS,
                             .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
     if (operator == ORIEL_OPERATOR_NO_OP)
@@ -279,8 +338,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
         status = update_run(&update, 0, origin != NULL ? origin->here : NULL, result != NULL ? result->here : NULL, count);
     else
         status = update_layouts(&update, &target->side, count, origin, result);
-    if (update.locked)
-        oriel_mutex_unlock(window, target->rank);
+    unlock(&update, true);
     return status;
 }
 
@@ -321,6 +379,17 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const stru
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
     if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || !is_aligned(way.there.direct, len_bytes))
         return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
+    _Atomic uint32_t *inside = oriel_single_enter(window, target->rank);
+    if (inside != NULL) {
+        oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
+        oriel_store_release(inside, 0);
+        return ORIEL_OK;
+    }
+    enum oriel_status status = oriel_mutex_lock(window, target->rank);
+    if (status != ORIEL_OK)
+        return status;
     oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
+    oriel_single_count(window, target->rank);
+    oriel_mutex_unlock(window, target->rank);
     return ORIEL_OK;
 }

@@ -59,6 +59,7 @@ struct oriel_common {
     _Atomic uint32_t broken; /* 0, or 1 for ever once a rank has left a barrier because another died */
     struct oriel_event departed; /* ranks that will not touch this struct any more */
     alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk_targets; /* whose bulk is 1, or is about to become it (sync/singles.h) */
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */
 };
 
@@ -123,6 +124,8 @@ struct oriel_regions {
 struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
     alignas(ORIEL_CACHE_LINE) struct oriel_mutex accumulate;
+    uint32_t singles_in_a_row; /* since the last bulk update; the holder of accumulate's */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/singles.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     alignas(ORIEL_CACHE_LINE) struct oriel_pair pairs[]; /* [n], then _Atomic uint8_t access[n] */

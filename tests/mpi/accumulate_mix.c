@@ -342,10 +342,38 @@ static void threads_of_all_ranks_lose_nothing(enum window_kind kind)
         harness_skip("the host gives no MPI_THREAD_MULTIPLE");
 }
 
+/* Updates that are cut into several, with fetches on the same elements in between. */
+static void long_updates_and_fetches_lose_nothing(enum window_kind kind)
+{
+    enum { LONG = 150000, ROUNDS = 4, FETCHES = 300 };
+    struct window window = window_make(kind, LONG * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
+    int64_t *ones = malloc(LONG * sizeof *ones), one = 1, before;
+    int64_t sum = 0, updates = (int64_t)ROUNDS * (LONG + FETCHES) * world_size;
+    for (int i = 0; i < LONG; i++)
+        ones[i] = 1;
+    MPI_Win_lock_all(0, window.win);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Accumulate(ones, LONG, MPI_INT64_T, 0, 0, LONG, MPI_INT64_T, MPI_SUM, window.win);
+        for (int i = 0; i < FETCHES; i++)
+            MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 0, i * 499, MPI_SUM, window.win);
+    }
+    MPI_Win_flush_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_sync(window.win);
+    for (int i = 0; world_rank == 0 && i < LONG; i++)
+        sum += ((int64_t *)window.base)[i];
+    if (world_rank == 0)
+        CHECK_EQUAL(sum, updates);
+    MPI_Win_unlock_all(window.win);
+    free(ones);
+    window_free(&window);
+}
+
 static const struct test_case cases[] = {
     CASE(mixed_updates_of_every_type_lose_nothing, KINDS_HERE, 1),
     CASE(misaligned_elements_lose_nothing, KINDS_HERE, 1),
     CASE(threads_of_all_ranks_lose_nothing, KINDS_HERE, 1),
+    CASE(long_updates_and_fetches_lose_nothing, KINDS_HERE, 1),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }

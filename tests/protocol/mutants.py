@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Removes one ordering of a protocol at a time and expects the test that is named for it to fail, or to hang.
 
-All is built in a temporary folder from copies.  Each row of MUTANTS says which file of src/ is changed, how (exact texts, each found once), which test must notice, and
-what the change takes away.  The unchanged sources must pass the same tests.  A text that is no longer found is a failure:
+All is built in a temporary folder from copies.  Each row of MUTANTS says which file of src/ is changed, how (exact texts, each found once), which test must notice,
+and what the change takes away; a header is changed for the source of its name.  The unchanged sources must pass the same tests.  A text that is no longer found is a failure:
 the row must follow the code.  The status is 0 when every mutant is noticed."""
 
 import argparse
@@ -20,7 +20,7 @@ ATTEMPTS = 8  # the delays are random: a mutant may pass once
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
          "window/group.c", "window/regions.c", "ops/lookup.c")
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
-PROGRAMS = ("event", "barrier", "ticket", "gate", "lock", "pscw", "mutex", "regions", "faults", "agent", "agent_updates",
+PROGRAMS = ("event", "barrier", "ticket", "gate", "lock", "pscw", "mutex", "singles", "regions", "faults", "agent", "agent_updates",
             "agent_deaths", "writers", "writers_deaths", "copies")
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
@@ -172,6 +172,35 @@ MUTANTS = [
     ("sync/mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);",
                        "*status = watched.win_rank < window->n ? ORIEL_OK : oriel_watch_rank(&watched);")],
      "faults", "killed_mutex_holder_is_reported", "the word's holder is watched"),
+
+    ("sync/singles.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n", "")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S1: a single announces itself"),
+    ("sync/singles.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n    oriel_delay();\n"
+                         "    if (oriel_likely(atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) == 0)) /* S2 */\n",
+                         "    bool none = atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) == 0;\n"
+                         "    oriel_delay();\n    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst);\n    if (none)\n")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S1 is before S2"),
+    ("sync/singles.h", [("memory_order_seq_cst) == 0)) /* S2 */", "memory_order_seq_cst) < 1000)) /* S2 */")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S2 looks for bulk updates"),
+    ("sync/singles.c", [("&oriel_window_control(window, target)->bulk, memory_order_seq_cst) == 0)",
+                         "&oriel_window_control(window, target)->bulk, memory_order_seq_cst) < 2)")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S2 looks at its target's word, too"),
+    ("sync/singles.c", [("    atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */\n", "")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "B1 is announced to the window"),
+    ("sync/singles.c", [("            await_slot(&oriel_file_singles(peer->base)[i], peer);", "            (void)await_slot;")],
+     "singles", "singles_b2_waits_for_who_is_inside", "B2 waits"),
+    ("sync/singles.c", [("    for (int32_t rank = 0; rank < window->n; rank++) {", "    for (int32_t rank = 1; rank < window->n; rank++) {")],
+     "singles", "singles_b2_waits_for_who_is_inside", "B2 waits for every rank"),
+    ("sync/singles.c", [("        for (uint32_t i = 0; i < count; i++)\n", "        for (uint32_t i = 1; i < count; i++)\n")],
+     "singles", "singles_b2_waits_for_who_is_inside", "B2 waits for every thread"),
+    ("sync/singles.c", [("        if (!oriel_peer_alive(peer))\n            return;\n", "")],
+     "singles", "singles_of_the_dead_are_passed_over", "B2 does not wait for the dead"),
+    ("sync/singles.c", [("    control->singles_in_a_row = 0;\n", "")],
+     "singles", "singles_c2_are_free_again_after_many", "C2: a bulk update begins the row anew"),
+    ("sync/singles.c", [("        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);\n", "")],
+     "singles", "singles_c2_are_free_again_after_many", "C2 takes back what B1 added"),
+    ("sync/singles.c", [("    slots.taken &= ~(UINT64_C(1) << ((struct oriel_single *)slot - first));\n", "    (void)first;\n")],
+     "singles", "singles_of_more_threads_than_slots_take_the_lock", "a thread that ends gives its slot back"),
 
     ("sync/watch.c", [("state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE",
                        "state == ORIEL_ACCESS_WAITING")],
@@ -475,9 +504,10 @@ def noticed(builder, number, mutant):
         text = mutate(file.read(), changes, path)
     with open(mutated, "w", encoding="utf-8") as file:
         file.write(text)
-    builder.compile(mutated, mutated + ".o", [folder])
+    source = path[:-len(".h")] + ".c" if path.endswith(".h") else path  # which includes the header
+    builder.compile(mutated if source == path else os.path.join(builder.src, source), mutated + ".o", [folder])
     executable = os.path.join(folder, program)
-    builder.link(program, executable, path, mutated + ".o")
+    builder.link(program, executable, source, mutated + ".o")
     said = None
     for _ in range(ATTEMPTS):
         said = said or complaint(executable, test, LIMIT_S)

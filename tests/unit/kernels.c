@@ -157,6 +157,62 @@ static void replaced_bits_arrive_unchanged(void **state)
     }
 }
 
+/* All finite as reals. */
+static void fill(char *bytes, size_t len_bytes, unsigned seed)
+{
+    for (size_t i = 0; i < len_bytes; i++) {
+        seed = seed * 1103515245 + 12345;
+        bytes[i] = (char)(seed >> 16 & 0x3f);
+    }
+}
+
+enum { MOST = 70, ROOM = MOST * 64 };
+
+/* One after the other, by the kernel for many or the one for a word. */
+static void update_one_by_one(enum oriel_kind number, enum oriel_operator operator, bool native, char *target, const char *origin,
+                              char *result, uint64_t count)
+{
+    const struct oriel_kind_properties *kind = &oriel_kinds[number];
+    for (uint64_t at = 0; at < count * kind->extent_bytes; at += kind->extent_bytes) {
+        _Atomic uint32_t inside = 1;
+        if (!native)
+            kind->plain[operator](target + at, origin + at, result + at, 1);
+        else
+            assert_int_equal(kind->native[operator](target + at, origin + at, result + at, &inside) | (int)inside, 0);
+    }
+}
+
+/* Counts around the widths of registers, misaligned by shift bytes; a result in the operands' place, too. */
+static void compare(enum oriel_kind kind, enum oriel_operator operator, uint64_t count, unsigned shift)
+{
+    static char target[ROOM], origin[ROOM], result[ROOM], wanted[ROOM], wanted_result[ROOM];
+    bool native = shift == 0 && oriel_kinds[kind].native[operator] != NULL;
+    fill(target, sizeof target, (unsigned)count + 1);
+    fill(origin, sizeof origin, (unsigned)kind);
+    memcpy(wanted, target, sizeof target);
+    memcpy(wanted_result, origin, sizeof origin);
+    memcpy(result, origin, sizeof origin);
+    update_one_by_one(kind, operator, native, wanted + shift, origin + shift, wanted_result + shift, count);
+    static char saved[ROOM];
+    memcpy(saved, target, sizeof saved);
+    oriel_kinds[kind].plain[operator](target + shift, origin + shift, NULL, count);
+    assert_memory_equal(target, wanted, sizeof target);
+    memcpy(target, saved, sizeof target);
+    oriel_kinds[kind].plain[operator](target + shift, result + shift, result + shift, count);
+    assert_memory_equal(target, wanted, sizeof target);
+    assert_memory_equal(result, wanted_result, sizeof result);
+}
+
+static void many_are_updated_as_one_by_one(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < ORIEL_KIND_COUNT; kind++)
+        for (unsigned op = 0; op < ORIEL_OPERATOR_COUNT; op++)
+            for (uint64_t count = 0; count < MOST - 1 && oriel_kinds[kind].plain[op] != NULL; count++)
+                for (unsigned shift = 0; shift < 6; shift += 5)
+                    compare((enum oriel_kind)kind, (enum oriel_operator)op, count, shift);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +223,7 @@ int main(void)
         cmocka_unit_test(integers_of_16_bytes_compute),
         cmocka_unit_test(reals_of_16_bytes_compute_in_their_own_precision),
         cmocka_unit_test(replaced_bits_arrive_unchanged),
+        cmocka_unit_test(many_are_updated_as_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,234 @@
+/* src/sync/singles.c: single updates by instructions of their own and bulk updates by plain loops lose nothing of each other, and
+ * singles are free again when bulk updates stop.  Bulk updates here take long between load and store. */
+#include "sync/mutex.h"
+#include "sync/singles.h"
+#include "fabricate.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+enum { ROUNDS = 3000, WORDS = 5, THREADS = ORIEL_SINGLES + 6 };
+
+static _Atomic uint64_t *word_at(const struct oriel_window *window, int32_t target, unsigned i)
+{
+    return (_Atomic uint64_t *)(void *)&fabricate_memory(window, target)[i];
+}
+
+/* As ops/accumulate.c does it. */
+static void update_single(struct oriel_window *window, int32_t target, unsigned i)
+{
+    _Atomic uint32_t *inside = oriel_single_enter(window, target);
+    if (inside == NULL)
+        team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    oriel_delay();
+    atomic_fetch_add_explicit(word_at(window, target, i), 1, memory_order_acq_rel);
+    oriel_delay();
+    if (inside != NULL) {
+        oriel_store_release(inside, 0);
+        return;
+    }
+    oriel_single_count(window, target);
+    oriel_mutex_unlock(window, target);
+}
+
+static void update_bulk(struct oriel_window *window, int32_t target)
+{
+    uint64_t *words = fabricate_memory(window, target);
+    team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    oriel_bulk_begin(window, target);
+    for (unsigned i = 0; i < WORDS; i++) {
+        uint64_t value = words[i];
+        oriel_delay();
+        words[i] = value + 1;
+    }
+    oriel_mutex_unlock(window, target);
+}
+
+static bool is_bulk(const struct oriel_window *window, int32_t target)
+{
+    return atomic_load(&oriel_window_control(window, target)->bulk) != 0;
+}
+
+/* Rank 0's words and the last rank's, now and then with enough singles in a row to set them free. */
+static void update_both(struct oriel_window *window)
+{
+    uint64_t mine[2] = {0, 0};
+    int32_t last = window->n - 1;
+    for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
+        bool first = team_random() % 4 != 0;
+        int32_t target = first ? 0 : last;
+        unsigned singles = team_random() % 16 == 0 ? ORIEL_SINGLES_IN_A_ROW : 3;
+        if (team_random() % 8 == 0) {
+            update_bulk(window, target);
+            mine[!first] += WORDS;
+        }
+        for (unsigned k = 0; k < singles; k++)
+            update_single(window, target, (unsigned)team_random() % WORDS);
+        mine[!first] += singles;
+    }
+    atomic_fetch_add(&team->flags[0], (uint32_t)mine[0]);
+    atomic_fetch_add(&team->flags[1], (uint32_t)mine[1]);
+    team_meet();
+    for (int k = 0; k < 2; k++) {
+        uint64_t sum = 0;
+        for (unsigned i = 0; i < WORDS; i++)
+            sum += atomic_load(word_at(window, k == 0 ? 0 : last, i));
+        team_expect(sum == atomic_load(&team->flags[k]));
+    }
+    team_expect(atomic_load(&window->common->bulk_targets) == (uint32_t)is_bulk(window, 0) + (uint32_t)is_bulk(window, last));
+}
+
+static void singles_p1_stay_out_of_bulk_updates(void **state)
+{
+    (void)state;
+    team_run_sizes(update_both);
+}
+
+/* One rank is inside of a single when another begins a bulk update. */
+static void wait_for_single(struct oriel_window *window)
+{
+    if (window->rank == 0) {
+        _Atomic uint32_t *inside = oriel_single_enter(window, 1);
+        team_expect(inside != NULL);
+        team_meet();
+        team_flag_await(2, 1); /* the other is about to look */
+        for (int i = 0; i < 50; i++)
+            sched_yield();
+        atomic_store(&team->flags[3], 1);
+        oriel_store_release(inside, 0);
+    } else {
+        team_meet();
+        team_expect(oriel_mutex_lock(window, 1) == ORIEL_OK);
+        team_flag_set(2, 1);
+        oriel_bulk_begin(window, 1);
+        team_expect(atomic_load(&team->flags[3]) == 1);
+        oriel_mutex_unlock(window, 1);
+    }
+    team_meet();
+}
+
+static void singles_b2_waits_for_who_is_inside(void **state)
+{
+    (void)state;
+    team_run(2, wait_for_single);
+}
+
+static void set_free(struct oriel_window *window)
+{
+    if (window->rank == 0) {
+        update_single(window, 1, 0);
+        _Atomic uint32_t *free_one = oriel_single_enter(window, 1);
+        team_expect(free_one != NULL);
+        oriel_store_release(free_one, 0);
+        update_bulk(window, 1);
+        team_expect(is_bulk(window, 1) && !is_bulk(window, 0));
+        team_expect(oriel_single_enter(window, 1) == NULL);
+        free_one = oriel_single_enter(window, 0); /* another target's are free all the time */
+        team_expect(free_one != NULL);
+        oriel_store_release(free_one, 0);
+        for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW - 1; i++)
+            update_single(window, 1, 0);
+        team_expect(is_bulk(window, 1));
+        update_bulk(window, 1); /* begins the row anew */
+        for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++) {
+            team_expect(is_bulk(window, 1));
+            update_single(window, 1, 0);
+        }
+        team_expect(!is_bulk(window, 1));
+        team_expect(atomic_load(&window->common->bulk_targets) == 0);
+        free_one = oriel_single_enter(window, 1);
+        team_expect(free_one != NULL);
+        oriel_store_release(free_one, 0);
+    }
+    team_meet();
+}
+
+static void singles_c2_are_free_again_after_many(void **state)
+{
+    (void)state;
+    team_run(2, set_free);
+}
+
+/* --- threads --- */
+
+static struct {
+    pthread_barrier_t all_there;
+    struct oriel_window *window;
+} crowd;
+
+static void *claim(void *with_slot)
+{
+    _Atomic uint32_t *inside = oriel_single_enter(crowd.window, 1);
+    pthread_barrier_wait(&crowd.all_there);
+    if (inside != NULL)
+        oriel_store_release(inside, 0);
+    *(bool *)with_slot = inside != NULL;
+    update_single(crowd.window, 1, 0);
+    return NULL;
+}
+
+/* Twice, so that the second crowd needs the slots of the first. */
+static void come_in_crowds(struct oriel_window *window)
+{
+    for (int crowds = 0; crowds < 2 && window->rank == 0; crowds++) {
+        pthread_t threads[THREADS];
+        bool with_slot[THREADS];
+        int slots = 0;
+        crowd.window = window;
+        pthread_barrier_init(&crowd.all_there, NULL, THREADS);
+        for (int i = 0; i < THREADS; i++)
+            team_expect(pthread_create(&threads[i], NULL, claim, &with_slot[i]) == 0);
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+            slots += with_slot[i];
+        }
+        pthread_barrier_destroy(&crowd.all_there);
+        team_expect(slots <= ORIEL_SINGLES && slots >= ORIEL_SINGLES - 2); /* ranks that are threads have theirs, too */
+        update_bulk(window, 1);
+        for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++)
+            update_single(window, 1, 0);
+    }
+    team_meet();
+    if (window->rank == 0)
+        team_expect(atomic_load(word_at(window, 1, 0)) == 2 * (THREADS + 1 + ORIEL_SINGLES_IN_A_ROW));
+}
+
+static void singles_of_more_threads_than_slots_take_the_lock(void **state)
+{
+    (void)state;
+    team_run(2, come_in_crowds);
+}
+
+/* --- death --- */
+
+static void die_inside(struct oriel_window *window)
+{
+    if (window->rank == 0) {
+        team_expect(oriel_single_enter(window, 1) != NULL);
+        team_flag_set(4, 1);
+        team_die();
+    }
+    team_flag_await(4, 1);
+    update_bulk(window, 1);
+    team_expect(is_bulk(window, 1));
+}
+
+static void singles_of_the_dead_are_passed_over(void **state)
+{
+    (void)state;
+    if (team_has_threads())
+        skip();
+    team_run(2, die_inside);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(singles_p1_stay_out_of_bulk_updates),
+        cmocka_unit_test(singles_b2_waits_for_who_is_inside),
+        cmocka_unit_test(singles_c2_are_free_again_after_many),
+        cmocka_unit_test(singles_of_more_threads_than_slots_take_the_lock),
+        cmocka_unit_test(singles_of_the_dead_are_passed_over),
+    };
+    return team_main(tests, argc, argv);
+}
