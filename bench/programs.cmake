@@ -1,3 +1,4 @@
 # The benchmark's programs: plain MPI, so that the same binary runs on the bare host and through Oriel.
 oriel_mpi_program(NAME rma SOURCES rma.c patterns.c)
 oriel_mpi_program(NAME steps SOURCES steps.c)
+oriel_mpi_program(NAME contention SOURCES contention.c)

@@ -123,7 +123,8 @@ static inline __attribute__((always_inline)) char *fast_enter(const void *origin
 /* S4 (sync/singles.h) is the kernel's. */
 static inline __attribute__((always_inline)) int fast_update(char *there, const void *origin_addr, void *result_addr)
 {
-    return ((oriel_element *)oriel_recent.kernel)(there, origin_addr, result_addr, &((struct oriel_single *)oriel_recent.single)->inside);
+    struct oriel_single *slot = oriel_recent.single;
+    return ((oriel_element *)oriel_recent.kernel)(there, origin_addr, result_addr, &slot->inside);
 }
 
 static __attribute__((noinline)) int accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)

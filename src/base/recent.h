@@ -15,7 +15,7 @@ struct oriel_recent {
     uint64_t type_key;   /* the host's handle */
     const void *type;    /* struct oriel_type */
     /* of accumulates, without generations: handles of predefined operators and datatypes are for ever */
-    void *single;           /* this thread's slot (sync/singles.h); NULL before it has asked for one, and when there are no more */
+    void *single;           /* this thread's slot (sync/singles.h); NULL before it has one */
     uint64_t operator_key;  /* the last operator and datatype of one element that have a native kernel; NO_KEY before, and where
                              * there is no slot */
     uint64_t element_key;

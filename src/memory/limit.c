@@ -1,5 +1,5 @@
-/* Reads /proc/meminfo, /proc/self/statm, the cgroup's limits and the resource limits.  A file that cannot be read limits nothing.  file.c and
- * creation call. */
+/* Reads /proc/meminfo, /proc/self/statm, the cgroup's limits and the resource limits.  A file that cannot be read limits
+ * nothing.  file.c and creation call. */
 #include "memory/limit.h"
 
 #include "base/options.h"

@@ -1,7 +1,8 @@
-/* Single accumulates and bulk ones on the same target.  One element is updated by one instruction of the CPU, and so are elements of
- * different origins at the same time; many at once are updated by plain loops, which nobody may disturb.  Each target of a window is
- * in one of two modes: while bulk is 0 its singles are free, while it is 1 they take the accumulate lock as bulk updates do.  The
- * window's bulk_targets counts those at 1, so that a single need not look for its target's words where there are none.
+/* Single accumulates and bulk ones on the same target. One element is updated by one instruction of the CPU, and so are
+ * elements of different origins at the same time; many at once are updated by plain loops, which nobody may disturb. Each
+ * target of a window is in one of two modes: while bulk is 0 its singles are free, while it is 1 they take the accumulate lock
+ * as bulk updates do. The window's bulk_targets counts those at 1, so that a single need not look for its target's words where
+ * there are none.
  *
  * A single, each thread with a slot of its own in its process's memory file:
  *
@@ -23,9 +24,10 @@
  *   C2  after ORIEL_SINGLES_IN_A_ROW of these, with no bulk update in between: bulk = 0, then
  *       bulk_targets -= 1 (release)
  *
- * P1  No single is at S3 during B3.  In the one order of seq_cst operations both looks of S2 follow both steps of B1, and the single
- *     goes to the lock; or S1 comes before a look that found 0, before B1, before B2's look at that slot, which sees 1 or what S4 wrote.  A slot that was seen free may be
- *     taken again: by those who find bulk at 1.  Singles under the lock are kept out by the lock.
+ * P1  No single is at S3 during B3.  In the one order of seq_cst operations both looks of S2 follow both steps of B1, and the
+ *     single goes to the lock; or S1 comes before a look that found 0, before B1, before B2's look at that slot, which sees 1 or
+ *     what S4 wrote.  A slot that was seen free may be taken again: by those who find bulk at 1.  Singles under the lock are kept
+ *     out by the lock.
  * P2  S4 -> B2: bulk updates see what singles have done.  B3 -> C2 -> S2, by the lock and by bulk: the other way round, too.
  * P3  Behind C2 singles are free again, at most one of them under the lock: native kernels do not disturb each other.
  *
@@ -45,8 +47,8 @@
 
 enum { ORIEL_SINGLES_IN_A_ROW = 64 };
 
-/* S1 and S2 of a thread that has a slot, where no target of the window is updated in bulk: whether it may update elements by native
- * kernels.  Then S4 must follow: 0 in its slot (release). */
+/* S1 and S2 of a thread that has a slot, where no target of the window is updated in bulk: whether it may update elements by
+ * native kernels.  Then S4 must follow: 0 in its slot (release). */
 static inline __attribute__((always_inline)) bool oriel_single_announce(const struct oriel_window *window,
                                                                         struct oriel_single *slot)
 {
