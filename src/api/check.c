@@ -67,6 +67,7 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
         return oriel_fail(ORIEL_E_RANK, "target rank %d, the window has ranks 0 to %d", target_rank, window->n - 1);
     if (!oriel_access_allowed(window, target_rank))
         return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
+    oriel_recent_mark(); /* the operation may store */
     const struct oriel_target *there = &window->targets[target_rank];
     target->rank = target_rank;
     target->offset_bytes = 0;

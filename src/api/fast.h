@@ -8,43 +8,80 @@
 #include "sync/sync.h"
 #include "window/handle.h"
 
-/* The window and the datatype that the thread used last, if they are these; false for the general way. */
+/* Whether the window that the thread used last is this one. */
+static inline __attribute__((always_inline)) bool oriel_fast_window(MPI_Win win)
+{
+    return oriel_likely(oriel_recent_is_valid()) && oriel_likely(oriel_recent.window_key == oriel_handle_key(win));
+}
+
+/* And whether the datatype is. */
+static inline __attribute__((always_inline)) bool oriel_fast_known(MPI_Win win, MPI_Datatype datatype)
+{
+    return oriel_fast_window(win) && oriel_likely(oriel_recent.type_key == oriel_type_key(datatype));
+}
+
+/* The recent datatype, where win and all else that the program gave need not be kept. */
+static inline MPI_Datatype oriel_fast_datatype(void)
+{
+    return (MPI_Datatype)(uintptr_t)oriel_recent.type_key;
+}
+
+/* The same, and both; false for the general way. */
 static inline __attribute__((always_inline)) bool oriel_fast_find(MPI_Win win, MPI_Datatype datatype,
                                                                   struct oriel_window **window,
                                                                   const struct oriel_type **type)
 {
     *window = oriel_recent.window;
     *type = oriel_recent.type;
-    return oriel_likely(oriel_recent_is_valid()) && oriel_likely(oriel_recent.window_key == oriel_handle_key(win)) &&
-           oriel_likely(oriel_recent.type_key == oriel_type_key(datatype));
+    return oriel_fast_known(win, datatype);
 }
 
-/* Where count items of type at a displacement of a target are loaded and stored, and how many bytes they are; NULL for the
- * general way.  A negative displacement is above direct_bytes as an unsigned number, and so is a negative length; a padded
- * type has INT64_MAX plain_bytes. */
-static inline __attribute__((always_inline)) char *oriel_fast_address(struct oriel_window *window,
+
+/* Whether an epoch to this rank of the recent window is open.  Not the first operation of a fence epoch, which must mark it as
+ * used. */
+static inline __attribute__((always_inline)) bool oriel_fast_allowed(const struct oriel_window *window, uint32_t rank)
+{
+    return oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS) ||
+           atomic_load_explicit(&window->access[rank], memory_order_relaxed) >= ORIEL_ACCESS_SHARED;
+}
+
+/* Where count items of the recent datatype at a displacement of a target of the recent window are loaded and stored, and how
+ * many bytes they are; false for the general way.  A negative displacement is above bytes as an unsigned number, and so is a
+ * negative length; a datatype with padding has INT64_MAX plain_bytes. */
+static inline __attribute__((always_inline)) bool oriel_fast_place(int64_t count, int target_rank, int64_t target_disp,
+                                                                   char **there, uint64_t *len_bytes)
+{
+    int64_t offset_bytes;
+    int64_t wanted_bytes;
+    uint32_t rank = (uint32_t)target_rank;
+    if (oriel_unlikely(rank >= oriel_recent.near_count) || oriel_unlikely(!oriel_fast_allowed(oriel_recent.window, rank)))
+        return false;
+    const struct oriel_near *near = &oriel_recent.near[rank];
+    if (oriel_unlikely(__builtin_mul_overflow(count, oriel_recent.plain_bytes, &wanted_bytes)) ||
+        oriel_unlikely(__builtin_mul_overflow(target_disp, near->disp_unit, &offset_bytes)))
+        return false;
+    uint64_t bytes = near->bytes;
+    uint64_t from_low = (uint64_t)offset_bytes - near->low;
+    if (oriel_unlikely(__builtin_sub_overflow(bytes, from_low, &bytes)) || oriel_unlikely(bytes < (uint64_t)wanted_bytes))
+        return false;
+    *there = near->base + offset_bytes;
+    *len_bytes = (uint64_t)wanted_bytes;
+    return true;
+}
+
+/* The same for an operation that may store otherwise than by locked instructions; NULL for the general way. */
+static inline __attribute__((always_inline)) char *oriel_fast_address(const struct oriel_window *window,
                                                                       const struct oriel_type *type, int64_t count,
                                                                       int target_rank, int64_t target_disp,
                                                                       uint64_t *len_bytes)
 {
-    int64_t offset_bytes;
-    int64_t wanted_bytes;
-    if (oriel_unlikely((uint32_t)target_rank >= (uint32_t)window->n))
+    char *there;
+    (void)window; /* both are what oriel_fast_find has found */
+    (void)type;
+    if (oriel_unlikely(!oriel_fast_place(count, target_rank, target_disp, &there, len_bytes)))
         return NULL;
-    uint32_t rank = (uint32_t)target_rank;
-    if (oriel_unlikely(!(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS)) &&
-        atomic_load_explicit(&window->access[rank], memory_order_relaxed) < ORIEL_ACCESS_SHARED)
-        return NULL; /* the first operation of a fence epoch, which must mark it as used, or none */
-    const struct oriel_target *target = &window->targets[rank];
-    if (oriel_unlikely(__builtin_mul_overflow(count, type->plain_bytes, &wanted_bytes)) ||
-        oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)))
-        return NULL;
-    uint64_t direct_bytes = (uint64_t)offset_bytes - target->direct_low; /* from the first that is reached so */
-    if (oriel_unlikely(direct_bytes > target->direct_bytes) ||
-        oriel_unlikely((uint64_t)wanted_bytes > target->direct_bytes - direct_bytes))
-        return NULL;
-    *len_bytes = (uint64_t)wanted_bytes;
-    return window->memory_bases[rank] + target->offset + offset_bytes;
+    oriel_recent_mark();
+    return there;
 }
 
 #endif

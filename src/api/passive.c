@@ -1,19 +1,11 @@
-/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  Operations are complete when they return, so a flush is the full memory
- * barrier that its callers rely on (a later get must not pass an earlier put), and a local flush is nothing.  Programs call,
- * through entries.c. */
+/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  Operations are complete when they return, so a flush is the memory
+ * barrier that its callers rely on (a later get must not pass an earlier put: base/recent.h), and a local flush is nothing.
+ * Programs poll with flush, unlock and sync: now and then the host gets its turn there.  Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
-#include "base/wait.h"
+#include "api/fast.h"
 #include "sync/sync.h"
 #include "window/handle.h"
-
-/* Programs poll with flush, lock and sync: the host gets its turn every few thousand calls, which costs nothing measurable. */
-static inline void progress_now_and_then(void)
-{
-    static _Thread_local uint32_t calls;
-    if (oriel_unlikely(++calls % 4096 == 0))
-        oriel_wait_progress();
-}
 
 static enum oriel_status check_rank(const struct oriel_window *window, int rank)
 {
@@ -51,7 +43,8 @@ int oriel_entry_Win_unlock(int rank, MPI_Win win)
     enum oriel_status status = check_rank(window, rank);
     if (status == ORIEL_OK)
         status = oriel_unlock(window, rank);
-    progress_now_and_then();
+    if (status == ORIEL_OK)
+        oriel_recent_fenced();
     return oriel_error_raise(window, "MPI_Win_unlock", status);
 }
 
@@ -82,8 +75,9 @@ static inline enum oriel_status flush(const struct oriel_window *window, int32_t
     if (oriel_unlikely(!oriel_passive_epoch(window, target)))
         return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
     if (remote)
-        oriel_fence_full();
-    progress_now_and_then();
+        oriel_recent_flush();
+    else
+        oriel_recent_take_turn();
     return ORIEL_OK;
 }
 
@@ -95,13 +89,22 @@ static inline enum oriel_status flush_rank(const struct oriel_window *window, in
     return oriel_likely(status == ORIEL_OK) ? flush(window, rank, remote) : status;
 }
 
-int oriel_entry_Win_flush(int rank, MPI_Win win)
+static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush(rank, win)
                                               : oriel_error_not_a_window("MPI_Win_flush");
     return oriel_error_raise(window, "MPI_Win_flush", flush_rank(window, rank, true));
+}
+
+int oriel_entry_Win_flush(int rank, MPI_Win win)
+{
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.near_count) ||
+        oriel_unlikely(!oriel_passive_epoch(oriel_recent.window, rank)))
+        return flush_general(rank, win);
+    oriel_recent_flush();
+    return MPI_SUCCESS;
 }
 
 int oriel_entry_Win_flush_local(int rank, MPI_Win win)
@@ -138,6 +141,6 @@ int oriel_entry_Win_sync(MPI_Win win)
     if (oriel_unlikely(window == NULL))
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_sync(win) : oriel_error_not_a_window("MPI_Win_sync");
     oriel_fence_full();
-    progress_now_and_then();
+    oriel_recent_fenced();
     return MPI_SUCCESS;
 }

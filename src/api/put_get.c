@@ -35,19 +35,6 @@ static int get(struct oriel_window *window, const char *call, void *origin, cons
     return oriel_error_raise(window, call, status);
 }
 
-/* The fast path's place and length at the target, or NULL; calls nothing, so that the way through needs no frame. */
-static inline __attribute__((always_inline)) char *fast(MPI_Win win, int origin_count, MPI_Datatype origin_datatype,
-                                                        int target_rank, MPI_Aint target_disp, int target_count,
-                                                        MPI_Datatype target_datatype, uint64_t *len_bytes)
-{
-    struct oriel_window *window;
-    const struct oriel_type *type;
-    if (oriel_unlikely(!oriel_fast_find(win, target_datatype, &window, &type)) ||
-        oriel_unlikely(origin_datatype != target_datatype) || oriel_unlikely(origin_count != target_count))
-        return NULL;
-    return oriel_fast_address(window, type, target_count, target_rank, target_disp, len_bytes);
-}
-
 static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
@@ -59,14 +46,26 @@ static __attribute__((noinline)) int put_general(const void *origin_addr, int or
     return put(window, "MPI_Put", origin_addr, &sides);
 }
 
+/* The recent window and datatype with a target, a place or a buffer that are not the usual ones. */
+static __attribute__((noinline)) int put_unusual(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
+{
+    MPI_Datatype datatype = oriel_fast_datatype();
+    struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
+    return put(oriel_recent.window, "MPI_Put", origin_addr, &sides);
+}
+
 int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
+    char *there;
     uint64_t len_bytes;
-    char *there = fast(win, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-                       &len_bytes);
-    if (oriel_unlikely(there == NULL) || oriel_unlikely(origin_addr == NULL))
+    if (oriel_unlikely(!oriel_fast_known(win, origin_datatype)) || oriel_unlikely(origin_datatype != target_datatype) ||
+        oriel_unlikely(origin_count != target_count))
         return put_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                            target_datatype, win);
+    if (oriel_unlikely(origin_addr == NULL) ||
+        oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
+        return put_unusual(origin_addr, target_count, target_rank, target_disp);
+    oriel_recent_mark();
     oriel_copy(there, origin_addr, len_bytes);
     return MPI_SUCCESS;
 }
@@ -127,14 +126,25 @@ static __attribute__((noinline)) int get_general(void *origin_addr, int origin_c
     return get(window, "MPI_Get", origin_addr, &sides);
 }
 
+/* The recent window and datatype with a target, a place or a buffer that are not the usual ones. */
+static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
+{
+    MPI_Datatype datatype = oriel_fast_datatype();
+    struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
+    return get(oriel_recent.window, "MPI_Get", origin_addr, &sides);
+}
+
 int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
+    char *there;
     uint64_t len_bytes;
-    char *there = fast(win, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-                       &len_bytes);
-    if (oriel_unlikely(there == NULL) || oriel_unlikely(origin_addr == NULL))
+    if (oriel_unlikely(!oriel_fast_known(win, origin_datatype)) || oriel_unlikely(origin_datatype != target_datatype) ||
+        oriel_unlikely(origin_count != target_count))
         return get_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                            target_datatype, win);
+    if (oriel_unlikely(origin_addr == NULL) ||
+        oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
+        return get_unusual(origin_addr, target_count, target_rank, target_disp);
     oriel_copy(origin_addr, there, len_bytes);
     return MPI_SUCCESS;
 }

@@ -2,7 +2,9 @@
  * that one comparison covers both.  window/ and ops/ call. */
 #include "base/recent.h"
 
-_Thread_local struct oriel_recent oriel_recent = {.operator_key = ORIEL_RECENT_NO_KEY};
+#include "base/wait.h"
+
+_Thread_local struct oriel_recent oriel_recent = {.turns = ORIEL_RECENT_TURNS, .operator_key = ORIEL_RECENT_NO_KEY};
 _Atomic uint64_t oriel_recent_generation = 1;
 
 static void enter(uint64_t generation)
@@ -11,24 +13,38 @@ static void enter(uint64_t generation)
         return;
     oriel_recent.generation = generation;
     oriel_recent.window_key = ORIEL_RECENT_NO_KEY;
+    oriel_recent.near_count = 0;
     oriel_recent.type_key = ORIEL_RECENT_NO_KEY;
 }
 
-void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window)
+void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window, const struct oriel_near *near, uint32_t count)
 {
     enter(generation);
     oriel_recent.window = window;
+    oriel_recent.near = near;
+    oriel_recent.near_count = count;
     oriel_recent.window_key = key;
 }
 
-void oriel_recent_keep_type(uint64_t generation, uint64_t key, const void *type)
+void oriel_recent_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes)
 {
     enter(generation);
     oriel_recent.type = type;
+    oriel_recent.plain_bytes = plain_bytes;
     oriel_recent.type_key = key;
 }
 
 void oriel_recent_invalidate(void)
 {
     atomic_fetch_add_explicit(&oriel_recent_generation, 1, memory_order_seq_cst);
+}
+
+void oriel_recent_settle(void)
+{
+    oriel_fence_full(); /* F2 */
+    oriel_recent.turns &= ORIEL_RECENT_COUNT;
+    if (oriel_likely(oriel_recent.turns <= ORIEL_RECENT_TURNS))
+        return;
+    oriel_recent.turns = ORIEL_RECENT_TURNS;
+    oriel_wait_progress();
 }

@@ -257,7 +257,7 @@ enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel
         pthread_mutex_unlock(&describing);
     }
     if (status == ORIEL_OK)
-        oriel_recent_keep_type(generation, key, *out);
+        oriel_recent_keep_type(generation, key, *out, (*out)->plain_bytes);
     return status;
 }
 

@@ -9,10 +9,11 @@
 /* memmove where the program puts to itself with overlapping buffers: undefined to MPI, harmless here. */
 static inline void oriel_copy(void *to, const void *from, uint64_t len_bytes)
 {
-    switch (len_bytes) {
-    case 8:
+    if (__builtin_expect(len_bytes == 8, 1)) {
         __builtin_memcpy(to, from, 8);
         return;
+    }
+    switch (len_bytes) {
     case 4:
         __builtin_memcpy(to, from, 4);
         return;
