@@ -4,7 +4,7 @@
 #include "api/api.h"
 #include "api/check.h"
 #include "api/fast.h"
-#include "sync/sync.h"
+#include "sync/lock.h"
 #include "window/handle.h"
 
 static enum oriel_status check_rank(const struct oriel_window *window, int rank)
@@ -14,7 +14,7 @@ static enum oriel_status check_rank(const struct oriel_window *window, int rank)
     return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
 }
 
-int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+static __attribute__((noinline)) int lock_general(int lock_type, int rank, int assert, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
@@ -32,7 +32,24 @@ int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }
 
-int oriel_entry_Win_unlock(int rank, MPI_Win win)
+/* An exclusive lock of the recent window that is not simply there to be taken. */
+static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step, uint32_t ticket)
+{
+    struct oriel_window *window = oriel_recent.window;
+    return oriel_error_raise(window, "MPI_Win_lock", oriel_lock_finish(window, rank, step, ticket));
+}
+
+int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+{
+    uint32_t ticket;
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.near_count) ||
+        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely((assert & ~MPI_MODE_NOCHECK) != 0))
+        return lock_general(lock_type, rank, assert, win);
+    enum oriel_lock_step step = oriel_lock_begin(oriel_recent.window, rank, &ticket);
+    return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, ticket);
+}
+
+static __attribute__((noinline)) int unlock_general(int rank, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
@@ -46,6 +63,26 @@ int oriel_entry_Win_unlock(int rank, MPI_Win win)
     if (status == ORIEL_OK)
         oriel_recent_fenced();
     return oriel_error_raise(window, "MPI_Win_unlock", status);
+}
+
+static __attribute__((noinline)) int unlock_wake(int rank)
+{
+    oriel_unlock_wake(oriel_recent.window, rank);
+    oriel_recent_fenced();
+    return MPI_SUCCESS;
+}
+
+int oriel_entry_Win_unlock(int rank, MPI_Win win)
+{
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.near_count))
+        return unlock_general(rank, win);
+    enum oriel_lock_end end = oriel_unlock_exclusive(oriel_recent.window, rank);
+    if (oriel_unlikely(end == ORIEL_LOCK_NOT_EXCLUSIVE))
+        return unlock_general(rank, win);
+    if (oriel_unlikely(end == ORIEL_LOCK_LEFT_SLEEPERS))
+        return unlock_wake(rank);
+    oriel_recent_fenced();
+    return MPI_SUCCESS;
 }
 
 int oriel_entry_Win_lock_all(int assert, MPI_Win win)

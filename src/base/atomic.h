@@ -47,6 +47,17 @@ static inline void oriel_fence_full(void)
 #endif
 }
 
+/* The same for a thread that has done a locked instruction, a seq_cst read-modify-write, since those stores: x86-64's is a fence
+ * already, C11's is none. */
+static inline void oriel_fence_after_locked(void)
+{
+#if ORIEL_STORES_IN_ORDER
+    atomic_signal_fence(memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 static inline void oriel_cpu_relax(void)
 {
 #if defined(__x86_64__)

@@ -13,10 +13,20 @@ bool oriel_access_allowed_slow(struct oriel_window *window, int32_t target)
     return true;
 }
 
+bool oriel_locks_held(const struct oriel_window *window)
+{
+    for (int32_t i = 0; i < window->n; i++) {
+        uint8_t access = atomic_load_explicit(&window->access[i], memory_order_relaxed);
+        if (access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE)
+            return true;
+    }
+    return false;
+}
+
 enum oriel_status oriel_epochs_closed(const struct oriel_window *window)
 {
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
-    if ((epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_load_relaxed(&window->locks) > 0)
+    if ((epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window))
         return oriel_fail(ORIEL_E_SYNC, "the window is still locked by this process");
     if (epoch & ORIEL_EPOCH_START)
         return oriel_fail(ORIEL_E_SYNC, "the access epoch of a start is still open");
@@ -29,8 +39,10 @@ enum oriel_status oriel_epochs_closed(const struct oriel_window *window)
 
 enum oriel_status oriel_epoch_leave_fence(struct oriel_window *window)
 {
-    if (oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_USED)
+    uint32_t epoch = oriel_load_relaxed(&window->epoch);
+    if (epoch & ORIEL_EPOCH_USED)
         return oriel_fail(ORIEL_E_SYNC, "operations followed the last fence: another fence must close its epoch first");
-    atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_FENCE, memory_order_relaxed);
+    if (epoch & ORIEL_EPOCH_FENCE)
+        atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_FENCE, memory_order_relaxed);
     return ORIEL_OK;
 }

@@ -5,7 +5,7 @@
 enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed)
 {
     uint32_t others = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_START;
-    if ((oriel_load_relaxed(&window->epoch) & others) || oriel_load_relaxed(&window->locks) > 0)
+    if ((oriel_load_relaxed(&window->epoch) & others) || oriel_locks_held(window))
         return oriel_fail(ORIEL_E_SYNC, "fence inside a lock, lock_all or start epoch");
     if (oriel_load_relaxed(&window->exposed))
         return oriel_fail(ORIEL_E_SYNC, "fence inside the exposure epoch of a post");

@@ -18,15 +18,12 @@
 
 #include "base/delay.h"
 
-#define ONE_READER (UINT64_C(1) << 32)
-#define ONE_WRITER UINT64_C(1)
-
 static bool try_enter_reader(struct oriel_gate *gate) /* G1 */
 {
     uint64_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
     while ((uint32_t)word == 0) {
         oriel_delay();
-        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ONE_READER, memory_order_seq_cst,
+        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, memory_order_seq_cst,
                                                   memory_order_relaxed))
             return true;
     }
@@ -51,7 +48,7 @@ enum oriel_status oriel_gate_enter_reader(struct oriel_gate *gate, const struct 
 
 void oriel_gate_leave_reader(struct oriel_gate *gate)
 {
-    atomic_fetch_sub_explicit(&gate->word, ONE_READER, memory_order_seq_cst); /* G2 */
+    atomic_fetch_sub_explicit(&gate->word, ORIEL_GATE_READER, memory_order_seq_cst); /* G2 */
     oriel_wake(&gate->half.readers, &gate->writer_sleepers);
 }
 
@@ -65,28 +62,30 @@ static void let_readers_first(struct oriel_gate *gate)
 {
     static const struct oriel_watch courtesy = {end_courtesy, NULL};
     uint32_t admissions = oriel_load_acquire(&gate->admissions.value);
-    if (oriel_unlikely(atomic_load_explicit(&gate->readers_waiting, memory_order_seq_cst) > 0))
+    if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))
         (void)oriel_event_wait(&gate->admissions, admissions + 1, &courtesy);
 }
 
-enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested, const struct oriel_watch *watch)
+enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct oriel_watch *watch)
 {
-    enum oriel_status status = ORIEL_OK;
-    if (!nested)
-        let_readers_first(gate);
-    oriel_delay();
-    uint64_t before = atomic_fetch_add_explicit(&gate->word, ONE_WRITER, memory_order_seq_cst); /* G3 */
-    if (oriel_unlikely(before >= ONE_READER)) {
-        status = oriel_wait(&gate->half.readers, &gate->writer_sleepers, ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
-        (void)atomic_load_explicit(&gate->word, memory_order_acquire); /* C11 orders it after G2, a release of the whole word */
-    }
+    enum oriel_status status =
+        oriel_wait(&gate->half.readers, &gate->writer_sleepers, ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
+    (void)atomic_load_explicit(&gate->word, memory_order_acquire); /* C11 orders it after G2, a release of the whole word */
     if (status != ORIEL_OK)
         oriel_gate_leave_writer(gate);
     return status;
 }
 
+enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested, const struct oriel_watch *watch)
+{
+    if (!nested)
+        let_readers_first(gate);
+    oriel_delay();
+    return oriel_likely(oriel_gate_push_writer(gate)) ? ORIEL_OK : oriel_gate_await_readers(gate, watch);
+}
+
 void oriel_gate_leave_writer(struct oriel_gate *gate)
 {
-    atomic_fetch_sub_explicit(&gate->word, ONE_WRITER, memory_order_seq_cst); /* G5 */
-    oriel_wake(&gate->half.writers, &gate->reader_sleepers);
+    oriel_gate_pull_writer(gate);
+    oriel_gate_wake_readers(gate);
 }

@@ -1,12 +1,16 @@
 /* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all.  A shared lock takes the target's ticket lock, an
- * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING before
- * the process can block anybody and cleared after it cannot any more, which is what sync/watch.c relies on.  api/ calls.
+ * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING (L1) before
+ * the process can block anybody, says SHARED or EXCLUSIVE (L2) while it holds the lock, and is cleared (L3) after it cannot block
+ * anybody any more, which is what sync/watch.c relies on: whoever has seen G3 or T1 sees L1, which is before both, for G3 is a
+ * release, and who waits at the ticket alone looks again every 100 ms.  api/ calls.
+ *
+ * The lock's own steps publish stores; L3 is before the wakes, which are late at worst when their process dies.  L1 is a
+ * read-modify-write for the sake of threads that lock one target at the same time: the second is refused.
  *
  * MPI_MODE_NOCHECK may be ignored: the caller promises that nobody conflicts, so nothing here waits. */
-#include "sync/gate.h"
+#include "sync/lock.h"
+
 #include "sync/epoch.h"
-#include "sync/sync.h"
-#include "sync/ticket.h"
 #include "sync/watch.h"
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
@@ -24,49 +28,82 @@ static enum oriel_status may_lock(struct oriel_window *window)
     return oriel_epoch_leave_fence(window);
 }
 
-static enum oriel_status acquire(struct oriel_window *window, int32_t target, bool exclusive)
+/* L1, where no other epoch stands in the way or the fence's can be closed. */
+static enum oriel_status begin(struct oriel_window *window, int32_t target)
 {
-    struct oriel_control *control = oriel_window_control(window, target);
+    uint8_t none = ORIEL_ACCESS_NONE;
+    enum oriel_status status = may_lock(window);
+    if (status == ORIEL_OK &&
+        !atomic_compare_exchange_strong_explicit(&window->access[target], &none, ORIEL_ACCESS_WAITING, memory_order_seq_cst,
+                                                 memory_order_relaxed))
+        status = oriel_fail(ORIEL_E_SYNC, "rank %d is locked by this process already", (int)target);
+    return status;
+}
+
+/* L2, or L3 after an error. */
+static enum oriel_status settle(struct oriel_window *window, int32_t target, enum oriel_access wanted, enum oriel_status status)
+{
+    set_access(window, target, status == ORIEL_OK ? wanted : ORIEL_ACCESS_NONE);
+    return status;
+}
+
+enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target, enum oriel_lock_step step, uint32_t ticket)
+{
+    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     struct oriel_watched watched = {window, target};
     struct oriel_watch watch = {oriel_watch_lock, &watched};
-    enum oriel_status status = ORIEL_OK;
-    if (exclusive)
-        status = oriel_gate_enter_writer(&window->common->gate, oriel_load_relaxed(&window->locks) > 0, &watch);
+    enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? begin(window, target) : ORIEL_OK;
+    if (status != ORIEL_OK)
+        return status;
+    if (step == ORIEL_LOCK_PUSHED)
+        status = oriel_gate_await_readers(gate, &watch);
+    else if (step != ORIEL_LOCK_QUEUED)
+        status = oriel_gate_enter_writer(gate, oriel_locks_held(window), &watch);
     if (status == ORIEL_OK) {
-        status = oriel_ticket_lock(&control->lock, exclusive, &watch);
-        if (status != ORIEL_OK && exclusive)
-            oriel_gate_leave_writer(&window->common->gate);
+        status = step == ORIEL_LOCK_QUEUED ? oriel_ticket_await(lock, ticket, &watch) : oriel_ticket_lock(lock, true, &watch);
+        if (status != ORIEL_OK)
+            oriel_gate_leave_writer(gate);
     }
-    return status;
+    return settle(window, target, ORIEL_ACCESS_EXCLUSIVE, status);
+}
+
+static enum oriel_status lock_shared(struct oriel_window *window, int32_t target)
+{
+    struct oriel_watched watched = {window, target};
+    struct oriel_watch watch = {oriel_watch_lock, &watched};
+    enum oriel_status status = begin(window, target);
+    if (status != ORIEL_OK)
+        return status;
+    status = oriel_ticket_lock(&oriel_window_control(window, target)->lock, false, &watch);
+    return settle(window, target, ORIEL_ACCESS_SHARED, status);
 }
 
 enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    enum oriel_status status = may_lock(window);
-    if (status != ORIEL_OK)
-        return status;
-    uint8_t none = ORIEL_ACCESS_NONE;
-    if (!atomic_compare_exchange_strong_explicit(&window->access[target], &none, ORIEL_ACCESS_WAITING,
-                                                 memory_order_seq_cst, memory_order_relaxed))
-        return oriel_fail(ORIEL_E_SYNC, "rank %d is locked by this process already", (int)target);
-    status = acquire(window, target, exclusive);
-    if (status == ORIEL_OK)
-        atomic_fetch_add_explicit(&window->locks, 1, memory_order_relaxed);
-    set_access(window, target,
-               status != ORIEL_OK ? ORIEL_ACCESS_NONE : exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED);
-    return status;
+    uint32_t ticket;
+    if (!exclusive)
+        return lock_shared(window, target);
+    enum oriel_lock_step step = oriel_lock_begin(window, target, &ticket);
+    return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, ticket);
+}
+
+void oriel_unlock_wake(struct oriel_window *window, int32_t target)
+{
+    oriel_ticket_wake(&oriel_window_control(window, target)->lock);
+    oriel_gate_wake_readers(&window->common->gate);
 }
 
 enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
 {
-    uint8_t held = atomic_load_explicit(&window->access[target], memory_order_relaxed);
-    if (held != ORIEL_ACCESS_SHARED && held != ORIEL_ACCESS_EXCLUSIVE)
+    enum oriel_lock_end end = oriel_unlock_exclusive(window, target);
+    if (end == ORIEL_LOCK_LEFT_SLEEPERS)
+        oriel_unlock_wake(window, target);
+    if (end != ORIEL_LOCK_NOT_EXCLUSIVE)
+        return ORIEL_OK;
+    if (atomic_load_explicit(&window->access[target], memory_order_relaxed) != ORIEL_ACCESS_SHARED)
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
-    bool exclusive = held == ORIEL_ACCESS_EXCLUSIVE;
-    oriel_ticket_unlock(&oriel_window_control(window, target)->lock, exclusive);
-    if (exclusive)
-        oriel_gate_leave_writer(&window->common->gate);
-    atomic_fetch_sub_explicit(&window->locks, 1, memory_order_relaxed);
+    oriel_ticket_unlock(&oriel_window_control(window, target)->lock, false);
     set_access(window, target, ORIEL_ACCESS_NONE);
     return ORIEL_OK;
 }
@@ -76,7 +113,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     enum oriel_status status = may_lock(window);
     if (status != ORIEL_OK)
         return status;
-    if (oriel_load_relaxed(&window->locks) > 0)
+    if (oriel_locks_held(window))
         return oriel_fail(ORIEL_E_SYNC, "lock_all inside a lock");
     struct oriel_watched watched = {window, -1};
     struct oriel_watch watch = {oriel_watch_locks, &watched};

@@ -42,7 +42,7 @@ static enum oriel_status may_start(struct oriel_window *window)
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (epoch & ORIEL_EPOCH_START)
         return oriel_fail(ORIEL_E_SYNC, "a start inside the access epoch of another start");
-    if ((epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_load_relaxed(&window->locks) > 0)
+    if ((epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window))
         return oriel_fail(ORIEL_E_SYNC, "a start inside a lock");
     return oriel_epoch_leave_fence(window);
 }

@@ -30,7 +30,6 @@ struct oriel_window {
     int32_t n;
     int32_t rank;
     _Atomic uint32_t epoch;               /* enum oriel_epoch */
-    _Atomic uint32_t locks;               /* targets locked one by one */
     const struct oriel_target *targets;   /* by win_rank, shared */
     char *const *memory_bases;            /* by win_rank: of the memory file that holds a target's window */
     _Atomic uint8_t *access;              /* by win_rank: enum oriel_access, in the own control */

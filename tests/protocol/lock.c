@@ -2,7 +2,9 @@
  * Each target's window has a room for its own lock; a room on rank 0 is for lock_all against exclusive locks of anybody. */
 #include "room.h"
 
-enum { ROUNDS = 8000 };
+#include <sched.h>
+
+enum { ROUNDS = 8000, WAKES = 12 };
 
 static void with_target(struct oriel_window *window, bool exclusive)
 {
@@ -75,6 +77,43 @@ static void lock_of_two_targets_in_one_order_ends(void **state)
     team_run_sizes(hold_two);
 }
 
+/* Who sleeps in the queue behind an exclusive lock is woken by its end: of many sleeps few last to the time limit. */
+static void sleep_behind(struct oriel_window *window, bool exclusive)
+{
+    struct oriel_ticket *lock = &oriel_window_control(window, 0)->lock;
+    for (int i = 0; i < WAKES; i++) {
+        if (window->rank == 1)
+            team_meet();
+        team_expect(oriel_lock(window, 0, window->rank == 0 || exclusive) == ORIEL_OK);
+        if (window->rank == 0) {
+            team_meet();
+            while (atomic_load(&lock->read_sleepers) + atomic_load(&lock->write_sleepers) == 0)
+                sched_yield();
+            usleep(3000);
+        }
+        team_expect(oriel_unlock(window, 0) == ORIEL_OK);
+        team_meet();
+    }
+    team_expect(team_timeouts < WAKES / 2);
+}
+
+static void sleep_for_exclusive(struct oriel_window *window)
+{
+    sleep_behind(window, true);
+}
+
+static void sleep_for_shared(struct oriel_window *window)
+{
+    sleep_behind(window, false);
+}
+
+static void lock_wakes_sleepers(void **state)
+{
+    (void)state;
+    team_run(2, sleep_for_exclusive);
+    team_run(2, sleep_for_shared);
+}
+
 /* Wrong use is refused and changes nothing: after it, another rank gets an exclusive lock of every target. */
 static void misuse(struct oriel_window *window)
 {
@@ -113,6 +152,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lock_kinds_exclude_as_the_standard_says),
         cmocka_unit_test(lock_of_two_targets_in_one_order_ends),
+        cmocka_unit_test(lock_wakes_sleepers),
         cmocka_unit_test(lock_misuse_is_refused_and_leaves_no_trace),
     };
     return team_main(tests, argc, argv);

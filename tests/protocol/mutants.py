@@ -73,38 +73,47 @@ MUTANTS = [
     ("sync/ticket.c", [("        add_one(&lock->read, &lock->read_sleepers); /* R2 */",
                         "    {\n        add_one(&lock->read, &lock->read_sleepers);\n"
                         "        add_one(&lock->write, &lock->write_sleepers);\n    }"),
-                       ("    add_one(&lock->write, &lock->write_sleepers); /* X3 or R3, P1 */",
-                        "    if (exclusive)\n        add_one(&lock->write, &lock->write_sleepers);")],
+                       ("        add_one(&lock->write, &lock->write_sleepers); /* R3, P1 */\n", "")],
      "ticket", "ticket_excludes", "R3: a reader counts for writers when it leaves, not when it enters"),
-    ("sync/ticket.c", [("        add_one(&lock->read, &lock->read_sleepers); /* X2, P1 */",
-                        "        add_one(&lock->write, &lock->read_sleepers);"),
-                       ("    add_one(&lock->write, &lock->write_sleepers); /* X3 or R3, P1 */",
-                        "    add_one(exclusive ? &lock->read : &lock->write, &lock->write_sleepers);")],
-     "ticket", "ticket_wakes_sleepers", "X2, X3: each addition wakes those who wait for it"),
-    ("sync/ticket.c", [("        add_one(&lock->read, &lock->read_sleepers); /* X2, P1 */\n", "")],
-     "ticket", "ticket_excludes", "X2: a writer that leaves lets readers pass"),
-    ("sync/ticket.c", [("    uint32_t ticket = atomic_fetch_add_explicit(&lock->next, 1, memory_order_relaxed); /* T1 */",
+    ("sync/ticket.h", [("    oriel_wake(&lock->write, &lock->write_sleepers);\n", "")],
+     "ticket", "ticket_wakes_sleepers", "X2 wakes writers"),
+    ("sync/ticket.h", [("    oriel_wake(&lock->read, &lock->read_sleepers);\n", "")],
+     "ticket", "ticket_wakes_sleepers", "X3 wakes readers"),
+    ("sync/ticket.h", [("    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst); /* X3, P1 */", "")],
+     "ticket", "ticket_excludes", "X3: a writer that leaves lets readers pass"),
+    ("sync/ticket.h", [("    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst); /* X3, P1 */",
+                        "    uint32_t read = oriel_load_relaxed(&lock->read);\n    oriel_delay();\n"
+                        "    oriel_store_release(&lock->read, read + 1);")],
+     "ticket", "ticket_excludes", "X3: the next writer may have left before"),
+    ("sync/ticket.h", [("    oriel_store_release(&lock->write, oriel_load_relaxed(&lock->write) + 1); /* X2, P1 */\n"
+                        "    oriel_delay();\n"
+                        "    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst); /* X3, P1 */",
+                        "    uint32_t write = oriel_load_relaxed(&lock->write);\n"
+                        "    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst);\n    oriel_delay();\n"
+                        "    oriel_store_release(&lock->write, write + 1);")],
+     "ticket", "ticket_excludes", "X2 before X3: readers that are let in change write"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->next, 1, memory_order_relaxed); /* T1 */",
                         "    uint32_t ticket = oriel_load_relaxed(&lock->next);\n    oriel_delay();\n"
-                        "    oriel_store_relaxed(&lock->next, ticket + 1);")],
+                        "    oriel_store_relaxed(&lock->next, ticket + 1);\n    return ticket;")],
      "ticket", "ticket_p1_publishes_stores", "T1: no two have one ticket"),
 
     ("sync/gate.c", [("while ((uint32_t)word == 0) {", "while (word < UINT64_MAX) {")],
      "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: a reader looks at the writers"),
     ("sync/gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
-                      "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ONE_READER, "
+                      "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
                       "memory_order_seq_cst,\n"
                       "                                                  memory_order_relaxed))\n"
                       "            return true;\n    }\n    return false;",
                       "    if ((uint32_t)word != 0)\n        return false;\n    oriel_delay();\n"
-                      "    atomic_fetch_add_explicit(&gate->word, ONE_READER, memory_order_seq_cst);\n    return true;")],
+                      "    atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_READER, memory_order_seq_cst);\n    return true;")],
      "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: looking and counting are one step"),
-    ("sync/gate.c", [("if (oriel_unlikely(before >= ONE_READER))", "if (oriel_unlikely(before == UINT64_MAX))")],
+    ("sync/gate.h", [("memory_order_seq_cst) < ORIEL_GATE_READER;", "memory_order_seq_cst) < UINT64_MAX;")],
      "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G4: a writer waits for the readers"),
-    ("sync/gate.c", [("    uint64_t before = atomic_fetch_add_explicit(&gate->word, ONE_WRITER, memory_order_seq_cst); "
-                      "/* G3 */\n    if (oriel_unlikely(before >= ONE_READER))",
-                      "    uint64_t before = atomic_load(&gate->word);\n    while (before >= ONE_READER || "
-                      "!atomic_compare_exchange_weak(&gate->word, &before, before + ONE_WRITER))\n"
-                      "        before = atomic_load(&gate->word);\n    if (oriel_unlikely(before >= ONE_READER))")],
+    ("sync/gate.h", [("    return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) < "
+                      "ORIEL_GATE_READER;",
+                      "    uint64_t before = atomic_load(&gate->word);\n    while (before >= ORIEL_GATE_READER ||\n"
+                      "           !atomic_compare_exchange_weak(&gate->word, &before, before + ORIEL_GATE_WRITER))\n"
+                      "        before = atomic_load(&gate->word);\n    return true;")],
      "gate", "gate_readers_do_not_starve_writers", "G3: a waiting writer holds back new readers"),
     ("sync/gate.c", [("    if (!nested)\n", "    if (!nested && watch == NULL)\n")],
      "gate", "gate_writers_do_not_starve_readers", "courtesy: writers let waiting readers go first"),
@@ -114,19 +123,31 @@ MUTANTS = [
      "gate", "gate_nested_writer_does_not_wait_for_readers", "a writer that is waited for is not courteous"),
     ("sync/gate.c", [("    oriel_wake(&gate->half.readers, &gate->writer_sleepers);\n", "")],
      "gate", "gate_wakes_sleepers", "G2 wakes writers"),
-    ("sync/gate.c", [("    oriel_wake(&gate->half.writers, &gate->reader_sleepers);\n", "")],
+    ("sync/gate.h", [("    oriel_wake(&gate->half.writers, &gate->reader_sleepers);\n", "    (void)gate;\n")],
      "gate", "gate_wakes_sleepers", "G5 wakes readers"),
 
-    ("sync/lock.c", [("    if (exclusive)\n        status = oriel_gate_enter_writer",
-                      "    if (exclusive && target == 0)\n        status = oriel_gate_enter_writer"),
-                     ("    if (exclusive)\n        oriel_gate_leave_writer",
-                      "    if (exclusive && target == 0)\n        oriel_gate_leave_writer")],
+    ("sync/lock.h", [("    if (oriel_unlikely(!oriel_gate_push_writer(gate)))",
+                      "    if (target == 0 && oriel_unlikely(!oriel_gate_push_writer(gate)))"),
+                     ("    oriel_gate_pull_writer(gate); /* G5 */", "    if (target == 0)\n        oriel_gate_pull_writer(gate);")],
      "lock", "lock_kinds_exclude_as_the_standard_says", "every exclusive lock passes the gate"),
-    ("sync/lock.c", [("    if (exclusive)\n        oriel_gate_leave_writer",
-                      "    if (!exclusive)\n        oriel_gate_leave_writer")],
+    ("sync/lock.h", [("    oriel_gate_pull_writer(gate); /* G5 */", "")],
      "lock", "lock_kinds_exclude_as_the_standard_says", "G5 at every exclusive unlock"),
-    ("sync/lock.c", [("&none, ORIEL_ACCESS_WAITING,", "&none, ORIEL_ACCESS_NONE,")],
-     "faults", "killed_waiting_ticket_is_reported", "the access word is set before its owner can block anybody"),
+    ("sync/lock.h", [("    if (oriel_unlikely(!oriel_ticket_is_first(lock, *ticket)))",
+                      "    if (oriel_ticket_is_first(lock, *ticket + 1))")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "X1: an exclusive lock that is begun looks at the queue"),
+    ("sync/lock.h", [("    if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))", "    if (window->n < 0)")],
+     "gate", "gate_writers_do_not_starve_readers", "courtesy begins where a lock begins"),
+    ("sync/lock.h", [("oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)",
+                      "oriel_ticket_has_sleepers(lock)")],
+     "gate", "gate_wakes_sleepers", "an exclusive unlock looks for readers that sleep at the gate"),
+    ("sync/lock.h", [("oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)",
+                      "oriel_gate_has_sleeping_readers(gate)")],
+     "lock", "lock_wakes_sleepers", "and for those who sleep in the queue"),
+    ("sync/lock.h", [("&none, ORIEL_ACCESS_WAITING,", "&none, ORIEL_ACCESS_NONE,")],
+     "faults", "killed_waiting_ticket_is_reported", "L1: the access word is set before its owner can block anybody"),
+    ("sync/lock.h", [("&window->access[target], ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */",
+                      "&window->access[target], ORIEL_ACCESS_SHARED, memory_order_release);")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "L2: the access word says what is to be left"),
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
      "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
 
@@ -449,7 +470,7 @@ class Builder:
 
     def compile(self, source, target, first=()):
         folders = [*first, self.src, self.include, self.tests]
-        command = [self.cc, "-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", *self.flags, "-c", source, "-o", target]
+        command = [self.cc, "-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", *self.flags, "-MMD", "-c", source, "-o", target]
         self.run(command + [f"-I{folder}" for folder in folders])
 
     def run(self, command):
@@ -468,10 +489,29 @@ class Builder:
             for _ in pool.map(lambda item: self.compile(item[1], self.objects[item[0]], first), sources):
                 pass
 
-    def link(self, program, target, replaced=None, replacement=None):
+    def users(self, path):
+        """The sources, by name, whose objects are made of this file: itself, or those that include it."""
+        for name, built in self.objects.items():
+            with open(built.removesuffix(".o") + ".d", encoding="utf-8") as file:
+                if os.path.join(self.src, path) in file.read().replace("\\\n", " ").split():
+                    yield name
+
+    def source(self, name):
+        return os.path.join(self.tests if "/" not in name else self.src, name)
+
+    def link_changed(self, program, target, path, folder):
+        """Links with what is below folder in the place of a file of src/."""
         others = {f"{name}.c" for name in PROGRAMS if name != program}
-        objects = [replacement if name == replaced else path
-                   for name, path in self.objects.items() if name not in others]
+        replaced = {}
+        for name in self.users(path):
+            if name not in others:
+                replaced[name] = os.path.join(folder, name.replace("/", "_") + ".o")
+                self.compile(os.path.join(folder, path) if name == path else self.source(name), replaced[name], [folder])
+        self.link(program, target, replaced)
+
+    def link(self, program, target, replaced=None):
+        others = {f"{name}.c" for name in PROGRAMS if name != program}
+        objects = [(replaced or {}).get(name, path) for name, path in self.objects.items() if name not in others]
         self.run([self.cc, *self.flags, "-o", target, *objects, "-lcmocka", "-pthread", "-Wl,--wrap=syscall"])
 
 
@@ -504,10 +544,8 @@ def noticed(builder, number, mutant):
         text = mutate(file.read(), changes, path)
     with open(mutated, "w", encoding="utf-8") as file:
         file.write(text)
-    source = path[:-len(".h")] + ".c" if path.endswith(".h") else path  # which includes the header
-    builder.compile(mutated if source == path else os.path.join(builder.src, source), mutated + ".o", [folder])
     executable = os.path.join(folder, program)
-    builder.link(program, executable, source, mutated + ".o")
+    builder.link_changed(program, executable, path, folder)
     said = None
     for _ in range(ATTEMPTS):
         said = said or complaint(executable, test, LIMIT_S)

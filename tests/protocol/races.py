@@ -30,14 +30,17 @@ WEAKENED = [
      "event", "event_publishes_stores", "a wait that spins acquires"),
     ("sync/barrier.c", [("1, memory_order_seq_cst) + 1; /* B2 */", "1, memory_order_relaxed) + 1;")],
      "barrier", "barrier_b4_publishes_stores", "B2: arrivals are a chain of releases and acquires"),
-    ("sync/ticket.c", [("atomic_fetch_add_explicit(word, 1, memory_order_seq_cst);",
-                        "atomic_fetch_add_explicit(word, 1, memory_order_relaxed);")],
-     "ticket", "ticket_p1_publishes_stores", "P1: X2 and X3 release"),
-    ("sync/gate.c", [("ONE_WRITER, memory_order_seq_cst); /* G5 */", "ONE_WRITER, memory_order_relaxed);")],
+    ("sync/ticket.h", [("oriel_store_release(&lock->write,", "oriel_store_relaxed(&lock->write,")],
+     "ticket", "ticket_p1_publishes_stores", "P1: X2 releases"),
+    ("sync/ticket.h", [("&lock->read, 1, memory_order_seq_cst); /* X3, P1 */", "&lock->read, 1, memory_order_relaxed);")],
+     "ticket", "ticket_excludes", "P1: X3 releases"),
+    ("sync/ticket.h", [("return oriel_load_acquire(&lock->write) == ticket;", "return oriel_load_relaxed(&lock->write) == ticket;")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "P1: X1 acquires where a lock begins"),
+    ("sync/gate.h", [("ORIEL_GATE_WRITER, memory_order_seq_cst); /* G5 */", "ORIEL_GATE_WRITER, memory_order_relaxed);")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G5 releases"),
-    ("sync/gate.c", [("word + ONE_READER, memory_order_seq_cst,", "word + ONE_READER, memory_order_relaxed,")],
+    ("sync/gate.c", [("word + ORIEL_GATE_READER, memory_order_seq_cst,", "word + ORIEL_GATE_READER, memory_order_relaxed,")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G1 acquires"),
-    ("sync/gate.c", [("ONE_READER, memory_order_seq_cst); /* G2 */", "ONE_READER, memory_order_relaxed);")],
+    ("sync/gate.c", [("ORIEL_GATE_READER, memory_order_seq_cst); /* G2 */", "ORIEL_GATE_READER, memory_order_relaxed);")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G2 releases"),
     ("sync/gate.c", [("(void)atomic_load_explicit(&gate->word, memory_order_acquire);", "")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G4 acquires what G2 releases, which is the whole word"),
@@ -100,13 +103,7 @@ def link_weakened(builder, number, path, changes, program):
     with open(mutated, "w", encoding="utf-8") as file:
         file.write(text)
     executable = os.path.join(folder, program)
-    if path.endswith(".h"):
-        builder.build_unchanged([folder])  # it is in all of them
-        builder.link(program, executable)
-        builder.build_unchanged()
-    else:
-        builder.compile(mutated, mutated + ".o", [folder])
-        builder.link(program, executable, path, mutated + ".o")
+    builder.link_changed(program, executable, path, folder)
     return executable
 
 
