@@ -138,7 +138,7 @@ static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
 int oriel_entry_Win_flush(int rank, MPI_Win win)
 {
     if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.near_count) ||
-        oriel_unlikely(!oriel_passive_epoch(oriel_recent.window, rank)))
+        oriel_unlikely(!oriel_passive_epoch_to(oriel_recent.window, rank)))
         return flush_general(rank, win);
     oriel_recent_flush();
     return MPI_SUCCESS;

@@ -39,12 +39,9 @@ void oriel_recent_invalidate(void)
     atomic_fetch_add_explicit(&oriel_recent_generation, 1, memory_order_seq_cst);
 }
 
-void oriel_recent_settle(void)
+void oriel_recent_give_turn(void)
 {
-    oriel_fence_full(); /* F2 */
-    oriel_recent.turns &= ORIEL_RECENT_COUNT;
-    if (oriel_likely(oriel_recent.turns <= ORIEL_RECENT_TURNS))
-        return;
-    oriel_recent.turns = ORIEL_RECENT_TURNS;
+    bool marked = (int32_t)oriel_recent.turns < 0;
+    oriel_recent.turns = (marked ? ORIEL_RECENT_MARK : 0) | ORIEL_RECENT_TURNS; /* both bits, for a count that went below 0 */
     oriel_wait_progress();
 }

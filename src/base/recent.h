@@ -80,26 +80,31 @@ void oriel_recent_invalidate(void);
  * anything to do, also when a marked count goes below 0. */
 #define ORIEL_RECENT_TURNS 4096u
 #define ORIEL_RECENT_COUNT 0x3fffffffu
+#define ORIEL_RECENT_MARK (~ORIEL_RECENT_COUNT)
 
 static inline void oriel_recent_mark(void)
 {
-    oriel_recent.turns |= ~ORIEL_RECENT_COUNT; /* F1 */
+    oriel_recent.turns |= ORIEL_RECENT_MARK; /* F1 */
 }
 
-/* F2 where it is due, and now and then the host's turn. */
-void oriel_recent_settle(void);
+void oriel_recent_give_turn(void) __attribute__((cold));
 
+/* F2, F3, and now and then the host's turn. */
 static inline __attribute__((always_inline)) void oriel_recent_flush(void)
 {
-    if (oriel_unlikely((int32_t)--oriel_recent.turns < 0) || !ORIEL_STORES_IN_ORDER)
-        oriel_recent_settle();
+    if (oriel_likely((int32_t)--oriel_recent.turns >= 0) && ORIEL_STORES_IN_ORDER)
+        return; /* F3 */
+    oriel_fence_full(); /* F2 */
+    oriel_recent.turns &= ORIEL_RECENT_COUNT;
+    if (oriel_unlikely(oriel_recent.turns > ORIEL_RECENT_TURNS))
+        oriel_recent_give_turn();
 }
 
 /* The host's turn alone, for other calls that programs poll with. */
 static inline void oriel_recent_take_turn(void)
 {
     if (oriel_unlikely((--oriel_recent.turns & ORIEL_RECENT_COUNT) > ORIEL_RECENT_TURNS))
-        oriel_recent_settle();
+        oriel_recent_give_turn();
 }
 
 /* The same for those that have just done a locked instruction or a full fence: the mark goes. */
@@ -107,7 +112,7 @@ static inline void oriel_recent_fenced(void)
 {
     oriel_recent.turns = (oriel_recent.turns - 1) & ORIEL_RECENT_COUNT;
     if (oriel_unlikely(oriel_recent.turns > ORIEL_RECENT_TURNS))
-        oriel_recent_settle();
+        oriel_recent_give_turn();
 }
 
 #endif

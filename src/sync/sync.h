@@ -28,15 +28,21 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window);
 /* Whether this process holds locks of targets one by one. */
 bool oriel_locks_held(const struct oriel_window *window);
 
-/* Whether a passive-target epoch to this target, or to any target for -1, is open. */
-static inline bool oriel_passive_epoch(const struct oriel_window *window, int32_t target)
+/* Whether a passive-target epoch to this target is open. */
+static inline bool oriel_passive_epoch_to(const struct oriel_window *window, int32_t target)
 {
     if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
         return true;
-    if (target < 0)
-        return oriel_locks_held(window);
     uint8_t access = atomic_load_explicit(&window->access[target], memory_order_relaxed);
     return access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE;
+}
+
+/* The same; to any target for -1. */
+static inline bool oriel_passive_epoch(const struct oriel_window *window, int32_t target)
+{
+    if (target >= 0)
+        return oriel_passive_epoch_to(window, target);
+    return (oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window);
 }
 
 /* Whether MPI_Win_free may be called: ORIEL_E_SYNC in an open epoch. */
