@@ -1,21 +1,16 @@
-/* Does one kind of one-sided operation a given number of times, for counting instructions.
- * The loop is in a function of its own that calls nothing but MPI, so that a profiler can count that function alone.
- * Run by bench/instructions: `mpiexec -n 2 steps OPERATION COUNT`. */
+/* Does each kind of one-sided operation a given number of times, for counting instructions.
+ * Each loop is in a function of its own that calls nothing but MPI, so that a profiler can count the calls of that function
+ * alone; what happens at the first call only happens before it.
+ * Run by bench/instructions: `mpiexec -n 2 steps COUNT OPERATION...`. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum operation { NOTHING, PUT, GET, FLUSH, PUT_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK, OPERATIONS };
+enum operation { PUT, GET, FLUSH, PUT_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK };
 
-static const char *const names[OPERATIONS] = {"nothing",   "put",          "get",         "flush",
-                                              "put-flush", "fetch-and-op", "lock-unlock", "lock-put-unlock"};
-
-/* Not inlined and not static: the profiler finds it by its name. */
-__attribute__((noinline)) void counted_loop(enum operation operation, long count, MPI_Win win);
-
-void counted_loop(enum operation operation, long count, MPI_Win win)
+static inline __attribute__((always_inline)) void loop(enum operation operation, long count, MPI_Win win)
 {
     const int target = 1;
     const int64_t one = 1;
@@ -37,39 +32,71 @@ void counted_loop(enum operation operation, long count, MPI_Win win)
     }
 }
 
-static void run(enum operation operation, long count, int rank)
-{
-    int locking = operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK;
-    int64_t *base;
-    MPI_Win win;
-
-    MPI_Win_allocate(4096, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0) {
-        if (!locking)
-            MPI_Win_lock_all(0, win);
-        counted_loop(operation, count, win);
-        if (!locking)
-            MPI_Win_unlock_all(win);
+/* Not inlined and not static: the profiler finds them by their names. */
+#define COUNTED(name, operation)                                                \
+    __attribute__((noinline)) void counted_##name(long count, MPI_Win win);     \
+    void counted_##name(long count, MPI_Win win)                                \
+    {                                                                           \
+        loop(operation, count, win);                                            \
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win_free(&win);
+COUNTED(put, PUT)
+COUNTED(get, GET)
+COUNTED(flush, FLUSH)
+COUNTED(put_flush, PUT_FLUSH)
+COUNTED(fetch_and_op, FETCH_AND_OP)
+COUNTED(lock_unlock, LOCK_UNLOCK)
+COUNTED(lock_put_unlock, LOCK_PUT_UNLOCK)
+
+static const struct step {
+    const char *name;
+    void (*counted)(long count, MPI_Win win);
+    enum operation operation;
+    int locks;
+} steps[] = {
+    {"put", counted_put, PUT, 0},
+    {"get", counted_get, GET, 0},
+    {"flush", counted_flush, FLUSH, 0},
+    {"put-flush", counted_put_flush, PUT_FLUSH, 0},
+    {"fetch-and-op", counted_fetch_and_op, FETCH_AND_OP, 0},
+    {"lock-unlock", counted_lock_unlock, LOCK_UNLOCK, 1},
+    {"lock-put-unlock", counted_lock_put_unlock, LOCK_PUT_UNLOCK, 1},
+};
+
+static const struct step *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (strcmp(steps[i].name, name) == 0)
+            return &steps[i];
+    fprintf(stderr, "usage: steps COUNT OPERATION...\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    return NULL;
+}
+
+/* A few uncounted ones come first: names are bound, and what is looked up once is found. */
+static void run(const struct step *step, long count, MPI_Win win)
+{
+    if (!step->locks)
+        MPI_Win_lock_all(0, win);
+    loop(step->operation, 3, win);
+    step->counted(count, win);
+    if (!step->locks)
+        MPI_Win_unlock_all(win);
 }
 
 int main(int argc, char **argv)
 {
-    enum operation operation = NOTHING;
     int rank;
+    int64_t *base;
+    MPI_Win win;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    while (argc == 3 && operation < OPERATIONS && strcmp(argv[1], names[operation]) != 0)
-        operation++;
-    if (argc != 3 || operation == OPERATIONS || atol(argv[2]) < 1) {
-        fprintf(stderr, "usage: steps OPERATION COUNT\n");
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-    run(operation, atol(argv[2]), rank);
+    MPI_Win_allocate(4096, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 2; i < argc && rank == 0; i++)
+        run(find(argv[i]), atol(argv[1]), win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
     MPI_Finalize();
     return 0;
 }
