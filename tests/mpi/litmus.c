@@ -3,7 +3,9 @@
  * A plain MPI program, run by the test rows. */
 #include "harness.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* The words of one rank: a line for each, so that only the order matters and not the neighbourhood. */
@@ -136,6 +138,57 @@ static void gets_see_puts_in_the_order_of_their_flushes(enum window_kind kind)
     words_free(&window);
 }
 
+/* A thread that puts when it is told to, and says when it has put. */
+struct putter {
+    const struct window *window;
+    int64_t rounds;
+    _Atomic int64_t wanted;
+    _Atomic int64_t done;
+};
+
+static void *putter_main(void *argument)
+{
+    struct putter *putter = argument;
+    for (int64_t round = 1; round <= putter->rounds; round++) {
+        while (atomic_load_explicit(&putter->wanted, memory_order_acquire) < round)
+            sched_yield();
+        MPI_Put(&round, 1, MPI_INT64_T, 1 - world_rank, world_rank == 0 ? FIRST : SECOND, 1, MPI_INT64_T, putter->window->win);
+        atomic_store_explicit(&putter->done, round, memory_order_release); /* no fence: the other thread's flush is to be it */
+    }
+    return NULL;
+}
+
+/* Store buffering where the put and the flush with the get are different threads': MPI's flush completes what the process did. */
+static void a_put_of_one_thread_is_flushed_by_another(enum window_kind kind)
+{
+    if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
+        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        return;
+    }
+    pthread_t thread;
+    struct window window = words_make(kind);
+    struct putter putter = { &window, scaled_rounds(2000), 0, 0 };
+    int forbidden = 0;
+    if (world_rank < 2)
+        pthread_create(&thread, NULL, putter_main, &putter);
+    for (int64_t round = 1; round <= putter.rounds && world_rank < 2; round++) {
+        int64_t seen, others = -1;
+        rendezvous(&window, round);
+        atomic_store_explicit(&putter.wanted, round, memory_order_release);
+        while (atomic_load_explicit(&putter.done, memory_order_acquire) < round)
+            sched_yield();
+        MPI_Win_flush(1 - world_rank, window.win);
+        seen = get_word(window.win, world_rank, world_rank == 0 ? SECOND : FIRST);
+        MPI_Sendrecv(&seen, 1, MPI_INT64_T, 1 - world_rank, 0, &others, 1, MPI_INT64_T, 1 - world_rank, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        forbidden += seen < round && others < round;
+    }
+    if (world_rank < 2)
+        pthread_join(thread, NULL);
+    CHECK(forbidden == 0, "neither saw the other's put in %d of %d rounds", forbidden, (int)putter.rounds);
+    words_free(&window);
+}
+
 static void a_message_after_a_flush_publishes_the_payload(enum window_kind kind)
 {
     struct window window = words_make(kind);
@@ -188,8 +241,9 @@ static const struct test_case cases[] = {
     CASE(put_flush_get_elsewhere_sees_one_of_two_puts, KINDS_BOTH, 2),
     CASE(a_flag_put_after_a_flush_publishes_the_payload, KINDS_ALL, 2),
     CASE(gets_see_puts_in_the_order_of_their_flushes, KINDS_ALL, 2),
+    CASE(a_put_of_one_thread_is_flushed_by_another, KINDS_ALL, 2),
     CASE(a_message_after_a_flush_publishes_the_payload, KINDS_ALL, 2),
     CASE(mutual_exclusion_by_put_flush_get, KINDS_BOTH, 2),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }
