@@ -46,42 +46,28 @@ static inline __attribute__((always_inline)) bool oriel_fast_allowed(const struc
 }
 
 /* Where count items of the recent datatype at a displacement of a target of the recent window are loaded and stored, and how
- * many bytes they are; false for the general way.  A negative displacement is above bytes as an unsigned number, and so is a
- * negative length; a datatype with padding has INT64_MAX plain_bytes. */
+ * many bytes they are; false for the general way.  A negative displacement is above direct_bytes as an unsigned number, and so
+ * is a negative length; a datatype with padding has INT64_MAX plain_bytes. */
 static inline __attribute__((always_inline)) bool oriel_fast_place(int64_t count, int target_rank, int64_t target_disp,
                                                                    char **there, uint64_t *len_bytes)
 {
     int64_t offset_bytes;
     int64_t wanted_bytes;
     uint32_t rank = (uint32_t)target_rank;
-    if (oriel_unlikely(rank >= oriel_recent.near_count) || oriel_unlikely(!oriel_fast_allowed(oriel_recent.window, rank)))
+    const struct oriel_window *window = oriel_recent.window;
+    if (oriel_unlikely(rank >= (uint32_t)window->n) || oriel_unlikely(!oriel_fast_allowed(window, rank)))
         return false;
-    const struct oriel_near *near = &oriel_recent.near[rank];
+    const struct oriel_target *target = &window->targets[rank];
     if (oriel_unlikely(__builtin_mul_overflow(count, oriel_recent.plain_bytes, &wanted_bytes)) ||
-        oriel_unlikely(__builtin_mul_overflow(target_disp, near->disp_unit, &offset_bytes)))
+        oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)))
         return false;
-    uint64_t bytes = near->bytes;
-    uint64_t from_low = (uint64_t)offset_bytes - near->low;
-    if (oriel_unlikely(__builtin_sub_overflow(bytes, from_low, &bytes)) || oriel_unlikely(bytes < (uint64_t)wanted_bytes))
+    uint64_t end;
+    if (oriel_unlikely(__builtin_add_overflow((uint64_t)offset_bytes - target->direct_low, (uint64_t)wanted_bytes, &end)) ||
+        oriel_unlikely(end > target->direct_bytes))
         return false;
-    *there = near->base + offset_bytes;
+    *there = window->memory_bases[rank] + target->offset + offset_bytes;
     *len_bytes = (uint64_t)wanted_bytes;
     return true;
-}
-
-/* The same for an operation that may store otherwise than by locked instructions; NULL for the general way. */
-static inline __attribute__((always_inline)) char *oriel_fast_address(const struct oriel_window *window,
-                                                                      const struct oriel_type *type, int64_t count,
-                                                                      int target_rank, int64_t target_disp,
-                                                                      uint64_t *len_bytes)
-{
-    char *there;
-    (void)window; /* both are what oriel_fast_find has found */
-    (void)type;
-    if (oriel_unlikely(!oriel_fast_place(count, target_rank, target_disp, &there, len_bytes)))
-        return NULL;
-    oriel_recent_mark();
-    return there;
 }
 
 #endif

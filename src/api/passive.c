@@ -42,7 +42,7 @@ static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step 
 int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
     uint32_t ticket;
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.near_count) ||
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks) ||
         oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely((assert & ~MPI_MODE_NOCHECK) != 0))
         return lock_general(lock_type, rank, assert, win);
     enum oriel_lock_step step = oriel_lock_begin(oriel_recent.window, rank, &ticket);
@@ -74,7 +74,7 @@ static __attribute__((noinline)) int unlock_wake(int rank)
 
 int oriel_entry_Win_unlock(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.near_count))
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks))
         return unlock_general(rank, win);
     enum oriel_lock_end end = oriel_unlock_exclusive(oriel_recent.window, rank);
     if (oriel_unlikely(end == ORIEL_LOCK_NOT_EXCLUSIVE))
@@ -137,7 +137,7 @@ static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
 
 int oriel_entry_Win_flush(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.near_count) ||
+    if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks) ||
         oriel_unlikely(!oriel_passive_epoch_to(oriel_recent.window, rank)))
         return flush_general(rank, win);
     oriel_recent_flush();

@@ -46,6 +46,21 @@ static __attribute__((noinline)) int put_general(const void *origin_addr, int or
     return put(window, "MPI_Put", origin_addr, &sides);
 }
 
+/* Out of the way of words of 8 bytes, which then need no frame. */
+static __attribute__((noinline)) int copy_any(void *to, const void *from, uint64_t len_bytes)
+{
+    oriel_copy(to, from, len_bytes);
+    return MPI_SUCCESS;
+}
+
+static inline __attribute__((always_inline)) int copy(void *to, const void *from, uint64_t len_bytes)
+{
+    if (oriel_unlikely(len_bytes != 8))
+        return copy_any(to, from, len_bytes);
+    oriel_copy(to, from, 8);
+    return MPI_SUCCESS;
+}
+
 /* The recent window and datatype with a target, a place or a buffer that are not the usual ones. */
 static __attribute__((noinline)) int put_unusual(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
 {
@@ -66,8 +81,7 @@ int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype orig
         oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return put_unusual(origin_addr, target_count, target_rank, target_disp);
     oriel_recent_mark();
-    oriel_copy(there, origin_addr, len_bytes);
-    return MPI_SUCCESS;
+    return copy(there, origin_addr, len_bytes);
 }
 
 int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
@@ -145,8 +159,7 @@ int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_dat
     if (oriel_unlikely(origin_addr == NULL) ||
         oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return get_unusual(origin_addr, target_count, target_rank, target_disp);
-    oriel_copy(origin_addr, there, len_bytes);
-    return MPI_SUCCESS;
+    return copy(origin_addr, there, len_bytes);
 }
 
 int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)

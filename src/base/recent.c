@@ -13,16 +13,14 @@ static void enter(uint64_t generation)
         return;
     oriel_recent.generation = generation;
     oriel_recent.window_key = ORIEL_RECENT_NO_KEY;
-    oriel_recent.near_count = 0;
     oriel_recent.type_key = ORIEL_RECENT_NO_KEY;
 }
 
-void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window, const struct oriel_near *near, uint32_t count)
+void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks)
 {
     enter(generation);
     oriel_recent.window = window;
-    oriel_recent.near = near;
-    oriel_recent.near_count = count;
+    oriel_recent.ranks = ranks;
     oriel_recent.window_key = key;
 }
 

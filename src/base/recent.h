@@ -8,21 +8,11 @@
 
 #include <stdbool.h>
 
-/* One target as the data path sees it: the CPU reaches bytes [low, low + bytes) of its window, byte b at base + b. */
-struct oriel_near {
-    char *base;
-    uint64_t low;
-    uint64_t bytes;
-    int64_t disp_unit;
-};
-_Static_assert(sizeof(struct oriel_near) == 32, "indexed by a shift");
-
 struct oriel_recent {
     uint64_t generation; /* 0, which is no generation, in a fresh thread */
     uint64_t window_key; /* the host's handle */
     void *window;        /* struct oriel_window */
-    const struct oriel_near *near; /* of the window, by win_rank */
-    uint32_t near_count; /* the window's ranks; 0 when there was no memory for near */
+    uint32_t ranks;      /* the window's */
     uint32_t turns;      /* of flushes, see below; not dropped with the entry */
     uint64_t type_key;   /* the host's handle */
     const void *type;    /* struct oriel_type */
@@ -53,7 +43,7 @@ static inline uint64_t oriel_recent_begin(void)
     return atomic_load_explicit(&oriel_recent_generation, memory_order_acquire);
 }
 
-void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window, const struct oriel_near *near, uint32_t count);
+void oriel_recent_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks);
 void oriel_recent_keep_type(uint64_t generation, uint64_t key, const void *type, int64_t plain_bytes);
 
 /* No thread may use what it has kept any more. */

@@ -17,26 +17,6 @@ static bool is_forwarded(const struct oriel_window *window)
     return window->n == 0;
 }
 
-/* The window's targets for the data path, made once; NULL without memory for them. */
-static const struct oriel_near *find_near(struct oriel_window *window)
-{
-    struct oriel_near *near = atomic_load_explicit(&window->near, memory_order_acquire);
-    if (near != NULL)
-        return near;
-    struct oriel_near *made = malloc((size_t)(uint32_t)window->n * sizeof *made);
-    for (int32_t i = 0; made != NULL && i < window->n; i++) {
-        const struct oriel_target *target = &window->targets[i];
-        made[i].base = (char *)((uintptr_t)window->memory_bases[i] + target->offset);
-        made[i].low = target->direct_low;
-        made[i].bytes = target->direct_bytes;
-        made[i].disp_unit = target->disp_unit;
-    }
-    if (atomic_compare_exchange_strong_explicit(&window->near, &near, made, memory_order_acq_rel, memory_order_acquire))
-        return made;
-    free(made);
-    return near; /* another thread's */
-}
-
 struct oriel_window *oriel_handle_find_slow(uint64_t key)
 {
     if (atomic_load_explicit(&in_child, memory_order_relaxed))
@@ -45,8 +25,7 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
     struct oriel_window *window = oriel_table_find(&table, key);
     if (window == NULL || is_forwarded(window))
         return NULL;
-    const struct oriel_near *near = find_near(window);
-    oriel_recent_keep_window(generation, key, window, near, near != NULL ? (uint32_t)window->n : 0);
+    oriel_recent_keep_window(generation, key, window, (uint32_t)window->n);
     return window;
 }
 
@@ -94,7 +73,6 @@ void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
 {
     oriel_table_remove(&table, oriel_handle_key(win), window); /* unless the host has given the handle out again meanwhile */
     oriel_recent_invalidate();
-    free(atomic_exchange_explicit(&window->near, NULL, memory_order_acquire));
     if (is_forwarded(window))
         free(window);
     else

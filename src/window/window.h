@@ -3,7 +3,6 @@
 #ifndef ORIEL_WINDOW_WINDOW_H
 #define ORIEL_WINDOW_WINDOW_H
 
-#include "base/recent.h"
 #include "window/group.h"
 #include "window/shared.h"
 
@@ -33,7 +32,6 @@ struct oriel_window {
     const struct oriel_target *targets;   /* by win_rank, shared */
     char *const *memory_bases;            /* by win_rank: of the memory file that holds a target's window */
     _Atomic uint8_t *access;              /* by win_rank: enum oriel_access, in the own control */
-    struct oriel_near *_Atomic near;      /* by win_rank: what the data path needs of them, from the first lookup on */
     /* synchronisation */
     char *const *control_bases; /* by win_rank: of a rank's own memory file */
     struct oriel_common *common;

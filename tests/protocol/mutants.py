@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Removes one ordering of a protocol at a time and expects the test that is named for it to fail, or to hang.
 
-All is built in a temporary folder from copies.  Each row of MUTANTS says which file of src/ is changed, how (exact texts, each found once), which test must notice,
-and what the change takes away; a header is changed for the source of its name.  The unchanged sources must pass the same tests.  A text that is no longer found is a failure:
-the row must follow the code.  The status is 0 when every mutant is noticed."""
+All is built in a temporary folder from copies.  Each row of MUTANTS says which file of src/ is changed, how (exact texts, each found once),
+which test must notice, and what the change takes away; a header is changed for all sources that include it.  The unchanged sources
+must pass the same tests.  A text that is no longer found is a failure: the row must follow the code.  The status is 0 when every mutant is noticed."""
 
 import argparse
 import concurrent.futures

@@ -59,7 +59,7 @@ static void operations_keep_the_mark_of_others(void **state)
 {
     (void)state;
     oriel_recent_mark();
-    oriel_recent_keep_window(oriel_recent_begin(), 1, NULL, NULL, 0);
+    oriel_recent_keep_window(oriel_recent_begin(), 1, NULL, 0);
     assert_true(is_marked());
     oriel_recent_invalidate();
     oriel_recent_keep_type(oriel_recent_begin(), 2, NULL, 8);
@@ -100,7 +100,7 @@ static void entries_and_marks_are_the_threads_own(void **state)
     bool others = true;
     pthread_t thread;
     (void)state;
-    oriel_recent_keep_window(oriel_recent_begin(), 1, NULL, NULL, 0);
+    oriel_recent_keep_window(oriel_recent_begin(), 1, NULL, 0);
     oriel_recent_mark();
     assert_true(oriel_recent_is_valid());
     assert_int_equal(pthread_create(&thread, NULL, look, &others), 0);
@@ -114,7 +114,7 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     (void)state;
     int window;
     uint64_t before = oriel_recent_begin();
-    oriel_recent_keep_window(before, 1, &window, NULL, 0);
+    oriel_recent_keep_window(before, 1, &window, 0);
     oriel_recent_keep_type(before, 2, NULL, 8);
     assert_true(oriel_recent_is_valid());
     assert_int_equal(oriel_recent.window_key, 1);
@@ -123,7 +123,7 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     oriel_recent_keep_type(oriel_recent_begin(), 3, NULL, 4);
     assert_true(oriel_recent_is_valid());
     assert_int_equal(oriel_recent.window_key, ORIEL_RECENT_NO_KEY);
-    oriel_recent_keep_window(before, 1, &window, NULL, 0); /* looked up before the free: kept, but not valid */
+    oriel_recent_keep_window(before, 1, &window, 0); /* looked up before the free: kept, but not valid */
     assert_false(oriel_recent_is_valid());
 }
 
