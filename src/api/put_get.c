@@ -1,5 +1,5 @@
 /* MPI_Put, MPI_Get and their request-based and large-count forms (MPI-4.1, 13.3.1, 13.3.2, 13.3.6).  The plain form with one
- * datatype on both sides is the fast path; all share one body.  Programs call, through entries.c. */
+ * datatype on both sides is the fast path; all others share one body.  Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
 #include "api/elsewhere.h"
@@ -7,43 +7,91 @@
 #include "transport/shared/copy.h"
 #include "window/handle.h"
 
-static int put(struct oriel_window *window, const char *call, const void *origin, const struct oriel_sides *sides)
+/* One of the eight functions. */
+struct form {
+    const char *call;
+    bool to_target;
+    bool large;
+    bool has_request;
+};
+
+static int transfer(struct oriel_window *window, const struct form *form, void *origin_addr, const struct oriel_sides *sides)
 {
     struct oriel_span target;
     struct oriel_side here;
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = oriel_check_transfer(window, sides, true, &target, &here);
+    enum oriel_status status = oriel_check_transfer(window, sides, form->to_target, &target, &here);
     if (status == ORIEL_OK)
-        status = oriel_check_buffer("origin", origin, &here);
+        status = oriel_check_buffer("origin", origin_addr, &here);
     if (status == ORIEL_OK)
-        status = oriel_put(window, &target, origin, &here);
-    return oriel_error_raise(window, call, status);
+        status = form->to_target ? oriel_put(window, &target, origin_addr, &here)
+                                 : oriel_get(window, &target, origin_addr, &here);
+    return oriel_error_raise(window, form->call, status);
 }
 
-static int get(struct oriel_window *window, const char *call, void *origin, const struct oriel_sides *sides)
+static int host_counts(const struct form *form, void *origin, const struct oriel_sides *s, MPI_Win win, MPI_Request *request)
 {
-    struct oriel_span target;
-    struct oriel_side here;
-    if (sides->target_rank == MPI_PROC_NULL)
-        return MPI_SUCCESS;
-    enum oriel_status status = oriel_check_transfer(window, sides, false, &target, &here);
-    if (status == ORIEL_OK)
-        status = oriel_check_buffer("origin", origin, &here);
-    if (status == ORIEL_OK)
-        status = oriel_get(window, &target, origin, &here);
-    return oriel_error_raise(window, call, status);
+    const struct oriel_host_calls *host = oriel_host();
+    if (form->to_target)
+        return form->has_request ? host->Rput_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
+                                                s->target_count, s->target_datatype, win, request)
+                                 : host->Put_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
+                                               s->target_count, s->target_datatype, win);
+    return form->has_request ? host->Rget_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
+                                            s->target_count, s->target_datatype, win, request)
+                             : host->Get_c(origin, s->origin_count, s->origin_datatype, s->target_rank, s->target_disp,
+                                           s->target_count, s->target_datatype, win);
 }
 
-static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+static int host_ints(const struct form *form, void *origin, const struct oriel_sides *s, MPI_Win win, MPI_Request *request)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    int here = (int)s->origin_count;
+    int there = (int)s->target_count;
+    if (form->to_target)
+        return form->has_request ? host->Rput(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
+                                              s->target_datatype, win, request)
+                                 : host->Put(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
+                                             s->target_datatype, win);
+    return form->has_request ? host->Rget(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
+                                          s->target_datatype, win, request)
+                             : host->Get(origin, here, s->origin_datatype, s->target_rank, s->target_disp, there,
+                                         s->target_datatype, win);
+}
+
+static bool host_has(const struct form *form)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    if (form->to_target)
+        return form->has_request ? host->Rput_c != NULL : host->Put_c != NULL;
+    return form->has_request ? host->Rget_c != NULL : host->Get_c != NULL;
+}
+
+/* A window of the host, or none. */
+static int forward(const struct form *form, void *origin_addr, const struct oriel_sides *sides, MPI_Win win,
+                   MPI_Request *request)
+{
+    if (!oriel_handle_is_forwarded(win))
+        return oriel_error_not_a_window(form->call);
+    if (form->large && host_has(form))
+        return host_counts(form, origin_addr, sides, win, request);
+    if (form->large && !oriel_counts_fit_int(sides->origin_count, sides->target_count, 0))
+        return oriel_error_large_count(form->call);
+    return host_ints(form, origin_addr, sides, win, request);
+}
+
+static int general(const struct form *form, void *origin_addr, const struct oriel_sides *sides, MPI_Win win,
+                   MPI_Request *request)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win)
-                   ? oriel_host()->Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)
-                   : oriel_error_not_a_window("MPI_Put");
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    return put(window, "MPI_Put", origin_addr, &sides);
+        return forward(form, origin_addr, sides, win, request);
+    if (!form->has_request)
+        return transfer(window, form, origin_addr, sides);
+    if (oriel_unlikely(request == NULL))
+        return oriel_error_no_request(window, form->call);
+    return oriel_complete_request(window, form->call, transfer(window, form, origin_addr, sides), request);
 }
 
 /* Out of the way of words of 8 bytes, which then need no frame. */
@@ -61,15 +109,43 @@ static inline __attribute__((always_inline)) int copy(void *to, const void *from
     return MPI_SUCCESS;
 }
 
-/* The recent window and datatype with a target, a place or a buffer that are not the usual ones. */
+static const struct form put = {"MPI_Put", true, false, false};
+static const struct form get = {"MPI_Get", false, false, false};
+
+static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                                 int target_rank, MPI_Aint target_disp, int target_count,
+                                                 MPI_Datatype target_datatype, MPI_Win win)
+{
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return general(&put, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
+}
+
+static __attribute__((noinline)) int get_general(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                                 int target_rank, MPI_Aint target_disp, int target_count,
+                                                 MPI_Datatype target_datatype, MPI_Win win)
+{
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return general(&get, origin_addr, &sides, win, NULL);
+}
+
+/* The recent window and datatype with a target, a place or a buffer that are not the usual ones.  Fewer arguments than the above
+ * has are fewer registers that the way to here must spare. */
 static __attribute__((noinline)) int put_unusual(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
 {
     MPI_Datatype datatype = oriel_fast_datatype();
     struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
-    return put(oriel_recent.window, "MPI_Put", origin_addr, &sides);
+    return transfer(oriel_recent.window, &put, (void *)(uintptr_t)origin_addr, &sides);
 }
 
-int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
+{
+    MPI_Datatype datatype = oriel_fast_datatype();
+    struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
+    return transfer(oriel_recent.window, &get, origin_addr, &sides);
+}
+
+int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
     uint64_t len_bytes;
@@ -84,71 +160,34 @@ int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype orig
     return copy(there, origin_addr, len_bytes);
 }
 
-int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
-        return oriel_error_not_a_window("MPI_Put_c");
-    if (oriel_unlikely(window == NULL && oriel_host()->Put_c != NULL))
-        return oriel_host()->Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_counts_fit_int(origin_count, target_count, 0)
-                   ? oriel_host()->Put(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, win)
-                   : oriel_error_large_count("MPI_Put_c");
+    static const struct form form = {"MPI_Put_c", true, true, false};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    return put(window, "MPI_Put_c", origin_addr, &sides);
+    return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
 }
 
-int oriel_entry_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int oriel_entry_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
+                     MPI_Request *request)
 {
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win)
-                   ? oriel_host()->Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request)
-                   : oriel_error_not_a_window("MPI_Rput");
+    static const struct form form = {"MPI_Rput", true, false, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    if (oriel_unlikely(request == NULL))
-        return oriel_error_no_request(window, "MPI_Rput");
-    return oriel_complete_request(window, "MPI_Rput", put(window, "MPI_Rput", origin_addr, &sides), request);
+    return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
 }
 
-int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int oriel_entry_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+                       MPI_Request *request)
 {
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
-        return oriel_error_not_a_window("MPI_Rput_c");
-    if (oriel_unlikely(window == NULL && oriel_host()->Rput_c != NULL))
-        return oriel_host()->Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-    if (oriel_unlikely(window == NULL))
-        return oriel_counts_fit_int(origin_count, target_count, 0)
-                   ? oriel_host()->Rput(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, win, request)
-                   : oriel_error_large_count("MPI_Rput_c");
+    static const struct form form = {"MPI_Rput_c", true, true, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    if (oriel_unlikely(request == NULL))
-        return oriel_error_no_request(window, "MPI_Rput_c");
-    return oriel_complete_request(window, "MPI_Rput_c", put(window, "MPI_Rput_c", origin_addr, &sides), request);
+    return general(&form, (void *)(uintptr_t)origin_addr, &sides, win, request);
 }
 
-static __attribute__((noinline)) int get_general(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win)
-                   ? oriel_host()->Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)
-                   : oriel_error_not_a_window("MPI_Get");
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    return get(window, "MPI_Get", origin_addr, &sides);
-}
-
-/* The recent window and datatype with a target, a place or a buffer that are not the usual ones. */
-static __attribute__((noinline)) int get_unusual(void *origin_addr, int count, int target_rank, MPI_Aint target_disp)
-{
-    MPI_Datatype datatype = oriel_fast_datatype();
-    struct oriel_sides sides = {count, datatype, target_rank, target_disp, count, datatype};
-    return get(oriel_recent.window, "MPI_Get", origin_addr, &sides);
-}
-
-int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
     char *there;
     uint64_t len_bytes;
@@ -162,47 +201,28 @@ int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_dat
     return copy(origin_addr, there, len_bytes);
 }
 
-int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                      MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
-        return oriel_error_not_a_window("MPI_Get_c");
-    if (oriel_unlikely(window == NULL && oriel_host()->Get_c != NULL))
-        return oriel_host()->Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_counts_fit_int(origin_count, target_count, 0)
-                   ? oriel_host()->Get(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, win)
-                   : oriel_error_large_count("MPI_Get_c");
+    static const struct form form = {"MPI_Get_c", false, true, false};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    return get(window, "MPI_Get_c", origin_addr, &sides);
+    return general(&form, origin_addr, &sides, win, NULL);
 }
 
-int oriel_entry_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int oriel_entry_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                     MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
+                     MPI_Request *request)
 {
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win)
-                   ? oriel_host()->Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request)
-                   : oriel_error_not_a_window("MPI_Rget");
+    static const struct form form = {"MPI_Rget", false, false, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    if (oriel_unlikely(request == NULL))
-        return oriel_error_no_request(window, "MPI_Rget");
-    return oriel_complete_request(window, "MPI_Rget", get(window, "MPI_Rget", origin_addr, &sides), request);
+    return general(&form, origin_addr, &sides, win, request);
 }
 
-int oriel_entry_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int oriel_entry_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                       MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+                       MPI_Request *request)
 {
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL && !oriel_handle_is_forwarded(win)))
-        return oriel_error_not_a_window("MPI_Rget_c");
-    if (oriel_unlikely(window == NULL && oriel_host()->Rget_c != NULL))
-        return oriel_host()->Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-    if (oriel_unlikely(window == NULL))
-        return oriel_counts_fit_int(origin_count, target_count, 0)
-                   ? oriel_host()->Rget(origin_addr, (int)origin_count, origin_datatype, target_rank, target_disp, (int)target_count, target_datatype, win, request)
-                   : oriel_error_large_count("MPI_Rget_c");
+    static const struct form form = {"MPI_Rget_c", false, true, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    if (oriel_unlikely(request == NULL))
-        return oriel_error_no_request(window, "MPI_Rget_c");
-    return oriel_complete_request(window, "MPI_Rget_c", get(window, "MPI_Rget_c", origin_addr, &sides), request);
+    return general(&form, origin_addr, &sides, win, request);
 }
