@@ -3,10 +3,11 @@
 #ifndef ORIEL_WINDOW_ATTEMPT_H
 #define ORIEL_WINDOW_ATTEMPT_H
 
+#include "window/boards.h"
 #include "window/create.h"
 #include "window/objects.h"
 
-enum { RECORD_VERSION = 3 };
+enum { RECORD_VERSION = 4 };
 
 /* Of a rank's agent. */
 enum readiness {
@@ -25,10 +26,13 @@ struct record {
     uint32_t noncontig;           /* MPI_Win_allocate_shared: every rank its own memory */
     uint32_t agent;               /* enum readiness */
     int32_t node;                 /* of the memory that is near the rank; -1: unknown */
+    uint32_t cma_known;           /* the rank may copy to and from all others; said at boards only */
     uint64_t alignment;
     uint64_t common_offset;       /* rank 0's */
+    uint64_t board_offset;        /* rank 0's words for the communicator's next windows; 0: there are none */
     struct oriel_target target;
 };
+_Static_assert(sizeof(struct record) <= ORIEL_BOARD_RECORD_BYTES, "boards have room for it");
 
 /* Bits of the agreement. */
 enum {
@@ -36,6 +40,7 @@ enum {
     AGREE_CMA = 2,     /* all targets that need CMA grant it */
     AGREE_MEMORY = 4,  /* memory and handles suffice */
     AGREE_ALL = 7,
+    AGREE_BOARD = 8,  /* the communicator has its board; the window does without */
 };
 
 enum { FEW = 32 };
@@ -45,6 +50,10 @@ struct attempt {
     struct oriel_window *window;
     struct record own;
     struct record *records;
+    struct oriel_board *board; /* of the communicator, before this creation; NULL: the host's collectives are used */
+    struct oriel_board *new_board; /* attached by this creation, not confirmed */
+    int64_t board_offset; /* rank 0's words for it; -1: none, or they are the new board's */
+    bool is_contiguous; /* MPI_Win_allocate_shared, in one block of rank 0's; from step 3 on */
     bool has_carrier;
     /* a rank without memory must still tell the others */
     struct oriel_window spare;
@@ -55,12 +64,23 @@ struct attempt {
 /* Step 1: the own record and what it promises.  Its status is for the record. */
 enum oriel_status oriel_attempt_prepare(struct attempt *attempt);
 
+/* What a board lets a rank do before the others have come: whose window it is, and its handle.  Its status is for the
+ * record. */
+enum oriel_status oriel_attempt_join(struct attempt *attempt);
+
+/* Step 2.  *done: all records were such that nothing is left to do, and the window is everybody's; else the attempt has the
+ * records of all. */
+enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done);
+
+/* Step 4: the bits that all ranks have set. */
+enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed);
+
+/* The table of targets and the rest of the common words, from the records: rank 0 in step 3, or the last rank at a board. */
+void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
+                               const struct record *(*record_at)(void *context, int32_t rank), void *context);
+
 /* Step 3: the bits that this rank can give. */
 uint32_t oriel_attempt_contribute(struct attempt *attempt);
-
-/* MPI_Win_allocate_shared: whether all memory lies in one block of rank 0's.  Every rank must have asked for memory of its own;
- * a hint that only some gave is none. */
-bool oriel_attempt_is_contiguous(const struct attempt *attempt);
 
 /* Allocates in the memory file what a window keeps in *kept until oriel_attempt_give_back. */
 enum oriel_status oriel_attempt_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset);

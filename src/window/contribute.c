@@ -61,8 +61,9 @@ static enum oriel_status allocate_contiguous(struct attempt *attempt)
     return status;
 }
 
-/* Every rank must have asked for memory of its own; a hint that only some gave is none. */
-bool oriel_attempt_is_contiguous(const struct attempt *attempt)
+/* MPI_Win_allocate_shared: whether all memory lies in one block of rank 0's.  Every rank must have asked for memory of its own;
+ * a hint that only some gave is none. */
+static bool want_contiguous(const struct attempt *attempt)
 {
     bool contiguous = false;
     for (int32_t i = 0; i < attempt->window->n; i++)
@@ -70,32 +71,42 @@ bool oriel_attempt_is_contiguous(const struct attempt *attempt)
     return contiguous && attempt->creation->flavour == ORIEL_FLAVOUR_SHARED;
 }
 
+void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
+                               const struct record *(*record_at)(void *context, int32_t rank), void *context)
+{
+    common->version = RECORD_VERSION;
+    common->n = n;
+    for (int32_t i = 0; i < n; i++) {
+        struct oriel_target *target = &common->targets[i];
+        *target = record_at(context, i)->target;
+        if (target->mechanism == ORIEL_BY_ARENA)
+            target->direct_bytes = target->size_bytes;
+    }
+}
+
+static const struct record *gathered(void *records, int32_t rank)
+{
+    return &((const struct record *)records)[rank];
+}
+
 /* Rank 0 alone: the common words, as read by all after the agreement. */
 static enum oriel_status fill_common(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     enum oriel_status status = check_total(attempt);
-    if (status == ORIEL_OK && oriel_attempt_is_contiguous(attempt))
+    if (status == ORIEL_OK && attempt->is_contiguous)
         status = allocate_contiguous(attempt);
-    if (status != ORIEL_OK)
-        return status;
-    struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + window->common_offset);
-    common->version = RECORD_VERSION;
-    common->n = window->n;
-    for (int32_t i = 0; i < window->n; i++) {
-        struct oriel_target *target = &common->targets[i];
-        *target = attempt->records[i].target;
-        if (target->mechanism == ORIEL_BY_ARENA)
-            target->direct_bytes = target->size_bytes;
-    }
-    return ORIEL_OK;
+    if (status == ORIEL_OK)
+        oriel_attempt_fill_common((struct oriel_common *)(oriel_file_base() + window->common_offset), window->n, gathered,
+                                  attempt->records);
+    return status;
 }
 
 /* Where each target's memory lies, when not all lie in their owners' own files. */
 static enum oriel_status open_memory(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
-    bool contiguous = oriel_attempt_is_contiguous(attempt);
+    bool contiguous = attempt->is_contiguous;
     bool own_files = !contiguous;
     if (contiguous && attempt->own.noncontig) { /* others did not ask for it */
         oriel_attempt_give_back(window->memory_offset);
@@ -123,38 +134,84 @@ static enum oriel_status open_memory(struct attempt *attempt)
 static enum oriel_status reach(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
-    enum oriel_status status =
-        oriel_group_acquire(&attempt->records[0].process, sizeof attempt->records[0], window->n, &window->group);
+    enum oriel_status status = ORIEL_OK;
+    attempt->is_contiguous = want_contiguous(attempt);
+    if (window->group == NULL)
+        status = oriel_group_acquire(&attempt->records[0].process, sizeof attempt->records[0], window->n, &window->group);
     if (status != ORIEL_OK)
         return status;
     window->control_bases = window->group->bases;
     return open_memory(attempt);
 }
 
+/* At a board all others are asked when one is to be asked: the next windows need not stop for it. */
+static void ask_all(struct oriel_board *board)
+{
+    bool known = true;
+    for (int32_t i = 0; i < board->group->n && known; i++)
+        known = i == board->rank || oriel_reach_cma(board->group->peers[i]) == ORIEL_OK;
+    board->cma_known = known;
+}
+
 static enum oriel_status probe_cma(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
-        if (i != window->rank && attempt->records[i].target.mechanism != ORIEL_BY_ARENA)
-            status = oriel_reach_cma(window->group->peers[i]);
+    bool is_needed = false;
+    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
+        if (i == window->rank || attempt->records[i].target.mechanism == ORIEL_BY_ARENA)
+            continue;
+        is_needed = true;
+        status = oriel_reach_cma(window->group->peers[i]);
+    }
+    if (is_needed && status == ORIEL_OK && attempt->board != NULL)
+        ask_all(attempt->board);
     return status;
 }
 
+/* The host's objects; once for each attempt. */
 static enum oriel_status take_handles(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
-    enum oriel_status status = ORIEL_OK;
-    if (window->rank == 0)
-        status = fill_common(attempt);
-    if (status == ORIEL_OK && oriel_host()->Comm_group(attempt->creation->comm, &window->host->group) != MPI_SUCCESS)
-        status = oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a group");
-    if (status == ORIEL_OK)
-        status = oriel_host_carrier(attempt->creation->comm, oriel_handle_live(), &window->host->handle);
+    MPI_Comm comm = attempt->creation->comm;
+    if (attempt->has_carrier)
+        return ORIEL_OK;
+    if (oriel_host()->Comm_group(comm, &window->host->group) != MPI_SUCCESS)
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a group");
+    enum oriel_status status = oriel_host_carrier(comm, oriel_handle_live(), &window->host->handle);
     if (status != ORIEL_OK)
         return status;
-    attempt->has_carrier = true;
-    return oriel_handle_add(window->host->handle, window);
+    status = oriel_handle_add(window->host->handle, window);
+    if (status == ORIEL_OK)
+        attempt->has_carrier = true;
+    else
+        oriel_host()->Win_free(&window->host->handle);
+    return status;
+}
+
+enum oriel_status oriel_attempt_join(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    struct oriel_group *group = attempt->board->group;
+    oriel_group_share(group);
+    window->group = group;
+    window->control_bases = group->bases;
+    window->memory_bases = group->bases;
+    attempt->own.cma_known = attempt->board->cma_known;
+    return take_handles(attempt);
+}
+
+/* A board for the next windows over the communicator, if rank 0 has one.  Its window can do without. */
+static bool take_board(struct attempt *attempt)
+{
+    struct oriel_window *window = attempt->window;
+    uint64_t words_offset = attempt->records[0].board_offset;
+    if (words_offset == 0 ||
+        oriel_boards_attach(attempt->creation->comm, window->group, window->rank, words_offset, attempt->board_offset,
+                            &attempt->new_board) != ORIEL_OK)
+        return false;
+    attempt->board_offset = -1;
+    return true;
 }
 
 /* Step 3: the bits that this rank can give. */
@@ -170,7 +227,13 @@ uint32_t oriel_attempt_contribute(struct attempt *attempt)
         bits |= AGREE_CMA;
     else if (bits & AGREE_REACHED)
         snprintf(attempt->window->host->no_cma, sizeof attempt->window->host->no_cma, "%s", oriel_fail_message());
-    enum oriel_status status = (bits & AGREE_REACHED) ? take_handles(attempt) : ORIEL_OK;
+    if ((bits & AGREE_REACHED) && take_board(attempt))
+        bits |= AGREE_BOARD;
+    enum oriel_status status = ORIEL_OK;
+    if ((bits & AGREE_REACHED) && attempt->window->rank == 0)
+        status = fill_common(attempt);
+    if ((bits & AGREE_REACHED) && status == ORIEL_OK)
+        status = take_handles(attempt);
     if (status == ORIEL_E_OTHER)
         oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
     if (status != ORIEL_OK)

@@ -4,8 +4,10 @@
  *      rank 0 allocates the common words.  A failure is noted in its record, not returned.
  *   2. All exchange records.  From the same records all draw the same conclusion: an error of any rank is everybody's
  *      error, a rank that cannot share memory sends everybody to the host.
+ *      Over a communicator that has a board (exchange.c) each rank has taken its carrier before, and the usual window is
+ *      everybody's with this step: none of the others is left to do.
  *   3. Each rank opens the files of all others (so that they can be opened "both ways"), probes CMA where a target needs it,
- *      takes a carrier from the host; rank 0 fills the table of targets.
+ *      takes a carrier from the host; rank 0 fills the table of targets.  The first window of a communicator brings its board.
  *   4. All agree by one reduction of bits; only then is the window everybody's.
  *   5. Where CMA is refused to anybody, all such memory of the window is reached by agents.  When the records say that one is
  *      still to be opened, its rank opens it and all agree once more.  Where one may not be opened: the host.
@@ -17,61 +19,12 @@
 #include "base/log.h"
 #include "host/host.h"
 #include "memory/agent.h"
-#include "sync/watch.h"
 #include "window/attach.h"
 #include "window/handle.h"
 #include "window/paths.h"
 #include "window/regions.h"
 
 #include <stdlib.h>
-
-/* Before the records have come only windows that exist know who the others are: looks whether one of their ranks that is in
- * this communicator too has died. */
-struct known {
-    MPI_Group group; /* the communicator's */
-    enum oriel_status status;
-};
-
-static void look_at_known(struct oriel_window *window, void *context)
-{
-    struct known *known = context;
-    for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
-        const struct oriel_peer *peer = window->group->peers[i];
-        int there = i;
-        int here = MPI_UNDEFINED;
-        if (!oriel_peer_alive(peer) &&
-            oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->group, &here) == MPI_SUCCESS &&
-            here != MPI_UNDEFINED)
-            known->status = oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid);
-    }
-}
-
-static enum oriel_status watch_known(void *context)
-{
-    struct known *known = context;
-    known->status = ORIEL_OK;
-    oriel_handle_visit(look_at_known, known);
-    return known->status;
-}
-
-static enum oriel_status exchange(struct attempt *attempt)
-{
-    uint32_t n = (uint32_t)attempt->window->n;
-    attempt->records = n <= FEW ? attempt->few : calloc(n, sizeof *attempt->records);
-    if (attempt->records == NULL) /* nothing can be told to so many: they will say that they wait */
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %u ranks", n);
-    if (n == 1) {
-        attempt->records[0] = attempt->own;
-        return ORIEL_OK;
-    }
-    struct known known = {MPI_GROUP_NULL, ORIEL_OK};
-    struct oriel_watch watch = {watch_known, &known};
-    oriel_host()->Comm_group(attempt->creation->comm, &known.group);
-    enum oriel_status status = oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
-                                                 sizeof attempt->own, attempt->records, &watch);
-    oriel_host()->Group_free(&known.group);
-    return status;
-}
 
 /* Whether some rank cannot share memory at all, or speaks another version. */
 static bool somebody_wants_host(const struct attempt *attempt)
@@ -96,6 +49,14 @@ static enum oriel_status common_status(const struct attempt *attempt)
     return ORIEL_OK;
 }
 
+static uint64_t common_offset(const struct attempt *attempt)
+{
+    const struct record *first = attempt->records;
+    if (first == NULL)
+        first = oriel_board_record(attempt->board, 0);
+    return first->common_offset;
+}
+
 static void finish(struct attempt *attempt)
 {
     static _Atomic uint64_t serials;
@@ -108,14 +69,14 @@ static void finish(struct attempt *attempt)
         [ORIEL_FLAVOUR_DYNAMIC] = MPI_WIN_FLAVOR_DYNAMIC,
     };
     window->flavour = creation->flavour;
-    window->common = (struct oriel_common *)(window->control_bases[0] + attempt->records[0].common_offset);
+    window->common = (struct oriel_common *)(window->control_bases[0] + common_offset(attempt));
     window->targets = window->common->targets;
     window->access = oriel_control_access(window->control, window->n);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE)
         window->base = creation->base;
     else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
         window->base = oriel_window_direct(window, window->rank, 0);
-    if (oriel_attempt_is_contiguous(attempt))
+    if (attempt->is_contiguous)
         oriel_hints_set_contiguous(&window->host->hints, creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
@@ -179,18 +140,6 @@ static bool make_empty(struct attempt *attempt)
     return true;
 }
 
-/* Step 4. */
-static enum oriel_status agree(struct attempt *attempt, uint32_t own, uint32_t *agreed)
-{
-    const struct oriel_creation *creation = attempt->creation;
-    struct oriel_watched watched = {attempt->window, -1};
-    struct oriel_watch watch = {oriel_watch_all, &watched};
-    *agreed = own;
-    if (attempt->window->n == 1)
-        return ORIEL_OK;
-    return oriel_host_agree(creation->comm, creation->call, own, agreed, attempt->window->group != NULL ? &watch : NULL);
-}
-
 static bool somebody_is(const struct attempt *attempt, enum readiness readiness)
 {
     for (int32_t i = 0; i < attempt->window->n; i++)
@@ -209,7 +158,7 @@ static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host
         bool opened = attempt->own.agent != AGENT_TO_OPEN || oriel_agent_open() == ORIEL_OK;
         if (!opened)
             oriel_note("%s: %s", call, oriel_fail_message());
-        status = agree(attempt, opened, &agreed);
+        status = oriel_attempt_agree(attempt, opened, &agreed);
     }
     if (status == ORIEL_OK && agreed == 0)
         oriel_note("%s: the window goes to the host: a rank has no agent", call);
@@ -218,11 +167,21 @@ static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host
     return status;
 }
 
+/* Whether there is a board from here on is what all have agreed on, whatever becomes of the window. */
+static void settle_board(struct attempt *attempt, bool is_agreed)
+{
+    if (attempt->new_board != NULL && is_agreed)
+        oriel_boards_confirm(attempt->new_board);
+    else if (attempt->new_board != NULL)
+        oriel_boards_drop(attempt->creation->comm);
+}
+
 /* Steps 2 to 5. */
 static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
 {
-    enum oriel_status status = exchange(attempt);
-    if (status != ORIEL_OK)
+    bool done;
+    enum oriel_status status = oriel_attempt_exchange(attempt, &done);
+    if (status != ORIEL_OK || done)
         return status;
     *use_host = somebody_wants_host(attempt);
     if (*use_host)
@@ -232,8 +191,9 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
         return status;
     uint32_t own = oriel_attempt_contribute(attempt);
     uint32_t agreed = own;
-    status = agree(attempt, own, &agreed);
-    if (status != ORIEL_OK || agreed == AGREE_ALL)
+    status = oriel_attempt_agree(attempt, own, &agreed);
+    settle_board(attempt, status == ORIEL_OK && (agreed & AGREE_BOARD));
+    if (status != ORIEL_OK || (agreed & AGREE_ALL) == AGREE_ALL)
         return status;
     bool by_host = !(agreed & AGREE_CMA) && somebody_is(attempt, AGENT_REFUSED);
     if (by_host)
@@ -249,12 +209,16 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
 
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)
 {
-    struct attempt attempt = {.creation = creation};
+    struct attempt attempt = {.creation = creation, .board_offset = -1};
     *use_host = false;
     oriel_window_reclaim();
+    oriel_boards_reclaim();
     if (!make_empty(&attempt))
         return oriel_fail(ORIEL_E_COMM, "the host does not know the communicator");
+    attempt.board = oriel_boards_find(creation->comm);
     attempt.own.status = oriel_attempt_prepare(&attempt);
+    if (attempt.board != NULL && attempt.own.status == ORIEL_OK && !attempt.own.wants_host)
+        attempt.own.status = oriel_attempt_join(&attempt);
     enum oriel_status status = negotiate(&attempt, use_host);
     if (status == ORIEL_OK && !*use_host) {
         finish(&attempt);
@@ -270,6 +234,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
         if (attempt.window != &attempt.spare)
             free_window(attempt.window);
     }
+    oriel_attempt_give_back(attempt.board_offset);
     if (attempt.records != attempt.few)
         free(attempt.records);
     return status;

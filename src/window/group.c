@@ -79,6 +79,13 @@ enum oriel_status oriel_group_acquire(const struct oriel_identity *first, size_t
     return status;
 }
 
+void oriel_group_share(struct oriel_group *group)
+{
+    pthread_mutex_lock(&mutex);
+    group->references++;
+    pthread_mutex_unlock(&mutex);
+}
+
 void oriel_group_release(struct oriel_group *group)
 {
     pthread_mutex_lock(&mutex);

@@ -19,6 +19,9 @@ struct oriel_group {
 enum oriel_status oriel_group_acquire(const struct oriel_identity *first, size_t stride_bytes, int32_t n,
                                       struct oriel_group **out);
 
+/* One more that refers to it. */
+void oriel_group_share(struct oriel_group *group);
+
 void oriel_group_release(struct oriel_group *group);
 
 #endif

@@ -134,8 +134,11 @@ static enum oriel_status prepare_control(struct attempt *attempt)
     attempt->own.target.control_offset = offset;
     if (window->rank != 0)
         return ORIEL_OK;
+    if (window->n > 1 && attempt->board == NULL && /* without one the next windows are made like this one */
+        oriel_attempt_alloc(oriel_board_bytes(window->n), ORIEL_CACHE_LINE, &attempt->board_offset, &offset) == ORIEL_OK)
+        attempt->own.board_offset = offset;
     return oriel_attempt_alloc(oriel_common_bytes(window->n), ORIEL_CACHE_LINE, &window->common_offset,
-                       &attempt->own.common_offset);
+                               &attempt->own.common_offset);
 }
 
 enum oriel_status oriel_attempt_prepare(struct attempt *attempt)

@@ -7,6 +7,7 @@
 #include "memory/agent.h"
 #include "memory/file.h"
 #include "ops/datatype.h"
+#include "window/boards.h"
 #include "window/create.h"
 #include "window/handle.h"
 #include "window/objects.h"
@@ -34,8 +35,10 @@ static void stop_locked(void)
 void oriel_window_stop(void)
 {
     pthread_mutex_lock(&mutex);
-    if (oriel_handle_live() == 0)
+    if (oriel_handle_live() == 0) {
         stop_locked();
+        oriel_boards_stop(); /* MPI_Finalize does not: the others of a session's communicator may go on using its board */
+    }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -123,6 +126,7 @@ enum oriel_status oriel_window_start(void)
     if (status == ORIEL_OK && !started) {
         pthread_once(&watching, oriel_handle_watch_fork);
         oriel_type_start();
+        oriel_boards_start();
         attach_finaliser();
         started = true;
     }

@@ -18,9 +18,9 @@ LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
 ATTEMPTS = 8  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
-         "window/group.c", "window/regions.c", "ops/lookup.c")
+         "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
-PROGRAMS = ("event", "barrier", "ticket", "gate", "lock", "pscw", "mutex", "singles", "regions", "faults", "agent", "agent_updates",
+PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "mutex", "singles", "regions", "faults", "agent", "agent_updates",
             "agent_deaths", "writers", "writers_deaths", "copies")
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
@@ -62,6 +62,46 @@ MUTANTS = [
                         ("struct oriel_watched watched = {window, -1};",
                          "struct oriel_watched watched = {window, window->rank};")],
      "faults", "killed_rank_is_reported_by_barrier", "every rank is watched"),
+
+    ("window/board.c", [("    memcpy(record_of(board, board->rank), record, len_bytes); /* N1 */\n", ""),
+                        ("memory_order_seq_cst) + 1; /* N2 */",
+                         "memory_order_seq_cst) + 1;\n    oriel_delay();\n"
+                         "    memcpy(record_of(board, board->rank), record, len_bytes);")],
+     "board", "board_n3_concludes_from_every_record", "N1 before N2: a record is written before its rank arrives"),
+    ("window/board.c", [("    board->side ^= 1;\n", "")],
+     "board", "board_records_stay_until_the_next_meeting", "N1: sides alternate"),
+    ("window/board.c", [("    uint32_t turn = oriel_load_acquire(&words->turn.value);\n    oriel_delay();\n", ""),
+                        ("memory_order_seq_cst) + 1; /* N2 */",
+                         "memory_order_seq_cst) + 1;\n    oriel_delay();\n"
+                         "    uint32_t turn = oriel_load_acquire(&words->turn.value);")],
+     "board", "board_n3_concludes_from_every_record", "the turn is read before N2"),
+    ("window/board.c", [("    uint32_t arrived = atomic_fetch_add_explicit(&words->arrived, 1, memory_order_seq_cst) + 1; /* N2 */",
+                         "    uint32_t arrived = oriel_load_relaxed(&words->arrived) + 1;\n    oriel_delay();\n"
+                         "    oriel_store_relaxed(&words->arrived, arrived);")],
+     "board", "board_n3_concludes_from_every_record", "N2: reading and counting are one step"),
+    ("window/board.c", [("if (arrived == (uint32_t)board->group->n) {", "if (arrived + 1 >= (uint32_t)board->group->n) {")],
+     "board", "board_n3_concludes_from_every_record", "N3: the last one concludes, not the last but one"),
+    ("window/board.c", [("        oriel_store_relaxed(&words->verdict, *verdict); /* N3 */\n", ""),
+                        ("        oriel_event_signal(&words->turn); /* N4 */\n",
+                         "        oriel_event_signal(&words->turn);\n        oriel_delay();\n"
+                         "        oriel_store_relaxed(&words->verdict, *verdict);\n")],
+     "board", "board_n3_concludes_from_every_record", "N3 before N4: the conclusion is there before the turn moves on"),
+    ("window/board.c", [("        oriel_store_relaxed(&words->arrived, 0);\n", ""),
+                        ("        oriel_event_signal(&words->turn); /* N4 */\n",
+                         "        oriel_event_signal(&words->turn);\n        oriel_delay();\n"
+                         "        oriel_store_relaxed(&words->arrived, 0);\n")],
+     "board", "board_n3_concludes_from_every_record", "N4: the counter is reset before the turn moves on"),
+    ("window/board.c", [("        oriel_event_signal(&words->turn); /* N4 */\n",
+                         "        oriel_store_release(&words->turn.value, turn + 1);\n")],
+     "board", "board_n4_wakes_sleepers", "N4 wakes those who sleep"),
+    ("window/board.c", [("ORIEL_WAIT_NOT_EQUAL,", "ORIEL_WAIT_EQUAL,")],
+     "board", "board_n3_concludes_from_every_record", "N5: a rank waits for N4"),
+    ("window/board.c", [("        oriel_store_release(&words->broken, 1);\n", "        return status;\n")],
+     "board", "killed_rank_is_reported_by_a_meeting", "a meeting that was left in vain ends for nobody"),
+    ("window/board.c", [("struct oriel_watch watch = {look_at_all, board};", "struct oriel_watch watch = {look_at_all, board};\n"
+                         "    struct oriel_board alone = *board;\n    struct oriel_group one = *board->group;\n"
+                         "    one.n = board->rank == 0 ? 0 : 1;\n    alone.group = &one;\n    watch.context = &alone;")],
+     "board", "killed_rank_is_reported_by_a_meeting", "every rank is watched"),
 
     ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, ticket, watch); /* X1, P1 */", "ORIEL_WAIT_AT_LEAST, ticket - 1, watch);")],
      "ticket", "ticket_p1_publishes_stores", "X1: a writer waits for all before it"),

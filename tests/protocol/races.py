@@ -30,6 +30,8 @@ WEAKENED = [
      "event", "event_publishes_stores", "a wait that spins acquires"),
     ("sync/barrier.c", [("1, memory_order_seq_cst) + 1; /* B2 */", "1, memory_order_relaxed) + 1;")],
      "barrier", "barrier_b4_publishes_stores", "B2: arrivals are a chain of releases and acquires"),
+    ("window/board.c", [("1, memory_order_seq_cst) + 1; /* N2 */", "1, memory_order_relaxed) + 1;")],
+     "board", "board_n3_concludes_from_every_record", "N2: arrivals are a chain of releases and acquires"),
     ("sync/ticket.h", [("oriel_store_release(&lock->write,", "oriel_store_relaxed(&lock->write,")],
      "ticket", "ticket_p1_publishes_stores", "P1: X2 releases"),
     ("sync/ticket.h", [("&lock->read, 1, memory_order_seq_cst); /* X3, P1 */", "&lock->read, 1, memory_order_relaxed);")],

@@ -1,0 +1,32 @@
+/* The board of a communicator, found by an attribute that is cached with it.  It comes with the first window over the
+ * communicator and goes with the communicator; one made by MPI_Comm_dup has none until its own first window.  Creation calls,
+ * from any thread. */
+#ifndef ORIEL_WINDOW_BOARDS_H
+#define ORIEL_WINDOW_BOARDS_H
+
+#include "window/board.h"
+
+#include <mpi.h>
+
+/* NULL when the communicator has none, on all its ranks alike. */
+struct oriel_board *oriel_boards_find(MPI_Comm comm);
+
+/* Gives comm a board with these words, which this process gives back in the end if it has allocated them at own_offset (else -1).
+ * Until oriel_boards_confirm it may be dropped.  ORIEL_E_NO_MEM, *out is NULL then. */
+enum oriel_status oriel_boards_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
+                                      int64_t own_offset, struct oriel_board **out);
+
+/* All ranks have it: it stays. */
+void oriel_boards_confirm(struct oriel_board *board);
+
+/* Some rank does not have it, and nobody has used it. */
+void oriel_boards_drop(MPI_Comm comm);
+
+/* Gives back the words of boards that all have left. */
+void oriel_boards_reclaim(void);
+
+/* Attributes of windows' communicators can be made from here on, and not any more; those that are there stay. */
+void oriel_boards_start(void);
+void oriel_boards_stop(void);
+
+#endif

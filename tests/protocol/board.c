@@ -1,0 +1,233 @@
+/* src/window/board.c: the conclusion is drawn from every rank's record of this meeting, and all get it; records stay until their
+ * reader comes to its next meeting.  Meetings follow each other at once, some ranks read slowly, some die. */
+#include "fabricate.h"
+#include "window/board.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 6000, WORDS = 16, VICTIM = 1, TEAM = 3, SLEEPERS = 40, SLEEPS = 10 };
+enum { READY }; /* flag: the victim is where it is to die */
+
+struct note {
+    uint64_t round;
+    uint64_t words[WORDS]; /* all alike, of rank and round */
+};
+
+static uint64_t word_of(uint64_t round, int32_t rank)
+{
+    return round * 1000 + (uint64_t)rank;
+}
+
+/* On the words of rank 0's file, as boards.c opens them. */
+static struct oriel_board open_board(struct oriel_window *window)
+{
+    uint64_t offset = 0;
+    if (window->rank == 0)
+        team_expect(oriel_file_alloc(oriel_board_bytes(window->n), ORIEL_CACHE_LINE, &offset) == ORIEL_OK);
+    if (window->rank == 0)
+        fabricate_memory(window, 0)[0] = offset;
+    team_meet();
+    offset = fabricate_memory(window, 0)[0];
+    team_meet();
+    return (struct oriel_board){.words = (struct oriel_board_words *)(window->group->bases[0] + offset),
+                                .group = window->group,
+                                .rank = window->rank};
+}
+
+static void expect_note(const struct oriel_board *board, int32_t rank, uint64_t round)
+{
+    const struct note *note = oriel_board_record(board, rank);
+    team_expect(note->round == round);
+    for (int i = 0; i < WORDS; i++)
+        team_expect(note->words[i] == word_of(round, rank));
+}
+
+/* Of all records: those of this round, added up, each rank's only once. */
+static uint32_t add_up(struct oriel_board *board, void *context)
+{
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < board->group->n; i++) {
+        oriel_delay();
+        expect_note(board, i, *(const uint64_t *)context);
+        sum += ((const struct note *)oriel_board_record(board, i))->words[WORDS - 1];
+    }
+    return (uint32_t)sum;
+}
+
+static enum oriel_status meet(struct oriel_board *board, uint64_t round, uint32_t *verdict)
+{
+    struct note note = {.round = round};
+    for (int i = 0; i < WORDS; i++)
+        note.words[i] = word_of(round, board->rank);
+    return oriel_board_meet(board, &note, sizeof note, add_up, &round, verdict);
+}
+
+static uint32_t expected(int32_t n, uint64_t round)
+{
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < n; i++)
+        sum += word_of(round, i);
+    return (uint32_t)sum;
+}
+
+static void meet_often(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    int rounds = team_rounds(ROUNDS);
+    for (uint32_t round = 1; round <= (uint32_t)rounds && team_goes_on(round); round++) {
+        uint32_t verdict = 0;
+        team_expect(meet(&board, round, &verdict) == ORIEL_OK);
+        team_expect(verdict == expected(window->n, round));
+    }
+    team_meet();
+    team_expect(board.words->arrived == 0);
+}
+
+static void board_n3_concludes_from_every_record(void **state)
+{
+    (void)state;
+    team_run_sizes(meet_often);
+}
+
+/* Other ranks are at the next meeting meanwhile. */
+static void read_slowly(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    int rounds = team_rounds(ROUNDS / 4);
+    for (uint32_t round = 1; round <= (uint32_t)rounds && team_goes_on(round / 50); round++) {
+        uint32_t verdict = 0;
+        team_expect(meet(&board, round, &verdict) == ORIEL_OK);
+        if (team_random() % 4 == 0)
+            usleep((useconds_t)(team_random() % 200));
+        for (int32_t i = 0; i < window->n; i++) {
+            oriel_delay();
+            expect_note(&board, i, round);
+        }
+        team_expect(verdict == expected(window->n, round));
+    }
+}
+
+static void board_records_stay_until_the_next_meeting(void **state)
+{
+    (void)state;
+    team_run_sizes(read_slowly);
+}
+
+static void meet_across_the_wrap(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    if (window->rank == 0)
+        board.words->turn.value = UINT32_MAX - 5;
+    team_meet();
+    for (uint64_t round = 1; round <= 30; round++) {
+        uint32_t verdict = 0;
+        team_expect(meet(&board, round, &verdict) == ORIEL_OK);
+        team_expect(verdict == expected(window->n, round));
+    }
+    team_expect(board.words->turn.value < 60);
+}
+
+static void board_turn_wraps(void **state)
+{
+    (void)state;
+    team_run(3, meet_across_the_wrap);
+}
+
+/* Of many sleepers few may find out by themselves, at the end of their sleep. */
+static void sleep_often(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    for (uint64_t round = 1; round <= SLEEPERS; round++) {
+        uint32_t verdict = 0;
+        if (window->rank == (int32_t)(round % (uint64_t)window->n))
+            usleep(5000);
+        team_expect(meet(&board, round, &verdict) == ORIEL_OK);
+    }
+    team_expect(team_timeouts <= SLEEPERS / 4);
+    team_meet();
+    team_expect(board.words->turn.sleepers == 0);
+}
+
+static void board_n4_wakes_sleepers(void **state)
+{
+    (void)state;
+    team_run(3, sleep_often);
+}
+
+/* --- death --- */
+
+static void expect_named(enum oriel_status status)
+{
+    team_expect(status == ORIEL_E_PEER);
+    team_expect(strstr(oriel_fail_message(), "rank 1 (process ") != NULL);
+    team_expect(team_timeouts <= SLEEPS);
+    team_timeouts = 0;
+}
+
+static void miss_one(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    uint32_t verdict = 0;
+    team_expect(meet(&board, 1, &verdict) == ORIEL_OK);
+    if (window->rank == VICTIM) {
+        team_flag_set(READY, 1);
+        usleep(120000);
+        team_die();
+    }
+    team_flag_await(READY, 1);
+    expect_named(meet(&board, 2, &verdict));
+    expect_named(meet(&board, 3, &verdict)); /* who came and left in vain must not count as come */
+    expect_named(meet(&board, 4, &verdict));
+}
+
+static void killed_rank_is_reported_by_a_meeting(void **state)
+{
+    (void)state;
+    team_run(TEAM, miss_one);
+}
+
+static uint32_t die(struct oriel_board *board, void *context)
+{
+    (void)board;
+    (void)context;
+    team_die();
+}
+
+/* The victim comes last, and dies before it has drawn its conclusion. */
+static void miss_a_conclusion(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    uint32_t verdict = 0;
+    if (window->rank == VICTIM) {
+        while (atomic_load(&board.words->arrived) < TEAM - 1)
+            usleep(100);
+        oriel_board_meet(&board, &verdict, sizeof verdict, die, NULL, &verdict);
+    }
+    expect_named(meet(&board, 1, &verdict));
+    expect_named(meet(&board, 2, &verdict));
+}
+
+static void killed_in_its_conclusion_is_reported(void **state)
+{
+    (void)state;
+    team_run(TEAM, miss_a_conclusion);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest living[] = {
+        cmocka_unit_test(board_n3_concludes_from_every_record),
+        cmocka_unit_test(board_records_stay_until_the_next_meeting),
+        cmocka_unit_test(board_turn_wraps),
+        cmocka_unit_test(board_n4_wakes_sleepers),
+    };
+    const struct CMUnitTest dying[] = {
+        cmocka_unit_test(killed_rank_is_reported_by_a_meeting),
+        cmocka_unit_test(killed_in_its_conclusion_is_reported),
+    };
+    int failed = team_main(living, argc, argv);
+    if (!team_has_threads()) /* which cannot die one by one */
+        failed += cmocka_run_group_tests(dying, NULL, NULL);
+    return failed;
+}
