@@ -2,3 +2,5 @@
 oriel_mpi_program(NAME rma SOURCES rma.c patterns.c)
 oriel_mpi_program(NAME steps SOURCES steps.c)
 oriel_mpi_program(NAME contention SOURCES contention.c)
+# What windows cost as such; bench/scaling runs it at many rank counts.
+oriel_mpi_program(NAME windows SOURCES windows.c)
