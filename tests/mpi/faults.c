@@ -39,6 +39,7 @@ static void nothing(void) {}
 static void hold_exclusive(void) { MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win); }
 static void hold_shared(void) { MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win); }
 static void hold_all(void) { MPI_Win_lock_all(0, win); }
+static void free_window(void) { MPI_Win_free(&win); }
 static void post_to_survivors(void)
 {
     MPI_Group world, survivors;
@@ -64,6 +65,13 @@ static int wait_creation(void)
     void *base;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     return MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &another);
+}
+
+/* No window tells any more who the others are. */
+static int wait_creation_without_windows(void)
+{
+    int code = MPI_Win_free(&win);
+    return code == MPI_SUCCESS ? wait_creation() : code;
 }
 
 /* lock_all may return before it has each target; the operation needs it. */
@@ -157,6 +165,7 @@ static const struct scenario scenarios[] = {
     { "free", nothing, nothing, wait_free, false },
     { "fence-twice", nothing, nothing, wait_fence_twice, false },
     { "creation", nothing, nothing, wait_creation, false },
+    { "creation-again", nothing, free_window, wait_creation_without_windows, false },
     { "accumulate", nothing, accumulate_until_dead, accumulate_for_a_while, true },
 };
 
