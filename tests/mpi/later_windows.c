@@ -17,6 +17,16 @@ struct later {
 
 static int64_t value_of(int64_t mark, int rank) { return mark * 100 + rank; }
 
+/* Segments follow each other, unless there is one only, whose rank has asked for memory of its own. */
+static void check_place(MPI_Win win, const int64_t *base, int rank)
+{
+    int64_t *first;
+    MPI_Aint size_bytes;
+    int unit;
+    CHECK_OK(MPI_Win_shared_query(win, 0, &size_bytes, &unit, &first));
+    CHECK(base == first + rank * WORDS, "rank %d's segment does not follow the others'", rank);
+}
+
 static struct later make(int flavour, MPI_Comm comm)
 {
     MPI_Aint size_bytes = WORDS * sizeof(int64_t);
@@ -26,11 +36,15 @@ static struct later make(int flavour, MPI_Comm comm)
     MPI_Comm_rank(comm, &rank);
     switch (flavour) {
     case 0: CHECK_OK(MPI_Win_allocate(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win)); break;
-    case 1: CHECK_OK(MPI_Win_allocate_shared(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win)); break;
+    case 1:
+        CHECK_OK(MPI_Win_allocate_shared(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win));
+        check_place(later.win, later.base, rank);
+        break;
     case 2: /* a hint of the even ranks only: it must be everybody's to count */
         MPI_Info_create(&info);
         MPI_Info_set(info, "alloc_shared_noncontig", rank % 2 == 0 ? "true" : "false");
         CHECK_OK(MPI_Win_allocate_shared(size_bytes, 8, info, comm, &later.base, &later.win));
+        check_place(later.win, later.base, rank);
         MPI_Info_free(&info);
         break;
     case 3: /* memory of two sorts: odd ranks' lies in an interior of their heap */
@@ -176,6 +190,21 @@ static void communicators_that_come_and_go_have_windows_of_their_own(enum window
     }
 }
 
+/* Some ranks are still on their way out of the creation. */
+static void a_communicator_may_be_freed_as_soon_as_its_window_is_there(enum window_kind kind)
+{
+    (void)kind;
+    for (int round = 0; round < 4 * scaled_rounds(ROUNDS); round++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        struct later first = make(0, comm), second = make(round % 2 * 4, comm);
+        MPI_Comm_free(&comm);
+        use(&second, round + 1, MPI_COMM_WORLD);
+        release(&second, round % 2 * 4, world_rank);
+        release(&first, 0, world_rank);
+    }
+}
+
 static void *make_often(void *argument)
 {
     MPI_Comm comm = *(MPI_Comm *)argument;
@@ -218,6 +247,7 @@ static const struct test_case cases[] = {
     CASE(memory_of_another_process_may_be_given, KIND_ANY, 1),
     CASE(a_bad_argument_of_any_rank_is_everybodys_error, KIND_ANY, 1),
     CASE(communicators_that_come_and_go_have_windows_of_their_own, KIND_ANY, 1),
+    CASE(a_communicator_may_be_freed_as_soon_as_its_window_is_there, KIND_ANY, 1),
     CASE(two_communicators_make_windows_at_once, KIND_ANY, 1),
 };
 
