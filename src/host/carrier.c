@@ -66,7 +66,7 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
     pthread_mutex_lock(&mutex);
     enum oriel_status status = start_locked(comm);
     if (status == ORIEL_OK && (!handles_left(live_windows) ||
-                               oriel_host()->Win_allocate(0, 1, MPI_INFO_NULL, singleton, &nothing, out) != MPI_SUCCESS))
+                               oriel_host()->Win_allocate_shared(0, 1, MPI_INFO_NULL, singleton, &nothing, out) != MPI_SUCCESS))
         status = oriel_fail(ORIEL_E_NO_MEM, "the host has no window handle left (%u windows are alive)", live_windows);
     pthread_mutex_unlock(&mutex);
     return status;
