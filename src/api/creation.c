@@ -132,6 +132,7 @@ int oriel_entry_Win_free(MPI_Win *win)
         return code;
     }
     enum oriel_status status = oriel_epochs_closed(window);
+    oriel_window_begin_end(window);
     if (status == ORIEL_OK && !window->parted)
         status = oriel_barrier(window);
     if (status != ORIEL_OK)

@@ -83,6 +83,12 @@ static void finish(struct attempt *attempt)
     window->host->disp_unit = (int)creation->disp_unit;
     window->host->create_flavor = flavors[creation->flavour];
     window->host->model = MPI_WIN_UNIFIED;
+    oriel_own_memory_begin(window->own_memory, window->n);
+}
+
+void oriel_window_begin_end(struct oriel_window *window)
+{
+    oriel_own_memory_end(window->own_memory);
 }
 
 void oriel_window_release_memory(struct oriel_window *window)

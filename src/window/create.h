@@ -25,6 +25,9 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
 /* Gives back everything but the carrier and the handle.  free.c calls. */
 void oriel_window_destroy(struct oriel_window *window);
 
+/* MPI_Win_free has been called: before its barrier. */
+void oriel_window_begin_end(struct oriel_window *window);
+
 /* The own memory of MPI_Win_create and MPI_Win_attach is the program's alone again.  After the barrier of MPI_Win_free. */
 void oriel_window_release_memory(struct oriel_window *window);
 

@@ -17,6 +17,7 @@ enum {
     SHARE = 10,         /* a SHAREth of the time */
     AT_ONCE_NS = 1000000, /* is charged at most, of one promotion: large windows are not refused because of each other */
     TENFOLD = 10,       /* what windows that are short cost: others wait meanwhile, and more such windows follow */
+    FEW_RANKS = 2,      /* where there are more, more wait and more promote, each with an account of its own */
 };
 
 /* --- the account --- */
@@ -163,6 +164,26 @@ enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, boo
     return ORIEL_OK;
 }
 
+void oriel_own_memory_begin(struct oriel_own_memory *memory, int32_t ranks)
+{
+    if (memory == NULL || memory->hold_count == 0)
+        return;
+    memory->since_ns = oriel_now_ns();
+    memory->ranks = ranks;
+}
+
+void oriel_own_memory_end(struct oriel_own_memory *memory)
+{
+    if (memory != NULL && memory->hold_count > 0)
+        memory->until_ns = oriel_now_ns();
+}
+
+/* How many times a rank of this window is charged for what it could not earn back. */
+static int64_t times_charged(const struct oriel_own_memory *memory)
+{
+    return memory->ranks > FEW_RANKS ? TENFOLD * (int64_t)memory->ranks / FEW_RANKS : TENFOLD;
+}
+
 uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
 {
     uint64_t lost_bytes = 0;
@@ -170,12 +191,12 @@ uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
         return 0;
     if (memory->hold_count > 0) {
         uint64_t begin_ns = oriel_now_ns();
-        uint64_t deserved_ns = (begin_ns - memory->since_ns) / SHARE;
+        uint64_t deserved_ns = ((memory->until_ns != 0 ? memory->until_ns : begin_ns) - memory->since_ns) / SHARE;
         for (size_t i = 0; i < memory->hold_count; i++)
             lost_bytes += oriel_promote_release(&memory->holds[i]);
         uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);
         uint64_t beyond_ns = cost_ns > deserved_ns ? cost_ns - deserved_ns : 0;
-        charge((int64_t)(TENFOLD * beyond_ns) - (int64_t)memory->charged_ns);
+        charge(times_charged(memory) * (int64_t)beyond_ns - (int64_t)memory->charged_ns);
     }
     free(memory->holds);
     free(memory->stretches);

@@ -17,6 +17,8 @@ struct oriel_own_memory {
     struct oriel_promoted *holds;
     size_t hold_count;
     uint64_t since_ns;
+    uint64_t until_ns; /* 0 until its end has begun */
+    int32_t ranks; /* of the window: so many wait while one of them promotes */
     uint64_t took_ns; /* to promote */
     uint64_t charged_ns; /* of it */
     char reason[240]; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
@@ -25,6 +27,11 @@ struct oriel_own_memory {
 /* Looks at [base, base + size_bytes), size_bytes above 0, and promotes what it may; others: the window has other ranks.
  * ORIEL_E_NO_MEM. */
 enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out);
+
+/* The window is there, or its end begins: what comes before and after, where ranks wait for each other's promotions, is not the
+ * window's life.  NULL is nothing. */
+void oriel_own_memory_begin(struct oriel_own_memory *memory, int32_t ranks);
+void oriel_own_memory_end(struct oriel_own_memory *memory);
 
 /* Gives up the holds: no other process may access the memory any more.  NULL is nothing.  How many bytes the program has unmapped
  * or replaced meanwhile; they are left alone. */

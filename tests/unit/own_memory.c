@@ -125,7 +125,25 @@ static void nothing_is_promoted_for_a_window_of_one_rank(void **state)
     munmap(pages, PAGE);
 }
 
-/* The last case: it leaves the account empty. */
+/* The last two cases leave the account empty.  Ranks wait for each other's promotions before a window is there, and in its end. */
+static void waiting_outside_of_a_windows_life_earns_nothing(void **state)
+{
+    (void)state;
+    bool refused = false;
+    char *pages = make_pages(1);
+    for (int i = 0; i < TAKES_MAX / 100 && !refused; i++) {
+        struct oriel_own_memory *memory = take(pages, PAGE);
+        refused = strstr(memory->reason, "too much of the time") != NULL;
+        usleep(1000);
+        oriel_own_memory_begin(memory, 64);
+        oriel_own_memory_end(memory);
+        usleep(1000);
+        oriel_own_memory_release(memory);
+    }
+    assert_true(refused);
+    munmap(pages, PAGE);
+}
+
 static void windows_that_live_for_a_moment_are_not_promoted_for_ever(void **state)
 {
     (void)state;
@@ -150,6 +168,7 @@ int main(void)
         cmocka_unit_test(overlapping_ranges_are_described_in_parts),
         cmocka_unit_test(memory_that_cannot_be_promoted_is_described_with_the_reason),
         cmocka_unit_test(nothing_is_promoted_for_a_window_of_one_rank),
+        cmocka_unit_test(waiting_outside_of_a_windows_life_earns_nothing),
         cmocka_unit_test(windows_that_live_for_a_moment_are_not_promoted_for_ever),
     };
     if (oriel_file_start() != ORIEL_OK)
