@@ -1,6 +1,6 @@
 /* What windows cost as such: the time to make and to free them, and what a process keeps for the first, for each more, and for
- * each peer that it has reached.  Prints one line "name value" for each figure of rank 0 and of rank 1, whose windows hold no
- * common words.  Run by bench/scaling: `mpiexec -n 2 windows BATCHES COUNT LIVE`; it knows nothing of Oriel but its file's name. */
+ * each peer that it has reached.  Prints a line "name value value" for each figure, of rank 0 and of rank 1, whose windows hold
+ * no common words.  Run by bench/scaling: `mpiexec -n 2 windows BATCHES COUNT LIVE`; of Oriel it knows the file's name only. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -86,12 +86,13 @@ static void say(const char *name, double value)
 static void say_growth(const char *when, const struct footprint *before, const struct footprint *after, int windows)
 {
     static const char *const names[FIGURES] = {"anonymous-kib", "file-kib", "tables-kib", "space-kib", "mappings", "descriptors"};
-    const long from[FIGURES] = {before->anonymous, before->file, before->tables, before->space, before->mappings, before->descriptors};
-    const long to[FIGURES] = {after->anonymous, after->file, after->tables, after->space, after->mappings, after->descriptors};
+    const long growth[FIGURES] = {after->anonymous - before->anonymous, after->file - before->file,
+                                  after->tables - before->tables,       after->space - before->space,
+                                  after->mappings - before->mappings,   after->descriptors - before->descriptors};
     for (int i = 0; i < FIGURES; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s.%s", when, names[i]);
-        say(name, (double)(to[i] - from[i]) / windows);
+        say(name, (double)growth[i] / windows);
     }
 }
 
@@ -127,7 +128,8 @@ static void reach_all(void)
 {
     int *words;
     MPI_Win win;
-    MPI_Win_allocate(((MPI_Aint)sizeof *words * ranks + 63) / 64 * 64, sizeof *words, MPI_INFO_NULL, MPI_COMM_WORLD, &words, &win);
+    MPI_Aint size_bytes = ((MPI_Aint)sizeof *words * ranks + 63) / 64 * 64; /* one host loses puts to odd sizes */
+    MPI_Win_allocate(size_bytes, sizeof *words, MPI_INFO_NULL, MPI_COMM_WORLD, &words, &win);
     MPI_Win_lock_all(0, win);
     for (int to = 0; to < ranks; to++)
         MPI_Put(&rank, 1, MPI_INT, to, rank, 1, MPI_INT, win);
