@@ -10,6 +10,8 @@
 #include "window/own_memory.h"
 #include "window/regions.h"
 
+enum { LEAST_SPARSE_BYTES = 32 << 10 }; /* blocks of the memory file below it share pages */
+
 enum oriel_status oriel_attempt_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
 {
     enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
@@ -122,11 +124,19 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     return status;
 }
 
+/* Words for each other rank, most of which nobody ever touches: from a page on they are whole pages, which come at first touch,
+ * so that a window does not take more memory of each rank the more ranks it has. */
+static uint64_t control_room(int32_t n)
+{
+    uint64_t len_bytes = oriel_control_bytes(n);
+    return len_bytes > ORIEL_PAGE_BYTES && len_bytes < LEAST_SPARSE_BYTES ? LEAST_SPARSE_BYTES : len_bytes;
+}
+
 static enum oriel_status prepare_control(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     uint64_t offset;
-    enum oriel_status status = oriel_file_alloc_sparse(oriel_control_bytes(window->n), &offset);
+    enum oriel_status status = oriel_file_alloc_sparse(control_room(window->n), &offset);
     if (status != ORIEL_OK)
         return status;
     window->control_offset = (int64_t)offset;
