@@ -14,21 +14,49 @@
  * have arrived, hence after all have read the one before.
  *
  * All ranks come to the same meetings in the same order: a board belongs to one communicator, and MPI orders the collectives of
- * one communicator.  Death: as in sync/barrier.c, by broken; who dies in N3 is one of those that the others look at. */
+ * one communicator.
+ *
+ * Death.  As in sync/barrier.c, by broken; who dies in N3 is one of those that the others look at.  A look at a process costs
+ * some system calls, and all ranks at once looking at all would be busy with that alone where they are many: each looks at few
+ * at a time, first at those behind it, so that of all who wait some look at any rank the first time; who finds one dead says so
+ * by broken, which all read at each look.  A rank that waits alone comes round once for each LOOKS ranks and 100 ms. */
 #include "window/board.h"
 
 #include "base/delay.h"
 
 #include <string.h>
 
-static enum oriel_status look_at_all(void *context)
+enum { LOOKS = 8 };
+
+/* At count ranks behind rank first. */
+static enum oriel_status look_at(const struct oriel_board *board, int32_t first, int32_t count)
 {
-    const struct oriel_board *board = context;
-    for (int32_t i = 0; i < board->group->n; i++)
-        if (i != board->rank && !oriel_peer_alive(board->group->peers[i]))
-            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)i,
-                              (int)board->group->peers[i]->identity.pid);
+    for (int32_t i = 1; i <= count; i++) {
+        int32_t rank = (int32_t)(((int64_t)first + i) % board->group->n);
+        const struct oriel_peer *peer = board->group->peers[rank];
+        if (rank != board->rank && !oriel_peer_alive(peer))
+            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)rank, (int)peer->identity.pid);
+    }
     return ORIEL_OK;
+}
+
+/* Some rank has left in vain. */
+static enum oriel_status name_dead(const struct oriel_board *board)
+{
+    enum oriel_status dead = look_at(board, board->rank, board->group->n);
+    return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
+}
+
+/* Each rank begins behind itself and goes on where it stopped the last time. */
+static enum oriel_status look_at_some(void *context)
+{
+    struct oriel_board *board = context;
+    int32_t count = board->group->n < LOOKS ? board->group->n : LOOKS;
+    if (oriel_load_acquire(&board->words->broken) != 0)
+        return name_dead(board);
+    enum oriel_status status = look_at(board, board->looked_at, count);
+    board->looked_at = (board->looked_at + count) % board->group->n;
+    return status;
 }
 
 static char *record_of(const struct oriel_board *board, int32_t rank)
@@ -46,12 +74,11 @@ enum oriel_status oriel_board_meet(struct oriel_board *board, const void *record
                                    oriel_board_conclude *conclude, void *context, uint32_t *verdict)
 {
     struct oriel_board_words *words = board->words;
-    struct oriel_watch watch = {look_at_all, board};
-    if (oriel_unlikely(oriel_load_acquire(&words->broken) != 0)) {
-        enum oriel_status dead = look_at_all(board);
-        return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
-    }
+    struct oriel_watch watch = {look_at_some, board};
+    if (oriel_unlikely(oriel_load_acquire(&words->broken) != 0))
+        return name_dead(board);
     board->side ^= 1;
+    board->looked_at = board->rank;
     memcpy(record_of(board, board->rank), record, len_bytes); /* N1 */
     uint32_t turn = oriel_load_acquire(&words->turn.value);
     oriel_delay();

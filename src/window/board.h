@@ -28,6 +28,7 @@ struct oriel_board {
     struct oriel_group *group;
     int32_t rank;
     uint32_t side;  /* of records: alternates */
+    int32_t looked_at; /* rank up to which this one has looked who lives */
     bool cma_known; /* the kernel lets this process copy to and from all others */
 };
 

@@ -187,6 +187,48 @@ static void killed_rank_is_reported_by_a_meeting(void **state)
     team_run(TEAM, miss_one);
 }
 
+/* Of 16 ranks, the first that the only one who waits looks at last. */
+static void wait_alone(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    uint32_t verdict = 0;
+    if (window->rank == VICTIM) {
+        team_flag_set(READY, 1);
+        usleep(120000);
+        team_die();
+    }
+    team_flag_await(READY, 1);
+    if (window->rank == VICTIM + 1)
+        expect_named(meet(&board, 1, &verdict));
+}
+
+static void killed_rank_is_reported_to_one_who_waits_alone(void **state)
+{
+    (void)state;
+    team_run(TEAM_MOST, wait_alone);
+}
+
+/* The first rank to look at the victim waits from the first, and the last as well. */
+static void wait_together(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    uint32_t verdict = 0;
+    if (window->rank == VICTIM) {
+        team_flag_set(READY, 1);
+        usleep(120000);
+        team_die();
+    }
+    team_flag_await(READY, 1);
+    if (window->rank == VICTIM + 1 || window->rank == VICTIM - 1)
+        expect_named(meet(&board, 1, &verdict));
+}
+
+static void killed_rank_is_reported_to_all_by_who_finds_it(void **state)
+{
+    (void)state;
+    team_run(TEAM_MOST, wait_together);
+}
+
 static uint32_t die(struct oriel_board *board, void *context)
 {
     (void)board;
@@ -224,6 +266,8 @@ int main(int argc, char **argv)
     };
     const struct CMUnitTest dying[] = {
         cmocka_unit_test(killed_rank_is_reported_by_a_meeting),
+        cmocka_unit_test(killed_rank_is_reported_to_one_who_waits_alone),
+        cmocka_unit_test(killed_rank_is_reported_to_all_by_who_finds_it),
         cmocka_unit_test(killed_in_its_conclusion_is_reported),
     };
     int failed = team_main(living, argc, argv);

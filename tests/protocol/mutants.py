@@ -75,7 +75,8 @@ MUTANTS = [
                          "memory_order_seq_cst) + 1;\n    oriel_delay();\n"
                          "    uint32_t turn = oriel_load_acquire(&words->turn.value);")],
      "board", "board_n3_concludes_from_every_record", "the turn is read before N2"),
-    ("window/board.c", [("    uint32_t arrived = atomic_fetch_add_explicit(&words->arrived, 1, memory_order_seq_cst) + 1; /* N2 */",
+    ("window/board.c", [("    uint32_t arrived = atomic_fetch_add_explicit(&words->arrived, 1, memory_order_seq_cst) + 1; "
+                         "/* N2 */",
                          "    uint32_t arrived = oriel_load_relaxed(&words->arrived) + 1;\n    oriel_delay();\n"
                          "    oriel_store_relaxed(&words->arrived, arrived);")],
      "board", "board_n3_concludes_from_every_record", "N2: reading and counting are one step"),
@@ -98,10 +99,14 @@ MUTANTS = [
      "board", "board_n3_concludes_from_every_record", "N5: a rank waits for N4"),
     ("window/board.c", [("        oriel_store_release(&words->broken, 1);\n", "        return status;\n")],
      "board", "killed_rank_is_reported_by_a_meeting", "a meeting that was left in vain ends for nobody"),
-    ("window/board.c", [("struct oriel_watch watch = {look_at_all, board};", "struct oriel_watch watch = {look_at_all, board};\n"
-                         "    struct oriel_board alone = *board;\n    struct oriel_group one = *board->group;\n"
-                         "    one.n = board->rank == 0 ? 0 : 1;\n    alone.group = &one;\n    watch.context = &alone;")],
-     "board", "killed_rank_is_reported_by_a_meeting", "every rank is watched"),
+    ("window/board.c", [("look_at(board, board->looked_at, count);", "look_at(board, board->looked_at, 0);")],
+     "board", "killed_rank_is_reported_by_a_meeting", "the others are watched"),
+    ("window/board.c", [("    board->looked_at = (board->looked_at + count) % board->group->n;\n", "")],
+     "board", "killed_rank_is_reported_to_one_who_waits_alone", "who waits looks at all in turn"),
+    ("window/board.c", [("    if (oriel_load_acquire(&board->words->broken) != 0)\n        return name_dead(board);\n"
+                         "    enum oriel_status status = look_at(board, board->looked_at, count);",
+                         "    enum oriel_status status = look_at(board, board->rank, count);")],
+     "board", "killed_rank_is_reported_to_all_by_who_finds_it", "broken tells those who look elsewhere"),
 
     ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, ticket, watch); /* X1, P1 */", "ORIEL_WAIT_AT_LEAST, ticket - 1, watch);")],
      "ticket", "ticket_p1_publishes_stores", "X1: a writer waits for all before it"),
