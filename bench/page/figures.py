@@ -1,0 +1,190 @@
+"""What the results of `oriel bench` say: cells, each with the figures of its columns, their ratio and the machine's limit.
+
+Nothing is invented here: a cell that failed has a word and a reason and no number, and a ratio stands only where a host and
+every column of Oriel have figures. Called by page.py; knows nothing of HTML."""
+
+from . import units
+
+COLUMN_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "oriel-mpich": "Oriel on MPICH", "oriel-openmpi": "Oriel on Open MPI",
+                 "raw": "raw operation"}
+MEMORIES = {  # name: (in a heading, in few words)
+    "allocate": ("Memory of MPI_Win_allocate", "allocate"),
+    "create": ("Memory given to MPI_Win_create", "create"),
+    "dynamic": ("Memory attached to a dynamic window", "dynamic"),
+    "shared": ("Memory of MPI_Win_allocate_shared", "shared"),
+    "cma": ("Memory given to MPI_Win_create, by copies of the kernel", "cma"),
+    "agent": ("Memory given to MPI_Win_create, by a thread of the target", "agent"),
+}
+GROUPS = {"contiguous": "Contiguous transfers", "atomic": "Atomics", "datatype": "Datatypes", "lock": "Locks",
+          "active": "Fence and PSCW", "request": "Requests", "window": "Windows", "progress": "Busy target",
+          "alignment": "Alignment", "raw": "Without MPI"}
+FAILURES = ("wrong", "crash", "timeout", "refused")
+KEY_SIZES = (8, 4096, 32768, 65536, 1 << 20)
+
+
+class Figure:
+    """One column's result in one cell: a time in ns, or the word for its failure and the reason."""
+
+    def __init__(self, result):
+        best = units.number(result.get("best"))
+        status = str(result.get("status", ""))
+        self.ns = best if status == "ok" else None
+        self.failed = None if self.ns is not None else status if status in FAILURES else "no figure"
+        self.reason = str(result.get("reason") or "")
+        self.way = ", ".join(str(result[key]) for key in ("way", "way_reason") if result.get(key))
+        samples = result.get("samples")
+        self.samples = [sample for sample in map(units.number, samples if isinstance(samples, list) else []) if sample]
+
+    def text(self):
+        return self.failed or units.duration(self.ns)
+
+
+class Cell:
+    """One pattern in one memory with its ranks, size and flight."""
+
+    def __init__(self, key, result):
+        self.pattern, self.memory, self.ranks, self.bytes, self.in_flight = key
+        self.title = str(result.get("title") or self.pattern)
+        self.group = str(result.get("group") or "")
+        self.limit_pattern = result.get("limit")
+        self.figures = {}  # column name: Figure
+        self.limit = None  # (ns, title of the raw operation)
+        self.ratio = None
+        self.limit_ratio = None
+        self.outcome = "alone"  # faster, even, slower; oriel-fails; hosts-fail; alone: nothing to compare with
+
+    def compare(self, columns):
+        hosts = [self.figures[column.name] for column in columns if not column.oriel and column.name in self.figures]
+        ours = [self.figures[column.name] for column in columns if column.oriel and column.name in self.figures]
+        if not ours:
+            return
+        if any(figure.ns is None for figure in ours):
+            self.outcome = "oriel-fails"
+            return
+        slower = max(figure.ns for figure in ours)
+        if self.limit:
+            self.limit_ratio = slower / self.limit[0]
+        measured = [figure.ns for figure in hosts if figure.ns is not None]
+        if measured:
+            self.ratio = min(measured) / slower
+            self.outcome = units.verdict(self.ratio)
+        elif hosts:
+            self.outcome = "hosts-fail"
+
+    def verdict(self):
+        """The comparison in words."""
+        if self.ratio is None:
+            return {"oriel-fails": "Oriel fails", "hosts-fail": "only Oriel works"}.get(self.outcome, "nothing to compare with")
+        if self.outcome == "even":
+            return "about even"
+        return f"Oriel {units.ratio(self.ratio)} faster" if self.ratio > 1 else f"Oriel {units.ratio(1 / self.ratio)} slower"
+
+
+class Column:
+    def __init__(self, name, title, oriel):
+        self.name, self.title, self.oriel = name, title, oriel
+
+
+def whole(value, default):
+    """A count from the file: not negative, and no larger than any machine has."""
+    return int(value) if isinstance(value, (int, float)) and 0 <= value < 1 << 62 else default
+
+
+def records(value):
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+class Results:
+    """All of a file: columns (without the raw one), cells in the order of the tables, raw figures."""
+
+    def __init__(self, results):
+        self.machine = results.get("machine") if isinstance(results.get("machine"), dict) else {}
+        self.cells = []
+        self.raw = []  # cells of one column, "raw"
+        found = {}
+        for result in records(results.get("results")):
+            column = str(result.get("column", ""))
+            key = (str(result.get("pattern", "")), str(result.get("memory", "")), whole(result.get("ranks"), 0),
+                   whole(result.get("bytes"), 0), whole(result.get("in_flight"), 1))
+            cell = found.get((key, column == "raw"))
+            if cell is None:
+                cell = found[(key, column == "raw")] = Cell(key, result)
+                (self.raw if column == "raw" else self.cells).append(cell)
+            cell.figures[column] = Figure(result)
+        self.columns = self.read_columns(records(results.get("columns")))
+        self.raw_title = next((str(entry.get("title")) for entry in records(results.get("columns"))
+                               if entry.get("name") == "raw" and entry.get("title")), COLUMN_TITLES["raw"])
+        self.sort_cells()
+        self.sized = self.varied("bytes")
+        self.scaled = self.varied("ranks")
+        self.flown = self.varied("in_flight")
+        # Those whose sizes make a plot; places at which data are aligned are compared with each other instead.
+        self.swept = self.sized - {cell.pattern for cell in self.cells if cell.group == "alignment"}
+        self.find_limits()
+        for cell in self.cells:
+            cell.compare(self.columns)
+
+    def read_columns(self, entries):
+        """Those that the file names and that have results, then those that only the results name."""
+        used = {name for cell in self.cells for name in cell.figures}
+        columns = [Column(str(entry.get("name")), str(entry.get("title") or entry.get("name")), bool(entry.get("oriel")))
+                   for entry in entries if str(entry.get("name")) in used]
+        named = {column.name for column in columns}
+        return columns + [Column(name, COLUMN_TITLES.get(name, name), name.startswith("oriel"))
+                          for name in sorted(used - named)]
+
+    def sort_cells(self):
+        """What belongs together stands together: by memory, group, pattern and flight in the order measured, then by number."""
+        orders = [{value: place for place, value in enumerate(self.distinct(name))} for name in ("memory", "group", "pattern")]
+        self.cells.sort(key=lambda cell: (orders[0][cell.memory], orders[1][cell.group], cell.in_flight, orders[2][cell.pattern],
+                                          cell.ranks, cell.bytes))
+
+    def find_limits(self):
+        raw = {}
+        for cell in self.raw:
+            figure = cell.figures["raw"]
+            if figure.ns is not None:
+                raw.setdefault((cell.pattern, cell.bytes), (figure.ns, cell.title))
+        for cell in self.cells:
+            if cell.limit_pattern:
+                cell.limit = raw.get((str(cell.limit_pattern), cell.bytes))
+
+    def distinct(self, name):
+        """The values of a cell's attribute, in the order measured."""
+        return list(dict.fromkeys(getattr(cell, name) for cell in self.cells))
+
+    def varied(self, name):
+        """The patterns that were measured with more than one value of an attribute of the cell."""
+        values = {}
+        for cell in self.cells:
+            values.setdefault(cell.pattern, set()).add(getattr(cell, name))
+        return {pattern for pattern, found in values.items() if len(found) > 1}
+
+    def name(self, cell):
+        """A cell's operation, as its title says it, and how many were in flight where that was varied."""
+        return f"{cell.title}, {cell.in_flight} in flight" if cell.pattern in self.flown and cell.in_flight > 1 else cell.title
+
+    def label(self, cell):
+        """A cell's name among those of its memory."""
+        parts = [self.name(cell)]
+        if cell.pattern in self.sized:
+            parts.append(units.size(cell.bytes))
+        if cell.pattern in self.scaled:
+            parts.append(f"{cell.ranks} ranks")
+        return ", ".join(parts)
+
+    def key_cells(self):
+        """The cells of the short table: of many sizes those that are usually asked for, and everything else."""
+        many = {}
+        for cell in self.cells:
+            many.setdefault(cell.pattern, set()).add(cell.bytes)
+        return [cell for cell in self.cells if len(many[cell.pattern]) <= len(KEY_SIZES) or cell.bytes in KEY_SIZES]
+
+    def single_cells(self):
+        """The cells of the plots of single operations: the fewest ranks, and of those with a plot over sizes the least."""
+        least = {}
+        for cell in self.cells:
+            key = (cell.pattern, cell.memory, cell.in_flight, cell.pattern in self.swept or cell.bytes)
+            if key not in least or (cell.ranks, cell.bytes) < (least[key].ranks, least[key].bytes):
+                least[key] = cell
+        return list(least.values())

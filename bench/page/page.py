@@ -1,0 +1,189 @@
+"""The HTML page of `oriel bench`: where Oriel wins and where it loses, from the results as the schema has them.
+
+Every plot is a table too, and every failure stands where its figure would; the scripts only draw and filter.
+Called by the command through write(); the pieces of any page are skeleton's."""
+
+from . import figures, plots, skeleton, tables, units
+from .skeleton import element, join
+
+SCRIPTS = ["plots.js", "overview.js", "bench.js"]
+STYLES = ["page.css"]
+
+
+def machine_facts(results, raw):
+    machine = results.machine
+    hosts = [f"{host.get('title') or host.get('name')} {host.get('version', '')}".strip()
+             for host in figures.records(machine.get("hosts"))]
+    cores = machine.get("cores")
+    options = raw.get("options") if isinstance(raw.get("options"), dict) else {}
+    facts = [("Processor", f"{machine.get('processor', 'unknown')}, {cores} cores" if cores else machine.get("processor")),
+             ("System", machine.get("kernel")),
+             ("Hosts", ", ".join(hosts)),
+             ("Oriel", raw.get("oriel")),
+             ("Date", str(machine.get("date", "")).replace("T", " ")),
+             ("Run", ", ".join(f"{name}: {option_text(value)}" for name, value in options.items() if value not in (None, [])))]
+    return element("dl", *(element("div", element("dt", name), element("dd", value)) for name, value in facts if value),
+                   class_="facts")
+
+
+def option_text(value):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def tile(count, text, kind):
+    return element("div", element("b", f"{count:,}"), element("span", text), class_=f"tile {kind}")
+
+
+def extremes(results):
+    """The largest gains and losses in words: one cell for each pattern, so that one sweep does not fill the list."""
+    compared = sorted((cell for cell in results.cells if cell.ratio is not None), key=lambda cell: cell.ratio)
+    lists = []
+    for title, cells in (("Slowest against the better host", [cell for cell in compared if cell.outcome == "slower"]),
+                         ("Fastest", [cell for cell in reversed(compared) if cell.outcome == "faster"])):
+        first = {}
+        for cell in cells:
+            first.setdefault((cell.pattern, cell.memory), cell)
+        items = [element("li", element("b", tables.ratio_text(cell)), f" {results.label(cell)}, ",
+                         tables.memory_name(cell.memory)) for cell in list(first.values())[:4]]
+        if items:
+            lists.append(element("div", element("h3", title), element("ul", *items)))
+    return element("div", *lists, class_="extremes") if lists else ""
+
+
+def summary(results):
+    counts = {}
+    for cell in results.cells:
+        counts[cell.outcome] = counts.get(cell.outcome, 0) + 1
+    tiles = [tile(counts.get("faster", 0), "faster than the better host", "faster"),
+             tile(counts.get("even", 0), f"even, within {units.EVEN:.0%}", "even"),
+             tile(counts.get("slower", 0), "slower than the better host", "slower")]
+    for outcome, text in (("hosts-fail", "where only Oriel works"), ("oriel-fails", "where Oriel fails"),
+                          ("alone", "with nothing to compare")):
+        if counts.get(outcome):
+            tiles.append(tile(counts[outcome], text, outcome))
+    return join([element("div", *tiles, class_="tiles"), extremes(results)])
+
+
+def filters(results):
+    """The controls; without script they do nothing and are not shown."""
+    memories = [element("label", element("input", type="checkbox", value=name, checked=True, name="memory"),
+                        figures.MEMORIES.get(name, (name, name))[1]) for name in results.distinct("memory")]
+    by_group = {}
+    for cell in results.cells:
+        by_group.setdefault(cell.group, {})[cell.pattern] = True
+    choices = [element("optgroup", *(element("option", pattern, value=pattern) for pattern in patterns),
+                       label=plots.group_title(group)) for group, patterns in by_group.items()]
+    return element("form", element("fieldset", element("legend", "Memory"), *memories),
+                   element("label", "Operation ", element("select", element("option", "all", value="*"), *choices,
+                                                          name="pattern")), id="filters", hidden=True)
+
+
+def section(name, title, intro, *content, legend=None, plots=False):
+    """plots: one that has nothing left when the filters hide its figures."""
+    return element("section", element("header", element("h2", title), legend), element("p", intro), *content, id=name,
+                   class_="plots" if plots else None)
+
+
+def failures(results):
+    rows = [tables.failure_row(results, cell, column) for cell in results.cells for column in results.columns
+            if column.name in cell.figures and cell.figures[column.name].failed]
+    if not rows:
+        return ""
+    return section("failures", "What failed", "No time is shown for these; the other patterns went on without them.",
+                   skeleton.table(["Column", "Operation", "Memory", "Ranks", "What happened", "Reason"], rows))
+
+
+def overview(results, drawings):
+    rows = plots.ratio_rows(results)
+    if not rows:
+        return ""
+    figure = drawings.figure("Each operation's ratios", plots.ratios(rows), None)
+    usual = results.key_cells()
+    return section("overview", "Where Oriel wins and where it loses",
+                   "One mark for each measurement: the better host's time divided by the slower Oriel's. Right of the line, "
+                   "Oriel is faster whichever host you have; left of it, slower. The scale is logarithmic.", figure,
+                   tables.details("Ratios as a table" if len(usual) == len(results.cells) else "Ratios of the usual sizes",
+                                  tables.cells(results, usual, memory=True), is_open=True))
+
+
+def singles(results, drawings):
+    sheaves = []  # a row of cards for each group, the memories side by side
+    for group in results.distinct("group"):
+        cells = [cell for cell in results.single_cells() if cell.group == group]
+        cards = [drawings.figure(f"{plots.group_title(group)}, {tables.memory_name(memory)}", plots.bars(results, chosen, cells),
+                                 tables.cells(results, chosen), memory=memory)
+                 for memory, chosen in tables.by_memory(cells)]
+        sheaves.append(cards)
+    memories = len(results.distinct("memory"))
+    if memories == 1:
+        sheaves = [[card for cards in sheaves for card in cards]]
+    rows = [element("div", *cards, class_="cards halves" if memories == 2 else "cards wide") for cards in sheaves]
+    return section("singles", "Single operations",
+                   "Time of one operation, shorter is better, on a logarithmic scale. The dashed line across the bars is the "
+                   "same work by plain instructions of this machine, where there is such a limit.",
+                   *rows, legend=plots.legend(results, "bars"), plots=True)
+
+
+def sweeps(results, drawings, name, title, intro, make, empty):
+    cards = [drawings.figure(card.title, card.spec, card.table, memory=card.memory, pattern=card.pattern)
+             for card in make(results)]
+    content = element("div", *cards, class_="cards") if cards else element("p", empty, class_="nothing")
+    return section(name, title, intro, content, legend=plots.legend(results, "lines") if cards else None, plots=bool(cards))
+
+
+NOTES = [
+    "Best of all runs. Host and Oriel were run in turn, and data were verified: a wrong result has no time.",
+    "“Oriel faster” compares the better of the hosts alone with the slower of Oriel's columns: what is gained at least.",
+    "Bandwidth is bytes of data divided by the time of one operation; 1 GB is 10⁹ bytes.",
+    "The limit is the same work by plain instructions in one process, without MPI.",
+    "Figures of different machines, or of a busy one, do not compare.",
+]
+
+
+def body(raw, results, drawings):
+    parts = [element("header", element("h1", "One-sided MPI: each host alone and through Oriel"), machine_facts(results, raw),
+                     class_="top")]
+    if raw.get("complete") is False:
+        parts.append(element("p", "This run was interrupted: what follows was measured until then.", class_="banner"))
+    if not results.cells:
+        parts.append(element("p", "Nothing was measured, so there is nothing to compare.", class_="banner"))
+    else:
+        parts += [element("noscript", element("p", "Without JavaScript there are no plots: every figure is in the tables.",
+                                              class_="banner")),
+                  summary(results), filters(results), overview(results, drawings), failures(results),
+                  singles(results, drawings),
+                  sweeps(results, drawings, "latency", "Latency over message size",
+                         "Time of one operation when each waits for the one before, lower is better; both axes are logarithmic.",
+                         plots.latency, "No operation was measured with more than one size."),
+                  sweeps(results, drawings, "bandwidth", "Bandwidth over message size",
+                         "Data moved in a second, higher is better, with as many operations in flight as each size was measured "
+                         "with; both axes are logarithmic.", plots.bandwidth,
+                         "No operation was measured with more than one size."),
+                  sweeps(results, drawings, "scaling", "Scaling over ranks",
+                         "Time of one operation, lower is better. Where there are more ranks than cores, ranks share cores.",
+                         plots.scaling, "No operation was measured with more than one number of ranks.")]
+    if results.raw:
+        parts.append(section("raw", "This machine without MPI", "The limits: the same work by plain instructions.",
+                             tables.details("Every raw operation", tables.raw(results))))
+    if results.cells:
+        parts.append(section("all", "Every figure", "Best time, and the range of the runs where there were several.",
+                             tables.details(f"All {len(results.cells):,} measurements",
+                                            tables.cells(results, results.cells, memory=True, samples=True))))
+    parts.append(element("footer", element("h2", "How to read this"), element("ul", *(element("li", note) for note in NOTES))))
+    return element("main", *parts)
+
+
+def write(results, path):
+    """Makes the page of these results (a dict as in the file of --json) at path.
+    Raises OSError where that cannot be written, RuntimeError where the library that draws is missing."""
+    digested = figures.Results(results)
+    drawings = plots.Drawings()
+    content = body(results, digested, drawings)
+    values = {"plots": drawings.specs,
+              "columns": [{"name": column.name, "title": column.title} for column in digested.columns]
+              + [{"name": "raw", "title": digested.raw_title}],
+              "memories": {name: tables.memory_name(name) for name in digested.distinct("memory")}}
+    text = skeleton.document("Oriel: one-sided MPI measured", content, values, SCRIPTS, STYLES)
+    skeleton.write(path, text)

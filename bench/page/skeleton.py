@@ -1,0 +1,135 @@
+"""The skeleton of Oriel's HTML pages: one file each, which holds its scripts and styles and loads nothing when it is opened.
+
+Text from outside stays text: what is not Markup is escaped where it enters, data cannot end the script that holds them,
+and the page's own policy allows the scripts that stand here and no others.
+Whoever writes a page calls this; page.py is the first of them. Standard library only."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIBRARY = "d3.min.js"
+LIBRARY_PACKAGE = "node-d3"
+LIBRARY_LICENCE = "d3-licence.txt"
+# Beside this file where a build or an installation has put it, else where Debian's package has it.
+LIBRARY_FOLDERS = [HERE, "/usr/share/nodejs/d3/dist"]
+
+
+class MissingLibrary(RuntimeError):
+    """The library that draws the plots is not there; the text says what to install."""
+
+
+class Markup(str):
+    """Text that is HTML already. Everything else is escaped by element()."""
+
+
+ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
+# What HTML does not allow: control characters, halves of surrogate pairs, noncharacters.
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def clean(text):
+    return FORBIDDEN.sub("\ufffd", str(text))
+
+
+def escape(text):
+    return Markup("".join(ESCAPES.get(letter, letter) for letter in clean(text)))
+
+
+def join(parts):
+    """Text and Markup, one after the other."""
+    return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts if part is not None))
+
+
+def element(tag, *children, **attributes):
+    """<tag>children</tag>. Attributes are named as in HTML, with _ for - and one at the end where Python has the word itself;
+    True is an attribute without a value, None and False are none."""
+    parts = ["<", tag]
+    for name, value in attributes.items():
+        name = name.rstrip("_").replace("_", "-")
+        if value is True:
+            parts.append(" " + name)
+        elif value is not None and value is not False:
+            parts.append(f' {name}="{escape(value)}"')
+    parts.append(">")
+    if tag not in ("meta", "br", "input", "hr"):
+        parts.append(join(children))
+        parts.append(f"</{tag}>")
+    return Markup("".join(parts))
+
+
+def table(heads, rows, caption=None, classes=None):
+    """A table that scrolls by itself on a narrow screen. heads: text or Markup cells; rows: Markup of whole rows."""
+    return element("div", element("table", element("caption", caption) if caption else None,
+                                  element("thead", element("tr", *(head if isinstance(head, Markup) else
+                                                                   element("th", head, scope="col") for head in heads))),
+                                  element("tbody", *rows), class_=classes), class_="scroll", tabindex="0", role="region",
+                   aria_label=caption or "table")
+
+
+def own_file(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def library():
+    """The drawing library's code, with its licence, as both have to be passed on."""
+    for folder in LIBRARY_FOLDERS:
+        try:
+            with open(os.path.join(folder, LIBRARY), encoding="utf-8") as file:
+                code = file.read()
+        except OSError:
+            continue
+        return "/*\n" + own_file(LIBRARY_LICENCE).replace("*/", "") + "*/\n" + code
+    raise MissingLibrary(f"the HTML page needs the library D3: no {LIBRARY} in {' or '.join(LIBRARY_FOLDERS)}; "
+                         f"install Debian's package {LIBRARY_PACKAGE} (scripts/install-deps does)")
+
+
+def inline(text):
+    """Code that can stand inside a script or style element: nothing in it ends that element or begins a comment of HTML.
+    Both sequences occur only inside strings of JavaScript, where the backslash changes nothing."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return Markup(re.sub(r"<(?=/(script|style)|!--)", r"\\x3c", text, flags=re.IGNORECASE))
+
+
+def digest(text):
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode() + "'"
+
+
+def cleaned(value):
+    """The same value where every text can be text of a page: a script would put half a surrogate pair there unchanged."""
+    if isinstance(value, dict):
+        return {clean(name): cleaned(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [cleaned(part) for part in value]
+    return clean(value) if isinstance(value, str) else value
+
+
+def data(value):
+    """JSON that can stand inside a script element, whatever its strings hold."""
+    text = json.dumps(cleaned(value), allow_nan=False, separators=(",", ":"))  # ASCII only
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def document(title, body, values, scripts, styles):
+    """A whole page. values is what the scripts find as JSON in the element "data"; scripts and styles are names of our files."""
+    codes = [inline(library())] + [inline(own_file(name)) for name in scripts]
+    style = inline("\n".join(own_file(name) for name in styles))
+    policy = ("default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + digest(style)
+              + "; script-src " + " ".join(digest(code) for code in codes))
+    head = element("head", element("meta", charset="utf-8"),
+                   element("meta", http_equiv="Content-Security-Policy", content=policy),
+                   element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+                   element("meta", name="color-scheme", content="light dark"),
+                   element("title", title), element("style", style))
+    tail = [element("script", data(values), type="application/json", id="data")]
+    tail += [element("script", code) for code in codes]
+    return "<!doctype html>\n" + element("html", head, element("body", body, *tail), lang="en") + "\n"
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
