@@ -1,6 +1,6 @@
-/* Builds and walks layouts.  Every constructor keeps the sums (elements, bytes, bounds) right, so that no walk is needed to
- * check an operation.  Cursors yield runs in the order of the type map, which is what decides which origin element meets
- * which target element. */
+/* Builds layouts.  Every constructor keeps the sums (elements, bytes, bounds) right, so that no walk is needed to check an
+ * operation, and the order of the type map, which is what decides which origin element meets which target element.  flatten.c
+ * calls. */
 #include "ops/layout.h"
 
 #include <stdlib.h>
@@ -26,6 +26,8 @@ void oriel_node_free(struct oriel_node *node)
     for (uint64_t i = 0; node->branches != NULL && i < node->count; i++)
         oriel_node_free(node->branches[i].node);
     free(node->branches);
+    free(node->offsets);
+    free(node->lengths);
     free(node);
 }
 
@@ -48,8 +50,10 @@ static void sum_run(struct oriel_node *node)
     uint64_t len_bytes;
     node->vast = __builtin_mul_overflow(node->count, kind->extent_bytes, &len_bytes) || len_bytes > INT64_MAX;
     node->elements = node->count;
+    node->runs = 1;
     node->size_bytes = node->count * size_of(node->kind);
     node->high_bytes = node->count == 0 ? 0 : (int64_t)(len_bytes - oriel_kind_tail_bytes(kind));
+    node->padded = kind->padded;
 }
 
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
@@ -71,7 +75,7 @@ static struct oriel_node *make_empty(struct oriel_node *unused)
 
 static int64_t run_bytes(const struct oriel_node *run)
 {
-    return (int64_t)(run->count * oriel_kinds[run->kind].extent_bytes);
+    return (int64_t)oriel_run_bytes(run);
 }
 
 static void sum_loop(struct oriel_node *loop)
@@ -79,6 +83,9 @@ static void sum_loop(struct oriel_node *loop)
     const struct oriel_node *child = loop->child;
     int64_t last_bytes;
     loop->kind = child->kind;
+    loop->padded = child->padded;
+    if (__builtin_mul_overflow(loop->count, child->runs, &loop->runs))
+        loop->runs = UINT64_MAX;
     loop->depth = child->depth + 1;
     loop->vast = child->vast || loop->count > INT64_MAX;
     loop->vast |= __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
@@ -125,7 +132,7 @@ static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
 static bool continues(const struct oriel_node *node, int64_t stride_bytes)
 {
     int64_t len_bytes;
-    if (node->vast || node->form == ORIEL_NODE_LIST)
+    if (node->vast || (node->form != ORIEL_NODE_RUN && node->form != ORIEL_NODE_LOOP))
         return false;
     if (node->form == ORIEL_NODE_RUN)
         return stride_bytes == run_bytes(node);
@@ -195,6 +202,9 @@ static void sum_list(struct oriel_node *list)
         int64_t low_bytes;
         int64_t high_bytes;
         list->vast |= branch->node->vast;
+        list->padded |= branch->node->padded;
+        if (__builtin_add_overflow(list->runs, branch->node->runs, &list->runs))
+            list->runs = UINT64_MAX;
         list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->low_bytes, &low_bytes);
         list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->high_bytes, &high_bytes);
         list->vast |= __builtin_add_overflow(list->elements, branch->node->elements, &list->elements);
@@ -215,144 +225,125 @@ static bool is_complete(uint64_t count, const struct oriel_branch *branches)
     return true;
 }
 
+/* Whether the branches are runs without padding; a single one too, behind displacement 0. */
+static bool are_runs(const struct oriel_node *list)
+{
+    for (uint64_t i = 0; i < list->count; i++)
+        if (list->branches[i].node->form != ORIEL_NODE_RUN)
+            return false;
+    return list->count > 0 && !list->padded && !list->vast;
+}
+
+/* The distance of branches that are alike and equally far apart; 0 when they are not. */
+static int64_t distance_of(const struct oriel_node *list)
+{
+    const struct oriel_branch *branches = list->branches;
+    int64_t distance_bytes = 0;
+    for (uint64_t i = 1; i < list->count; i++) {
+        int64_t from_last;
+        if (branches[i].node->count != branches[0].node->count || branches[i].node->kind != branches[0].node->kind ||
+            __builtin_sub_overflow(branches[i].offset_bytes, branches[i - 1].offset_bytes, &from_last) ||
+            (i > 1 && from_last != distance_bytes))
+            return 0;
+        distance_bytes = from_last;
+    }
+    return distance_bytes;
+}
+
+static void free_branches(struct oriel_branch *branches, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        oriel_node_free(branches[i].node);
+    free(branches);
+}
+
+/* Leaves one branch, a loop over them all. */
+static void make_regular(struct oriel_node *list, int64_t distance_bytes)
+{
+    struct oriel_branch *branches = list->branches;
+    struct oriel_node *loop = oriel_node_loop(list->count, distance_bytes, oriel_node_share(branches[0].node));
+    if (loop == NULL)
+        return; /* for want of memory; a list it stays */
+    for (uint64_t i = 0; i < list->count; i++)
+        oriel_node_free(branches[i].node);
+    branches[0].node = loop;
+    list->count = 1;
+    list->depth = loop->depth + 1;
+}
+
+static bool are_equal(const uint64_t *numbers, uint64_t count)
+{
+    for (uint64_t i = 1; i < count; i++)
+        if (numbers[i] != numbers[0])
+            return false;
+    return true;
+}
+
+/* Runs of several kinds, which can only be moved, are joined where they touch. */
+static void make_blocks(struct oriel_node *list)
+{
+    int64_t *offsets = malloc(list->count * sizeof *offsets);
+    uint64_t *lengths = malloc(list->count * sizeof *lengths);
+    if (offsets == NULL || lengths == NULL) {
+        free(offsets);
+        free(lengths);
+        return; /* likewise */
+    }
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < list->count; i++) {
+        const struct oriel_branch *branch = &list->branches[i];
+        const uint64_t len_bytes = oriel_run_bytes(branch->node);
+        if (list->kind == ORIEL_KIND_NONE && count > 0 &&
+            offsets[count - 1] + (int64_t)lengths[count - 1] == branch->offset_bytes) {
+            lengths[count - 1] += len_bytes;
+        } else {
+            offsets[count] = branch->offset_bytes;
+            lengths[count++] = len_bytes;
+        }
+    }
+    if (are_equal(lengths, count)) {
+        list->block_bytes = lengths[0];
+        free(lengths);
+        lengths = NULL;
+    }
+    free_branches(list->branches, list->count);
+    list->branches = NULL;
+    list->count = count;
+    list->runs = count;
+    list->offsets = offsets;
+    list->lengths = lengths;
+    list->form = ORIEL_NODE_BLOCKS;
+    list->depth = 1;
+}
+
+/* A list whose branches all are runs becomes smaller and faster to walk. */
+static struct oriel_node *make_compact(struct oriel_node *list)
+{
+    int64_t distance_bytes = are_runs(list) ? distance_of(list) : 0;
+    if (distance_bytes != 0)
+        make_regular(list, distance_bytes);
+    else if (list->count > 1 && are_runs(list))
+        make_blocks(list);
+    if (list->form != ORIEL_NODE_LIST || list->count != 1 || list->branches[0].offset_bytes != 0)
+        return list;
+    struct oriel_node *only = list->branches[0].node;
+    free(list->branches);
+    free(list);
+    return only;
+}
+
 struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches)
 {
     struct oriel_node *list = make(ORIEL_NODE_LIST);
     if (list == NULL || branches == NULL || !is_complete(count, branches)) {
-        for (uint64_t i = 0; branches != NULL && i < count; i++)
-            oriel_node_free(branches[i].node);
-        free(branches);
+        free_branches(branches, branches != NULL ? count : 0);
         free(list);
         return NULL;
     }
     list->branches = branches;
     list->count = simplify(branches, count);
-    if (list->count == 1 && branches[0].offset_bytes == 0) {
-        struct oriel_node *only = branches[0].node;
-        free(branches);
-        free(list);
-        return only;
-    }
     sum_list(list);
-    return list;
-}
-
-bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *node, uint64_t count, int64_t extent_bytes)
-{
-    unsigned depth = node->depth + 1;
-    cursor->frames = depth <= ORIEL_CURSOR_DEPTH ? cursor->own : malloc(depth * sizeof *cursor->frames);
-    if (cursor->frames == NULL)
-        return false;
-    cursor->batch.left_bytes = 0;
-    cursor->depth = 0;
-    if (count == 0 || node->elements == 0)
-        return true;
-    /* a loop on the cursor itself: the tree belongs to all threads */
-    cursor->items = (struct oriel_node){.form = ORIEL_NODE_LOOP,
-                                        .kind = node->kind,
-                                        .count = count,
-                                        .stride_bytes = extent_bytes,
-                                        .child = (struct oriel_node *)(uintptr_t)node};
-    cursor->frames[cursor->depth++] = (struct oriel_frame){&cursor->items, 0, 0};
-    return true;
-}
-
-void oriel_cursor_close(struct oriel_cursor *cursor)
-{
-    if (cursor->frames != cursor->own)
-        free(cursor->frames);
-}
-
-static void stand_on(struct oriel_batch *batch, const struct oriel_node *run, int64_t base_bytes, uint64_t runs,
-                     int64_t stride_bytes)
-{
-    *batch = (struct oriel_batch){.kind = run->kind,
-                                  .at_bytes = base_bytes,
-                                  .left_bytes = (uint64_t)run_bytes(run),
-                                  .run_bytes = (uint64_t)run_bytes(run),
-                                  .further = runs - 1,
-                                  .stride_bytes = stride_bytes,
-                                  .start_bytes = base_bytes};
-}
-
-static void next_run(struct oriel_batch *batch, uint64_t runs)
-{
-    if (batch->further < runs) {
-        batch->left_bytes = 0;
-        return;
-    }
-    batch->further -= runs;
-    batch->start_bytes += (int64_t)runs * batch->stride_bytes;
-    batch->at_bytes = batch->start_bytes;
-    batch->left_bytes = batch->run_bytes;
-}
-
-uint64_t oriel_batch_piece(const struct oriel_batch *batch)
-{
-    const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
-    if (!kind->padded)
-        return batch->left_bytes;
-    uint64_t inside = (uint64_t)(batch->at_bytes - batch->start_bytes) % kind->extent_bytes;
-    return inside < kind->index_offset ? kind->value_bytes - inside : kind->index_offset + kind->index_bytes - inside;
-}
-
-void oriel_batch_use(struct oriel_batch *batch, uint64_t len_bytes)
-{
-    const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
-    if (kind->padded) {
-        uint64_t inside = (uint64_t)(batch->at_bytes - batch->start_bytes) % kind->extent_bytes + len_bytes;
-        if (inside == kind->value_bytes)
-            len_bytes += kind->index_offset - kind->value_bytes;
-        else if (inside == kind->index_offset + kind->index_bytes)
-            len_bytes += kind->extent_bytes - inside;
-    }
-    batch->at_bytes += (int64_t)len_bytes;
-    batch->left_bytes -= len_bytes;
-    if (batch->left_bytes == 0)
-        next_run(batch, 1);
-}
-
-void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs)
-{
-    next_run(batch, runs);
-}
-
-/* One step down or up the tree; true when it has reached runs. */
-static bool step(struct oriel_cursor *cursor)
-{
-    struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
-    const struct oriel_node *node = frame->node;
-    const struct oriel_node *child = node->child;
-    if (node->form == ORIEL_NODE_RUN || (node->form == ORIEL_NODE_LOOP && child->form == ORIEL_NODE_RUN)) {
-        cursor->depth--;
-        stand_on(&cursor->batch, node->form == ORIEL_NODE_RUN ? node : child, frame->base_bytes,
-                 node->form == ORIEL_NODE_RUN ? 1 : node->count, node->stride_bytes);
-        return true;
-    }
-    if (frame->next == node->count) {
-        cursor->depth--;
-        return false;
-    }
-    int64_t base_bytes = frame->base_bytes;
-    if (node->form == ORIEL_NODE_LOOP) {
-        base_bytes += (int64_t)frame->next * node->stride_bytes;
-    } else {
-        base_bytes += node->branches[frame->next].offset_bytes;
-        child = node->branches[frame->next].node;
-    }
-    frame->next++;
-    cursor->frames[cursor->depth++] = (struct oriel_frame){child, 0, base_bytes};
-    return false;
-}
-
-bool oriel_cursor_fill(struct oriel_cursor *cursor)
-{
-    while (cursor->batch.left_bytes == 0) {
-        if (cursor->depth == 0)
-            return false;
-        step(cursor);
-    }
-    return true;
+    return make_compact(list);
 }
 
 bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,

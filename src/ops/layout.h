@@ -1,6 +1,6 @@
-/* Where the elements of a datatype lie: a tree of runs, loops and lists, as small as the datatype's own description.  A tree is
- * made once, then read by any number of threads; cursors walk it.  Nothing here knows mpi.h; flatten.c builds, move.c and
- * accumulate.c walk. */
+/* Where the elements of a datatype lie: a tree of runs, loops, lists and blocks, as small as the datatype's own description.  A
+ * tree is made once, then read by any number of threads; cursors walk it.  Nothing here knows mpi.h; flatten.c builds, move.c,
+ * copy.c and accumulate.c walk. */
 #ifndef ORIEL_OPS_LAYOUT_H
 #define ORIEL_OPS_LAYOUT_H
 
@@ -12,6 +12,7 @@ enum oriel_node_form {
     ORIEL_NODE_RUN,  /* count elements of one kind, one behind the other */
     ORIEL_NODE_LOOP, /* count times the child, stride_bytes apart */
     ORIEL_NODE_LIST, /* count branches, each a child at an offset, in the order of the type map */
+    ORIEL_NODE_BLOCKS, /* a list of nothing but runs without padding: count blocks of bytes */
 };
 
 struct oriel_branch;
@@ -23,12 +24,17 @@ struct oriel_node {
     int64_t stride_bytes;
     struct oriel_node *child;
     struct oriel_branch *branches;
+    int64_t *offsets;     /* of the blocks */
+    uint64_t *lengths;    /* of the blocks in bytes; NULL when all have block_bytes */
+    uint64_t block_bytes; /* 0 when they differ */
     uint64_t elements;   /* below this node */
     uint64_t size_bytes; /* that move: without holes and padding */
     int64_t low_bytes;   /* the first byte that moves, relative to the node's own place; 0 when nothing moves */
     int64_t high_bytes;  /* behind the last byte that moves; likewise */
+    uint64_t runs;       /* below this node; UINT64_MAX: more than fit the number */
     unsigned depth;      /* 1 for a run */
     bool vast;           /* the sums above do not fit their numbers: no memory has room for it */
+    bool padded;         /* some of the elements are padded pairs */
     unsigned references; /* parents, or owners; constructors change a node in place only while there is one */
 };
 
@@ -38,7 +44,8 @@ struct oriel_branch {
 };
 
 /* Constructors take over their children, also when they return NULL because memory is exhausted.  A NULL child is passed on
- * as NULL.  They simplify: a loop over runs that touch is a run, loops that continue each other are one loop. */
+ * as NULL.  They simplify: a loop over runs that touch is a run, loops that continue each other are one loop, a list of runs is
+ * blocks, or a loop where these are alike and equally far apart. */
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count);
 struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child);
 struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches); /* branches: from malloc */
@@ -48,9 +55,20 @@ struct oriel_node *oriel_node_share(struct oriel_node *node);
 
 void oriel_node_free(struct oriel_node *node);
 
+static inline uint64_t oriel_block_bytes(const struct oriel_node *blocks, uint64_t which)
+{
+    return blocks->lengths != NULL ? blocks->lengths[which] : blocks->block_bytes;
+}
+
+/* What a run takes, the padding of pairs included. */
+static inline uint64_t oriel_run_bytes(const struct oriel_node *run)
+{
+    return run->count * oriel_kinds[run->kind].extent_bytes;
+}
+
 /* Runs of one kind at equal distances: what a cursor stands on.  The first run may be partly used. */
 struct oriel_batch {
-    enum oriel_kind kind;
+    enum oriel_kind kind; /* of blocks of several kinds: one without padding */
     int64_t at_bytes;     /* of the next byte that moves, relative to the buffer */
     uint64_t left_bytes;  /* from there to the end of the run; 0: nothing is left */
     uint64_t run_bytes;   /* of a whole run, the padding of pairs included */

@@ -151,14 +151,58 @@ static void lists_join_runs_that_touch_in_order(void **state)
     assert_int_equal(node->count, 5);
     oriel_node_free(node);
     node = list_of_two(6, oriel_node_run(ORIEL_KIND_INT16, 2), 0, oriel_node_run(ORIEL_KIND_INT16, 3));
-    assert_int_equal(node->form, ORIEL_NODE_LIST);
+    assert_int_equal(node->form, ORIEL_NODE_BLOCKS);
     assert_int_equal(node->count, 2);
     assert_int_equal(node->kind, ORIEL_KIND_INT16);
     oriel_node_free(node);
-    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 4, oriel_node_run(ORIEL_KIND_UINT16, 3));
-    assert_int_equal(node->form, ORIEL_NODE_LIST);
+}
+
+/* What can only be moved is joined whatever its kinds are; the elements are counted as they were. */
+static void runs_of_several_kinds_are_blocks_joined_where_they_touch(void **state)
+{
+    (void)state;
+    struct oriel_node *node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 4, oriel_node_run(ORIEL_KIND_UINT16, 3));
+    assert_int_equal(node->form, ORIEL_NODE_BLOCKS);
     assert_int_equal(node->kind, ORIEL_KIND_NONE);
+    assert_int_equal(node->count, 1);
+    assert_int_equal(node->elements, 5);
+    assert_int_equal(node->size_bytes, 10);
     oriel_node_free(node);
+    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 8, oriel_node_run(ORIEL_KIND_UINT16, 3));
+    assert_int_equal(node->count, 2);
+    assert_int_equal(node->runs, 2);
+    assert_int_equal(node->block_bytes, 0);
+    oriel_node_free(node);
+    node = list_of_two(0, oriel_node_run(ORIEL_KIND_INT16, 2), 8, oriel_node_run(ORIEL_KIND_SHORT_INT, 1));
+    assert_int_equal(node->form, ORIEL_NODE_LIST);
+    assert_true(node->padded);
+    oriel_node_free(node);
+}
+
+static void runs_alike_and_equally_far_apart_are_a_loop(void **state)
+{
+    (void)state;
+    struct oriel_node *item = oriel_node_run(ORIEL_KIND_INT32, 2);
+    struct oriel_branch *branches = malloc(3 * sizeof *branches);
+    assert_non_null(branches);
+    for (int i = 0; i < 3; i++)
+        branches[i] = (struct oriel_branch){40 - 20 * i, oriel_node_share(item)};
+    struct oriel_node *node = oriel_node_list(3, branches);
+    assert_int_equal(node->form, ORIEL_NODE_LIST);
+    assert_int_equal(node->count, 1);
+    assert_int_equal(node->branches[0].offset_bytes, 40);
+    assert_int_equal(node->branches[0].node->form, ORIEL_NODE_LOOP);
+    assert_int_equal(node->branches[0].node->stride_bytes, -20);
+    assert_int_equal(node->low_bytes, 0);
+    assert_int_equal(node->high_bytes, 48);
+    assert_int_equal(node->depth, 3);
+    oriel_node_free(node);
+    node = list_of_two(0, oriel_node_share(item), 0, oriel_node_share(item)); /* twice the same place is no distance */
+    assert_int_equal(node->form, ORIEL_NODE_BLOCKS);
+    assert_int_equal(node->block_bytes, 8);
+    oriel_node_free(node);
+    assert_int_equal(item->references, 1);
+    oriel_node_free(item);
 }
 
 static void a_missing_child_is_passed_on(void **state)
@@ -337,6 +381,8 @@ int main(void)
         cmocka_unit_test(loops_that_do_not_touch_stay),
         cmocka_unit_test(what_is_empty_vanishes),
         cmocka_unit_test(lists_join_runs_that_touch_in_order),
+        cmocka_unit_test(runs_of_several_kinds_are_blocks_joined_where_they_touch),
+        cmocka_unit_test(runs_alike_and_equally_far_apart_are_a_loop),
         cmocka_unit_test(a_missing_child_is_passed_on),
         cmocka_unit_test(random_trees_walk_as_their_maps),
         cmocka_unit_test(deep_trees_walk_with_frames_from_the_heap),
