@@ -1,9 +1,10 @@
-/* Two cursors, one for each side, are walked together: what both have in one piece moves in one piece.  Runs of equal length
- * at equal distances, the usual case of strided datatypes, move in one loop; everything else is collected into pieces for
- * the transport.  put_get.c calls. */
+/* Memory that this process loads and stores is copied from layout to layout (copy.c).  Otherwise two cursors, one for each side,
+ * are walked together, and what both have without a hole is collected into pieces for the transport; where that is the CPU after
+ * all, runs of equal length at equal distances move in one loop.  put_get.c calls. */
 #include "ops/move.h"
 
 #include "base/atomic.h"
+#include "transport/shared/runs.h"
 
 #include <string.h>
 
@@ -76,27 +77,6 @@ static void use_strided(struct oriel_batch *batch, uint64_t run_bytes, uint64_t 
         oriel_batch_use(batch, runs * run_bytes);
 }
 
-#define COPY_STRIDED(width)                                                     \
-    case width:                                                                 \
-        for (uint64_t i = 0; i < runs; i++, to += to_stride, from += from_stride) \
-            __builtin_memcpy(to, from, width);                                  \
-        return;
-
-static void copy_strided(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes,
-                         uint64_t runs)
-{
-    switch (run_bytes) {
-        COPY_STRIDED(1)
-        COPY_STRIDED(2)
-        COPY_STRIDED(4)
-        COPY_STRIDED(8)
-        COPY_STRIDED(16)
-    default:
-        for (uint64_t i = 0; i < runs; i++, to += to_stride, from += from_stride)
-            memmove(to, from, run_bytes);
-    }
-}
-
 /* Moves whole runs in one loop where memory is shared and both sides allow it; false when not. */
 static bool move_strided(struct mover *mover)
 {
@@ -111,9 +91,9 @@ static bool move_strided(struct mover *mover)
     char *at_target = oriel_at(mover->there->direct, target->at_bytes);
     char *at_here = at_origin(mover);
     if (mover->to_target)
-        copy_strided(at_target, there.stride_bytes, at_here, here.stride_bytes, run_bytes, runs);
+        oriel_copy_runs(at_target, there.stride_bytes, at_here, here.stride_bytes, run_bytes, runs);
     else
-        copy_strided(at_here, here.stride_bytes, at_target, there.stride_bytes, run_bytes, runs);
+        oriel_copy_runs(at_here, here.stride_bytes, at_target, there.stride_bytes, run_bytes, runs);
     use_strided(target, run_bytes, runs);
     use_strided(origin, run_bytes, runs);
     return true;
@@ -130,9 +110,9 @@ static enum oriel_status walk(struct mover *mover)
     return status == ORIEL_OK ? deliver(mover) : status;
 }
 
-enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
-                             const struct oriel_items *target, char *here, const struct oriel_items *origin,
-                             bool to_target)
+static enum oriel_status move_walking(const struct oriel_transport *by, const struct oriel_remote *there,
+                                      const struct oriel_items *target, char *here, const struct oriel_items *origin,
+                                      bool to_target)
 {
     struct mover mover;
     mover.by = by;
@@ -151,4 +131,15 @@ enum oriel_status oriel_move(const struct oriel_transport *by, const struct orie
     }
     oriel_cursor_close(&mover.target);
     return status;
+}
+
+enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
+                             const struct oriel_items *target, char *here, const struct oriel_items *origin,
+                             bool to_target)
+{
+    if (by != &oriel_transport_shared || !oriel_copy_can(target, origin))
+        return move_walking(by, there, target, here, origin, to_target);
+    bool copied = to_target ? oriel_copy_items(there->direct, target, here, origin)
+                            : oriel_copy_items(here, origin, there->direct, target);
+    return copied ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
 }

@@ -2,15 +2,8 @@
 #ifndef ORIEL_OPS_MOVE_H
 #define ORIEL_OPS_MOVE_H
 
-#include "ops/layout.h"
+#include "ops/copy.h"
 #include "transport/transport.h"
-
-/* One side of an operation: count items of a layout from a place on. */
-struct oriel_items {
-    const struct oriel_node *layout;
-    uint64_t count;
-    int64_t extent_bytes;
-};
 
 /* Moves as many bytes as the source side has (the other has at least as many), in the order of the type maps; to_target says
  * which side is the source. */

@@ -1,4 +1,5 @@
-/* Put and get: dense datatypes without padding in one transfer, everything else from layout to layout.  api/ calls. */
+/* Put and get.  Memory that the CPU reaches is copied from layout to layout; where it is reached in several ways, dense datatypes
+ * without padding go in one transfer, everything else in pieces.  api/ calls. */
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
@@ -13,34 +14,58 @@ static bool is_plain(const struct oriel_side *side)
     return side->type->plain_bytes != INT64_MAX;
 }
 
-/* Where memory is reached in more than one way, it depends on how far the access reaches. */
-static struct oriel_way way_to(const struct oriel_window *window, const struct oriel_span *target)
+/* As many items as there are bytes for; more where these do not fill the last. */
+static void trim(struct oriel_items *sink, uint64_t len_bytes)
 {
-    int64_t low_bytes = 0;
-    int64_t high_bytes = 0;
-    const struct oriel_type *type = target->side.type;
-    if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA)
-        oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes);
-    return oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
+    if (oriel_unlikely(sink->count * sink->layout->size_bytes != len_bytes))
+        sink->count = (len_bytes + sink->layout->size_bytes - 1) / sink->layout->size_bytes;
 }
 
-static enum oriel_status transfer(struct oriel_window *window, const struct oriel_span *target, char *here,
-                                  const struct oriel_side *origin, bool to_target)
+/* Where memory is reached in more than one way, it depends on how far the access reaches. */
+static enum oriel_status transfer_far(struct oriel_window *window, const struct oriel_span *target, char *here,
+                                      const struct oriel_side *origin, uint64_t len_bytes, bool to_target)
+{
+    int64_t low_bytes;
+    int64_t high_bytes;
+    struct oriel_items at_target = items_of(&target->side);
+    struct oriel_items at_origin = items_of(origin);
+    enum oriel_status status;
+    oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes, &high_bytes);
+    struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
+    trim(to_target ? &at_target : &at_origin, len_bytes);
+    if (is_plain(origin) && is_plain(&target->side))
+        status = to_target ? way.by->write(&way.there, here, len_bytes) : way.by->read(&way.there, here, len_bytes);
+    else
+        status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
+    return oriel_remote_status(status, window, target->rank);
+}
+
+static __attribute__((noinline)) enum oriel_status move_here(char *there, const struct oriel_items *target, char *here,
+                                                             const struct oriel_items *origin, bool to_target)
+{
+    struct oriel_remote remote = {.direct = there};
+    return oriel_move(&oriel_transport_shared, &remote, target, here, origin, to_target);
+}
+
+static inline __attribute__((always_inline)) enum oriel_status transfer(struct oriel_window *window,
+                                                                        const struct oriel_span *target, char *here,
+                                                                        const struct oriel_side *origin, bool to_target)
 {
     const struct oriel_side *source = to_target ? origin : &target->side;
-    uint64_t len_bytes = source->count * source->type->size_bytes;
-    enum oriel_status status = ORIEL_OK;
+    const uint64_t len_bytes = source->count * source->type->size_bytes;
     if (len_bytes == 0)
         return ORIEL_OK;
-    struct oriel_way way = way_to(window, target);
-    if (is_plain(origin) && is_plain(&target->side)) {
-        status = to_target ? way.by->write(&way.there, here, len_bytes) : way.by->read(&way.there, here, len_bytes);
-    } else {
-        struct oriel_items at_target = items_of(&target->side);
-        struct oriel_items at_origin = items_of(origin);
-        status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
-    }
-    return oriel_remote_status(status, window, target->rank);
+    if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA)
+        return transfer_far(window, target, here, origin, len_bytes, to_target);
+    struct oriel_items at_target = items_of(&target->side);
+    struct oriel_items at_origin = items_of(origin);
+    char *there = oriel_window_direct(window, target->rank, target->offset_bytes);
+    trim(to_target ? &at_target : &at_origin, len_bytes);
+    if (oriel_unlikely(!oriel_copy_can(&at_target, &at_origin)))
+        return move_here(there, &at_target, here, &at_origin, to_target);
+    const bool copied = to_target ? oriel_copy_items(there, &at_target, here, &at_origin)
+                                  : oriel_copy_items(here, &at_origin, there, &at_target);
+    return oriel_likely(copied) ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
 }
 
 enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
