@@ -4,3 +4,5 @@ oriel_mpi_program(NAME steps SOURCES steps.c)
 oriel_mpi_program(NAME contention SOURCES contention.c)
 # What windows cost as such; bench/scaling runs it at many rank counts.
 oriel_mpi_program(NAME windows SOURCES windows.c)
+oriel_mpi_program(NAME copies SOURCES copies.c copies_shapes.c)
+set_source_files_properties(copies_shapes.c PROPERTIES COMPILE_OPTIONS -O3) # the loops by hand
