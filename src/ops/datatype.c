@@ -240,13 +240,29 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out)
+/* What else a thread used lately: an operation has two datatypes, and only one of them can be the recent one.  Plain types are
+ * not kept here, so that they become recent.  As there, an entry counts only while its generation is the process's. */
+struct kept {
+    uint64_t generation;
+    uint64_t key;
+    const struct oriel_type *type;
+};
+
+enum { KEPT = 8 };
+
+static struct kept *kept_place(uint64_t key)
+{
+    static _Thread_local struct kept kept[KEPT];
+    return &kept[(key ^ key >> 5 ^ key >> 10) % KEPT];
+}
+
+static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype datatype, uint64_t generation, struct kept *kept,
+                                                                 const struct oriel_type **out)
 {
     static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER; /* once per datatype */
     if (datatype == MPI_DATATYPE_NULL)
         return oriel_fail(ORIEL_E_TYPE, "the datatype is MPI_DATATYPE_NULL");
     uint64_t key = oriel_type_key(datatype);
-    uint64_t generation = oriel_recent_begin();
     enum oriel_status status = ORIEL_OK;
     *out = oriel_table_find(&table, key);
     if (*out == NULL) {
@@ -256,9 +272,22 @@ enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel
             status = add_derived(datatype, out);
         pthread_mutex_unlock(&describing);
     }
-    if (status == ORIEL_OK)
+    if (status == ORIEL_OK && (*out)->plain_bytes == INT64_MAX)
+        *kept = (struct kept){generation, key, *out};
+    else if (status == ORIEL_OK)
         oriel_recent_keep_type(generation, key, *out, (*out)->plain_bytes);
     return status;
+}
+
+enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out)
+{
+    uint64_t key = oriel_type_key(datatype);
+    uint64_t generation = oriel_recent_begin();
+    struct kept *kept = kept_place(key);
+    if (oriel_unlikely(kept->generation != generation || kept->key != key))
+        return find_in_table(datatype, generation, kept, out);
+    *out = kept->type;
+    return ORIEL_OK;
 }
 
 enum oriel_operator oriel_operator_find(MPI_Op op)
