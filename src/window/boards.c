@@ -9,6 +9,7 @@
 #include "window/boards.h"
 
 #include "host/host.h"
+#include "window/handle.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -78,7 +79,8 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     (void)comm;
     (void)key;
     (void)extra;
-    leave(value);
+    if (!oriel_handle_in_child()) /* the words are its parent's business */
+        leave(value);
     return MPI_SUCCESS;
 }
 
