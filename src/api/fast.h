@@ -20,13 +20,7 @@ static inline __attribute__((always_inline)) bool oriel_fast_known(MPI_Win win, 
     return oriel_fast_window(win) && oriel_likely(oriel_recent.type_key == oriel_type_key(datatype));
 }
 
-/* The recent datatype, where win and all else that the program gave need not be kept. */
-static inline MPI_Datatype oriel_fast_datatype(void)
-{
-    return (MPI_Datatype)(uintptr_t)oriel_recent.type_key;
-}
-
-/* The same, and both; false for the general way. */
+/* The same, with both. */
 static inline __attribute__((always_inline)) bool oriel_fast_find(MPI_Win win, MPI_Datatype datatype,
                                                                   struct oriel_window **window,
                                                                   const struct oriel_type **type)
@@ -36,6 +30,11 @@ static inline __attribute__((always_inline)) bool oriel_fast_find(MPI_Win win, M
     return oriel_fast_known(win, datatype);
 }
 
+/* The recent datatype, where win and all else that the program gave need not be kept. */
+static inline MPI_Datatype oriel_fast_datatype(void)
+{
+    return (MPI_Datatype)(uintptr_t)oriel_recent.type_key;
+}
 
 /* Whether an epoch to this rank of the recent window is open.  Not the first operation of a fence epoch, which must mark it as
  * used. */

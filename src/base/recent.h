@@ -56,7 +56,8 @@ void oriel_recent_invalidate(void);
  *   F2: a flush of a marked thread fences and takes the mark away.
  *   F3: a flush of an unmarked thread does nothing.
  * Stores of this thread: F1 precedes F2 or F3 in the program, so each is before a fence before the flush returns, or was made by
- * a locked instruction, which is a fence itself.
+ * a locked instruction, which is a fence itself.  Where memmove streams a long copy past the order of stores, it fences that
+ * itself.
  * Loads of this thread: x86-64 does them in the program's order, before later loads and later stores.
  * Stores of another thread of the process, which MPI's flush completes too: if the flush comes after them at all, the thread that
  * stored has told this one so by a later store (or by the kernel, which fences), and this one has seen it.  x86-64 makes the
@@ -64,7 +65,8 @@ void oriel_recent_invalidate(void);
  * rely on the earlier ones being in memory, and all that this thread loads after that is loaded after them.
  * C11 has no such rule (a store that happened before a load of another location may still be invisible to third parties), nor
  * have machines whose stores reach some before others; and others yet do loads out of order.  There, F3 fences as well.
- * The program's own stores into its window are no operations: MPI_Win_sync is for them and always fences.
+ * The program's own stores into its window are no operations: MPI_Win_sync is for them and always fences.  Where the buffer of a get
+ * or the result of a fetch_and_op lies in a window, what arrives there is such a store, too.
  *
  * turns: the lower 30 bits count down to the host's next turn, both upper bits are the mark: so the sign tells whether there is
  * anything to do, also when a marked count goes below 0. */
