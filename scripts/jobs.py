@@ -1,6 +1,6 @@
 """Starts MPI jobs for the demo and the benchmark: on a bare host or through `oriel run`, with a time limit.
 Whatever happens to a job, none of its processes is left when launch() returns.
-Imported by scripts/demo, bench/run and bench/instructions; standard library only."""
+Imported by scripts/demo, bench/instructions and `oriel bench`, beside which a copy is installed; standard library only."""
 
 import os
 import re
@@ -36,10 +36,24 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
+def launcher(host):
+    """The host's mpiexec, or None. Debian tells them apart by a suffix, elsewhere the only one is asked what it is."""
+    found = shutil.which("mpiexec." + host)
+    if found:
+        return found
+    found = shutil.which("mpiexec")
+    try:
+        version = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=10).stdout if found else ""
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    is_host = "Open MPI" in version or "OpenRTE" in version if host == "openmpi" else "HYDRA" in version
+    return found if is_host else None
+
+
 def hosts_found(build):
     """The hosts that can launch jobs and for which liboriel was built."""
     return [host for host in LABELS
-            if shutil.which("mpiexec." + host)
+            if launcher(host)
             and os.path.exists(os.path.join(build, "lib", "oriel", host, "liboriel.so"))]
 
 
@@ -98,12 +112,12 @@ def _end(process, mark):
         time.sleep(0.05)
 
 
-def _read_lines(process, on_line, deadline, quiet_s):
+def _read_lines(process, on_line, deadline, quiet_s, start_s):
     """Reads to the end of the output. Returns the lines, and whether the job ended by itself in time."""
     lines, partial = [], b""
     selector = selectors.DefaultSelector()
     selector.register(process.stdout, selectors.EVENT_READ)
-    heard = time.monotonic()
+    heard = time.monotonic() + start_s - quiet_s
     while True:
         limit = min(deadline, heard + quiet_s)
         if not selector.select(max(0, limit - time.monotonic())):
@@ -126,13 +140,16 @@ def _read_lines(process, on_line, deadline, quiet_s):
 
 
 def command(host, ranks, program, oriel=None):
-    return ["mpiexec." + host, "-n", str(ranks)] + ([oriel, "run"] if oriel else []) + program
+    if host is None:
+        return program
+    return [launcher(host) or "mpiexec." + host, "-n", str(ranks)] + ([oriel, "run"] if oriel else []) + program
 
 
-def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None):
-    """Runs a job to its end, or until limit_s are over or it has printed nothing for quiet_s."""
+def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None):
+    """Runs a job to its end, or until limit_s are over or it has printed nothing for quiet_s, at its start for start_s.
+    Without a host the program is started as it is."""
     mark = "JOB_MARK=%d.%d" % (os.getpid(), time.monotonic_ns())
-    env = dict(os.environ, **SETTINGS[host], **(environment or {}))
+    env = dict(os.environ, **SETTINGS.get(host, {}), **(environment or {}))
     env["JOB_MARK"] = mark.partition("=")[2]
     if host == "openmpi" and ranks > cores():
         env["OMPI_MCA_mpi_yield_when_idle"] = "1"
@@ -141,7 +158,8 @@ def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=No
         process = subprocess.Popen(command(host, ranks, program, oriel), env=env, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
         try:
-            lines, ended = _read_lines(process, on_line, start + limit_s, quiet_s)
+            lines, ended = _read_lines(process, on_line, start + limit_s, quiet_s,
+                                       quiet_s if start_s is None else start_s)
         finally:
             _end(process, mark.encode())
             process.stdout.close()
