@@ -63,7 +63,7 @@ test-full: ready
 	$(CTEST) $(ARGS)
 
 bench: ready
-	bench/run --quick $(ARGS)
+	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)

@@ -9,8 +9,9 @@
 
 enum { ORIEL_EXIT_REFUSED = 2 };
 
-/* The subcommands: argv[0] is "oriel NAME". They return the exit status; run only returns by refusing. */
+/* The subcommands: argv[0] is "oriel NAME". They return the exit status; run and bench only return by refusing. */
 int oriel_command_run(int argc, char **argv);
+int oriel_command_bench(int argc, char **argv);
 int oriel_command_info(int argc, char **argv);
 
 /* Prints "oriel: " and the message as one line on stderr and exits with status 2. */

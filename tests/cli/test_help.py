@@ -27,6 +27,7 @@ class Help(Case):
         self.golden("version", "--version")
         self.golden("version", "run", "--version")
         self.golden("version", "info", "--version")
+        self.golden("version", "bench", "--version")
 
     def test_unknown_command_is_refused(self):
         self.refused(start(ORIEL, "fly"), 'there is no command "fly"')
@@ -35,7 +36,7 @@ class Help(Case):
 
     def test_wrong_use_has_status_2(self):
         for arguments in ([], ["run"], ["--fly"], ["run", "--fly", "true"], ["run", "--host"], ["info", "word"],
-                          ["info", "--json=1"]):
+                          ["info", "--json=1"], ["bench", "--fly"], ["bench", "word"]):
             result = start(ORIEL, *arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
             self.assertIn("--help", result.stderr, arguments)

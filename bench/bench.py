@@ -1,0 +1,258 @@
+"""`oriel bench`: times one-sided patterns on each host alone and through Oriel, and prints the figures side by side.
+Every figure's data were verified; a pattern that crashes, hangs or is wrong says so and loses no other.
+Started by the command (cli/bench.c), which lies in <prefix>/bin where this lies in <prefix>/lib/oriel/bench."""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PREFIX = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, HERE)
+import catalogue  # noqa: E402
+import jobs  # noqa: E402
+import measure  # noqa: E402
+import report  # noqa: E402
+import results  # noqa: E402
+
+REFUSED, INTERRUPTED = 2, 130
+RUNS, QUICK_S = 3, 240
+
+
+class Refusal(Exception):
+    """Something that stands in the way, before anything was started."""
+
+
+class Interrupted(Exception):
+    """The user, or the system, wants an end."""
+
+
+def refuse(text):
+    sys.stderr.write("oriel: %s\n" % text)
+    return REFUSED
+
+
+# ---- the command line ----
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise Refusal(message + "; oriel bench --help explains the options")
+
+
+def words(known, what):
+    def parse(text):
+        names = [name for name in text.split(",") if name]
+        unknown = [name for name in names if name not in known]
+        if unknown or not names:
+            raise argparse.ArgumentTypeError("there is no %s \"%s\" (known: %s)" % (what, ", ".join(unknown), ", ".join(known)))
+        return list(dict.fromkeys(names))
+    return parse
+
+
+def sizes(text):
+    found = []
+    for word in text.split(","):
+        number = re.fullmatch(r"(\d+)([KM]?)(i?B)?", word)
+        size = int(number.group(1)) * {"": 1, "K": 1 << 10, "M": 1 << 20}[number.group(2)] if number else 0
+        if not 8 <= size <= 1 << 28 or size % 8:
+            raise argparse.ArgumentTypeError("\"%s\" is no size: a multiple of 8 up to 256M, as in 8,64K,1M" % word)
+        found.append(size)
+    return list(dict.fromkeys(found))
+
+
+def counts(text):
+    found = [int(word) if re.fullmatch(r"\d{1,2}", word) else 0 for word in text.split(",")]
+    if not all(2 <= count <= 64 for count in found):
+        raise argparse.ArgumentTypeError("\"%s\" are no numbers of ranks: from 2 to 64, as in 2,8" % text)
+    return list(dict.fromkeys(found))
+
+
+def positive(text):
+    if not re.fullmatch(r"[1-9]\d{0,5}", text):
+        raise argparse.ArgumentTypeError("\"%s\" is no number from 1 on" % text)
+    return int(text)
+
+
+def parse(arguments):
+    parser = Parser(prog="oriel bench", add_help=False, allow_abbrev=False, description=(
+        "Time one-sided patterns on each host alone and through Oriel, beside the raw operation, and verify their data."))
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a choice of patterns and sizes; as many of three runs as fit into four minutes")
+    add("--groups", type=words(catalogue.GROUPS, "group"), metavar="A,B",
+        help="only these groups: " + ", ".join(catalogue.GROUPS))
+    add("--patterns", type=words(catalogue.PATTERNS, "pattern"), metavar="A,B", help="only these patterns (--list shows them)")
+    add("--alignment", action="store_true", help="also the group alignment: targets at odd and at even places")
+    add("--memories", type=words(catalogue.MEMORIES, "memory"), metavar="A,B",
+        help="of %s (allocate,create,dynamic)" % ", ".join(catalogue.MEMORIES))
+    add("--sizes", type=sizes, metavar="A,B", help="bytes of the patterns that have sizes, as in 8,64K,1M")
+    add("--ranks", type=counts, metavar="A,B", help="of the patterns of several ranks (2,4,8,16,32)")
+    add("--hosts", type=words(jobs.LABELS, "host"), metavar="A,B", help="mpich, openmpi (those that are found)")
+    add("--alone", action="store_true", help="the hosts only, nothing through Oriel")
+    add("--runs", type=positive, metavar="N", help="runs of which the best counts (3)")
+    add("--limit", type=positive, metavar="S", default=20, help="seconds after which a pattern is given up (20)")
+    add("--json", metavar="FILE", help="write every sample to FILE")
+    add("--html", metavar="FILE", help="write plots and tables to FILE, one page")
+    add("--list", action="store_true", help="list the patterns and stop")
+    add("-?", "--help", action="help", help="give this help list")
+    add("-V", "--version", action="store_true", help="print the program's version")
+    options = parser.parse_args(arguments)
+    options.enough_s = QUICK_S if options.quick and options.runs is None else None
+    options.runs = options.runs or RUNS
+    return options
+
+
+def print_list():
+    for name, pattern in catalogue.PATTERNS.items():
+        print("%-22s %-11s %s" % (name, pattern.group, pattern.title))
+
+
+# ---- what has to be there ----
+
+
+def hosts_to_run(options):
+    """The hosts that can run: launcher, Oriel's library and the program are there."""
+    found = jobs.hosts_found(PREFIX)
+    if options.hosts:
+        missing = [host for host in options.hosts if host not in found]
+        if missing:
+            raise Refusal("%s: no launcher, or Oriel is not built for it; found: %s"
+                          % (", ".join(missing), ", ".join(found) or "none"))
+        found = options.hosts
+    if not found:
+        raise Refusal("no host MPI found: neither mpiexec of MPICH nor of Open MPI together with %s"
+                      % os.path.join(PREFIX, "lib", "oriel", "<host>", "liboriel.so"))
+    programs = [os.path.join(PREFIX, "lib", "oriel", host, "rma") for host in found]
+    for program in programs + [os.path.join(HERE, "raw")]:
+        if not os.access(program, os.X_OK):
+            raise Refusal("the benchmark's program %s is missing or cannot be executed; build or install Oriel again" % program)
+    return found
+
+
+def check_outputs(options):
+    for path in (options.json, options.html):
+        if path is not None:
+            try:
+                results.check_writable(path)
+            except OSError as error:
+                raise Refusal("%s cannot be written: %s" % (path, error.strerror)) from None
+
+
+def page_writer():
+    """The function that writes the page; tried on nothing first, so that what it misses is not noticed at the end."""
+    try:
+        from page import page
+    except ImportError as error:
+        raise Refusal("--html: the page's generator is missing: %s" % error) from None
+    return page.write
+
+
+def check_page(bench):
+    with tempfile.TemporaryDirectory(prefix="oriel-bench.") as folder:
+        try:
+            page_writer()(results.gather(bench, "", results.now(), 0, False), os.path.join(folder, "page.html"))
+        except (OSError, RuntimeError) as error:
+            raise Refusal("--html: %s" % error) from None
+
+
+def version():
+    answer = subprocess.run([os.path.join(PREFIX, "bin", "oriel"), "--version"], capture_output=True, text=True, check=False)
+    return answer.stdout.split()[-1] if answer.stdout.strip() else "unknown"
+
+
+# ---- running ----
+
+
+def listen_for_the_end():
+    """The first signal ends the measuring; what comes then (ending jobs, writing) is not interrupted again."""
+    def end(number, frame):
+        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(kind, signal.SIG_IGN)
+        raise Interrupted()
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(kind, end)
+
+
+def write_outputs(options, record):
+    """Returns what could not be written, as lines."""
+    complaints = []
+    if options.json is not None:
+        complaints.append(results.write_or_keep(record, options.json))
+    if options.html is not None:
+        try:
+            page_writer()(record, options.html)
+        except Exception as error:  # whatever the page's trouble is, the results must not go with it
+            complaints.append("%s could not be written: %s" % (options.html, error))
+            if options.json is None:
+                complaints.append("the results are in " + results.keep(record))
+    return [text for text in complaints if text]
+
+
+def measured(bench, options, began):
+    """Runs, and returns the results and what else ended it: an error of ours must not lose them."""
+    start, name, complete, failure = time.monotonic(), version(), True, None
+
+    def record(done):
+        return results.gather(bench, name, began, time.monotonic() - start, done)
+
+    def saved():
+        if options.json is not None:
+            try:
+                results.write(record(False), options.json)
+            except OSError:
+                pass  # said at the end, if it is still so
+
+    listen_for_the_end()
+    try:
+        bench.run(saved)
+    except Interrupted:
+        complete = False
+    except Exception as error:
+        complete, failure = False, error
+    bench.progress.clear()
+    return record(complete), failure
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.version:
+        print("oriel " + version())
+        return 0
+    if options.list:
+        print_list()
+        return 0
+    hosts = hosts_to_run(options)
+    cells = catalogue.cells(options)
+    if not cells:
+        raise Refusal("no pattern is left by these options; oriel bench --list shows the patterns")
+    check_outputs(options)
+    bench = measure.Bench(PREFIX, measure.columns_of(hosts, options.alone), cells, options, report.Progress())
+    if options.html is not None:
+        check_page(bench)
+    record, failure = measured(bench, options, results.now())
+    complaints = write_outputs(options, record)
+    for text in complaints:
+        refuse(text)
+    report.print_report(bench, record)
+    if failure is not None:
+        raise failure
+    if complaints:
+        return REFUSED
+    if not record["complete"]:
+        return INTERRUPTED
+    return 1 if bench.bad_ends or any(column.oriel and column.failed for column in bench.columns) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Refusal as refusal:
+        sys.exit(refuse(refusal))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

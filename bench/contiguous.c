@@ -1,0 +1,217 @@
+/* Contiguous put, get, accumulate and get_accumulate from rank 0 to rank 1, of any length, and the same puts and gets at
+ * chosen places in memory.
+ * Operation k uses area k of as many as the span holds, so that operations in flight together do not overlap.
+ * Driven by timing.c through the two tables at the end. */
+#include "rma.h"
+
+static const int target = 1;
+enum { SMALL_BYTES = 128 };
+
+/* Small operations take many areas in turn, as programs do; long ones go to one place unless they are in flight together. */
+static size_t span(const struct rma_run *run)
+{
+    return run->in_flight > 1 || run->len_bytes <= SMALL_BYTES ? RMA_SLOTS * run->len_bytes : run->len_bytes;
+}
+
+/* The first half is what goes, the second what comes. */
+static size_t span_both(const struct rma_run *run)
+{
+    return 2 * span(run);
+}
+
+static size_t span_one(const struct rma_run *run)
+{
+    return run->len_bytes;
+}
+
+/* What the loops need, in variables of their own: the run's fields could change with every call of MPI. */
+struct loop {
+    MPI_Win win;
+    MPI_Datatype type;
+    MPI_Aint begin;
+    char *buffer;
+    uint64_t area_mask, flight_mask;
+    size_t len_bytes;
+    int count;
+};
+
+static struct loop loop_of(const struct rma_run *run, size_t span_bytes)
+{
+    const bool odd = run->pattern->placed && run->pattern->offset_bytes % (int)sizeof(uint64_t) != 0;
+    return (struct loop){
+        .win = run->win,
+        .type = odd ? MPI_BYTE : MPI_UINT64_T,
+        .begin = run->begin[target],
+        .buffer = run->buffer,
+        .area_mask = span_bytes / run->len_bytes - 1,
+        .flight_mask = (uint64_t)run->in_flight - 1,
+        .len_bytes = run->len_bytes,
+        .count = (int)(odd ? run->len_bytes : run->len_bytes / sizeof(uint64_t)),
+    };
+}
+
+/* ---- put and get ---- */
+
+static void words_prepare(struct rma_run *run)
+{
+    data_fill(run->mine, run->span_bytes + RMA_GUARD_BYTES, rma_target_seed(run, run->rank));
+    data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
+}
+
+/* The areas that operations have reached hold `after`; what lies behind them still holds `before`. */
+static bool words_moved(const struct rma_run *run, const char *memory, uint64_t before, uint64_t after)
+{
+    size_t moved_bytes = run->span_bytes;
+    if (run->done < run->span_bytes / run->len_bytes)
+        moved_bytes = run->done * run->len_bytes;
+    return data_holds(memory, moved_bytes, after) &&
+           data_holds_from(memory + moved_bytes, moved_bytes, run->span_bytes + RMA_GUARD_BYTES - moved_bytes, before);
+}
+
+static void put(struct rma_run *run, uint64_t count)
+{
+    const struct loop loop = loop_of(run, run->span_bytes);
+    const uint64_t end = run->done + count;
+    for (uint64_t k = run->done; k < end; k++) {
+        size_t at = (k & loop.area_mask) * loop.len_bytes;
+        MPI_Put(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
+        if (((k + 1) & loop.flight_mask) == 0)
+            MPI_Win_flush(target, loop.win);
+    }
+    if ((end & loop.flight_mask) != 0)
+        MPI_Win_flush(target, loop.win);
+    run->done = end;
+}
+
+static void put_check(struct rma_run *run)
+{
+    if (run->rank == target)
+        run->wrong |= !words_moved(run, run->mine, rma_target_seed(run, target), rma_origin_seed(run, 0));
+}
+
+static void get(struct rma_run *run, uint64_t count)
+{
+    const struct loop loop = loop_of(run, run->span_bytes);
+    const uint64_t end = run->done + count;
+    for (uint64_t k = run->done; k < end; k++) {
+        size_t at = (k & loop.area_mask) * loop.len_bytes;
+        MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
+        if (((k + 1) & loop.flight_mask) == 0)
+            MPI_Win_flush(target, loop.win);
+    }
+    if ((end & loop.flight_mask) != 0)
+        MPI_Win_flush(target, loop.win);
+    run->done = end;
+}
+
+static void get_check(struct rma_run *run)
+{
+    if (run->rank == 0)
+        run->wrong |= !words_moved(run, run->buffer, rma_origin_seed(run, 0), rma_target_seed(run, target));
+}
+
+/* ---- accumulate and get_accumulate ---- */
+
+static void doubles_prepare(struct rma_run *run)
+{
+    data_fill_doubles(run->mine, run->span_bytes, rma_target_seed(run, run->rank));
+    data_fill_doubles(run->buffer, run->span_bytes, rma_origin_seed(run, run->rank));
+}
+
+static void accumulate(struct rma_run *run, uint64_t count)
+{
+    const struct loop loop = loop_of(run, run->span_bytes);
+    const uint64_t end = run->done + count;
+    for (uint64_t k = run->done; k < end; k++) {
+        size_t at = (k & loop.area_mask) * loop.len_bytes;
+        MPI_Accumulate(loop.buffer + at, loop.count, MPI_DOUBLE, target, loop.begin + (MPI_Aint)at, loop.count, MPI_DOUBLE,
+                       MPI_SUM, loop.win);
+        if (((k + 1) & loop.flight_mask) == 0)
+            MPI_Win_flush(target, loop.win);
+    }
+    if ((end & loop.flight_mask) != 0)
+        MPI_Win_flush(target, loop.win);
+    run->done = end;
+}
+
+static void get_accumulate(struct rma_run *run, uint64_t count)
+{
+    const size_t half_bytes = run->span_bytes / 2;
+    const struct loop loop = loop_of(run, half_bytes);
+    const uint64_t end = run->done + count;
+    for (uint64_t k = run->done; k < end; k++) {
+        size_t at = (k & loop.area_mask) * loop.len_bytes;
+        MPI_Get_accumulate(loop.buffer + at, loop.count, MPI_DOUBLE, loop.buffer + half_bytes + at, loop.count, MPI_DOUBLE,
+                           target, loop.begin + (MPI_Aint)at, loop.count, MPI_DOUBLE, MPI_SUM, loop.win);
+        if (((k + 1) & loop.flight_mask) == 0)
+            MPI_Win_flush(target, loop.win);
+    }
+    if ((end & loop.flight_mask) != 0)
+        MPI_Win_flush(target, loop.win);
+    run->done = end;
+}
+
+/* Each area was added to as often as operations came round to it; back_by is 1 for what was fetched by the last one. */
+static bool areas_hold_sums(const struct rma_run *run, const char *memory, size_t span_bytes, uint64_t back_by)
+{
+    const size_t areas = span_bytes / run->len_bytes, each = run->len_bytes / sizeof(double);
+    for (size_t area = 0; area < areas; area++) {
+        uint64_t times = run->done / areas + (area < run->done % areas);
+        if (times < back_by)
+            continue;
+        if (!data_holds_sums(memory + area * run->len_bytes, area * each, each, rma_target_seed(run, target),
+                             rma_origin_seed(run, 0), times - back_by))
+            return false;
+    }
+    return true;
+}
+
+static void accumulate_check(struct rma_run *run)
+{
+    if (run->rank == target)
+        run->wrong |= !areas_hold_sums(run, run->mine, run->span_bytes, 0);
+}
+
+static void get_accumulate_check(struct rma_run *run)
+{
+    const size_t half_bytes = run->span_bytes / 2;
+    if (run->rank == target)
+        run->wrong |= !areas_hold_sums(run, run->mine, half_bytes, 0);
+    if (run->rank == 0)
+        run->wrong |= !areas_hold_sums(run, run->buffer + half_bytes, half_bytes, 1);
+}
+
+const struct rma_pattern rma_contiguous[] = {
+    {.name = "put", .span = span, .prepare = words_prepare, .repeat = put, .check = put_check},
+    {.name = "get", .span = span, .prepare = words_prepare, .repeat = get, .check = get_check},
+    {.name = "accumulate", .span = span, .prepare = doubles_prepare, .repeat = accumulate, .check = accumulate_check},
+    {.name = "get-accumulate",
+     .span = span_both,
+     .prepare = doubles_prepare,
+     .repeat = get_accumulate,
+     .check = get_accumulate_check},
+    {0},
+};
+
+/* One area only, so that every operation lies as its name says. */
+#define PLACED(place, offset)                                                                                              \
+    {.name = "put-at-" place,                                                                                              \
+     .span = span_one,                                                                                                     \
+     .prepare = words_prepare,                                                                                             \
+     .repeat = put,                                                                                                        \
+     .check = put_check,                                                                                                   \
+     .placed = true,                                                                                                       \
+     .offset_bytes = offset},                                                                                              \
+        {.name = "get-at-" place,                                                                                          \
+         .span = span_one,                                                                                                 \
+         .prepare = words_prepare,                                                                                         \
+         .repeat = get,                                                                                                    \
+         .check = get_check,                                                                                               \
+         .placed = true,                                                                                                   \
+         .offset_bytes = offset}
+
+const struct rma_pattern rma_alignment[] = {
+    PLACED("huge-page", 0),          PLACED("page", 4096),          PLACED("line", 64), PLACED("element", 8),
+    PLACED("odd-byte", 1),           PLACED("line-crossing", 60),   PLACED("page-crossing", 4092),
+    {0},
+};

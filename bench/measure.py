@@ -1,0 +1,219 @@
+"""Runs the benchmark's cells in jobs, in turn on each host alone and through Oriel, and keeps what they say.
+A cell that crashes, hangs or has wrong data is marked with the reason and loses no other; it is not tried again.
+Imported by bench.py."""
+
+import os
+import re
+import time
+
+import catalogue
+import jobs
+
+JOB_CELLS = 24  # of one job: memory that is given to windows over and over is not shared in place for ever
+SILENT_JOBS = 3  # one after the other that come to no pattern, and no more are tried
+START_S = 30  # that a job may take to its first pattern, beyond the limit
+
+
+class Column:
+    """A host alone or through Oriel, or the raw operations: what was measured on it, by cell."""
+
+    def __init__(self, name, title, host=None, oriel=False):
+        self.name = name
+        self.title = title
+        self.host = host
+        self.oriel = oriel
+        self.library = ""
+        self.samples = {}
+        self.failed = {}  # cell: (status, reason)
+        self.ways = {}  # how memory of the cell's window was reached, and why not better, as the window tells
+        self.whys = {}
+
+    def best(self, cell):
+        return min(self.samples[cell]) if self.samples.get(cell) and cell not in self.failed else None
+
+    def fail(self, cell, status, reason):
+        self.failed.setdefault(cell, (status, reason))
+
+    def version(self):
+        found = re.search(jobs.VERSIONS[self.host], self.library) if self.host else None
+        return found.group(1) if found else "unknown"
+
+
+def columns_of(hosts, alone):
+    """Host, Oriel, host, Oriel: what else the machine does hits all alike."""
+    columns = []
+    for host in hosts:
+        columns.append(Column(host, jobs.LABELS[host], host))
+        if not alone:
+            columns.append(Column("oriel-" + host, "Oriel on " + jobs.LABELS[host], host, True))
+    return columns
+
+
+class Bench:
+    """All columns and cells of one call of the command."""
+
+    def __init__(self, prefix, columns, cells, options, progress):
+        self.prefix = prefix
+        self.columns = columns
+        self.raw = Column("raw", "raw operation")
+        self.cells = cells
+        self.raw_cells = catalogue.raw_cells(cells)
+        self.options = options
+        self.progress = progress
+        self.runs = 0  # begun
+        self.notes = []  # what went wrong outside of any cell
+        self.bad_ends = 0  # jobs through Oriel that measured everything and then did not end well
+
+    def run(self, saved):
+        """Everything, `runs` times; calls saved() after each part, so that an end from outside loses little."""
+        self.progress.expect((len(self.cells) * len(self.columns) + len(self.raw_cells)) * self.options.runs)
+        start_s = time.monotonic()
+        for number in range(1, self.options.runs + 1):
+            if self._is_enough(time.monotonic() - start_s, number - 1):
+                return
+            self.runs = number
+            self.progress.label = "run %d/%d" % (number, self.options.runs)
+            self._column_run(self.raw, 1, self.raw_cells)
+            for ranks, part in self._parts():
+                for column in self.columns:
+                    self._column_run(column, ranks, part)
+                saved()
+
+    def _is_enough(self, elapsed_s, runs):
+        """Whether the next run would end too late: a busy machine gets fewer runs, not more time."""
+        return self.options.enough_s is not None and runs > 0 and elapsed_s * (runs + 1) / runs > self.options.enough_s
+
+    def _parts(self):
+        """Cells that can share a job: of as many ranks, and Oriel told the same."""
+        for ranks in sorted({cell.ranks for cell in self.cells}):
+            these = [cell for cell in self.cells if cell.ranks == ranks]
+            told = []
+            for cell in these:
+                if catalogue.MEMORIES[cell.memory][1] not in told:
+                    told.append(catalogue.MEMORIES[cell.memory][1])
+            for settings in told:
+                alike = [cell for cell in these if catalogue.MEMORIES[cell.memory][1] == settings]
+                for first in range(0, len(alike), JOB_CELLS):
+                    yield ranks, alike[first:first + JOB_CELLS]
+
+    def _column_run(self, column, ranks, part):
+        """All cells in one job, and again without those that ended it."""
+        end = self.progress.done + len(part)
+        groups, silent = [part], 0
+        while groups:
+            for cell in groups[0]:
+                self._give_up_larger(column, cell)
+            group = [cell for cell in groups.pop(0) if cell not in column.failed]
+            if not group:
+                continue
+            job, ended = self._job(column, ranks, group)
+            silent = silent + 1 if ended and not job.began else 0
+            if ended and (silent < SILENT_JOBS or column.samples):
+                groups = self._blame(column, job, *ended) + groups
+            elif ended:  # no job ever came to a pattern: neither would the next ones
+                for cell in job.left + [cell for later in groups for cell in later]:
+                    column.fail(cell, ended[0], ended[1] + ", before any pattern began")
+        self.progress.done = end
+
+    @staticmethod
+    def _give_up_larger(column, cell):
+        """Where fewer ranks or bytes already took too long, more would too."""
+        for other, (status, _) in list(column.failed.items()):
+            same = (other.pattern, other.memory, other.in_flight) == (cell.pattern, cell.memory, cell.in_flight)
+            if same and status == "timeout" and other != cell and other.ranks <= cell.ranks and other.bytes <= cell.bytes:
+                column.fail(cell, "timeout", "not tried: %d ranks with %d B took too long already" % (other.ranks, other.bytes))
+
+    def _program(self, column):
+        if column.host is None:
+            return os.path.join(self.prefix, "lib", "oriel", "bench", "raw")
+        return os.path.join(self.prefix, "lib", "oriel", column.host, "rma")
+
+    def _job(self, column, ranks, cells):
+        """Runs the cells. Returns who listened and, unless all were measured, how it ended as (status, reason)."""
+        options, job = self.options, _Job(column, cells, self.progress)
+        budget_s = 1.5 if not options.quick else 0.4 if ranks == 2 else 1.0
+        limits = ["--batches=%d" % (5 if options.quick else 10), "--budget=%g" % budget_s]
+        oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
+        told = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else {}
+        result = jobs.launch(column.host, ranks, [self._program(column)] + limits + list(job.names), oriel, limit_s=1e9,
+                             quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.hear, environment=told)
+        if job.foreign:
+            return job, ("refused", "the job's library does not say that it is Oriel: " + job.foreign[:80])
+        if job.left:
+            last = _last_words(result.errors)
+            last = ": " + last if last else ""
+            if result.status is None:
+                return job, ("timeout", "printed nothing for %d s" % options.limit + last)
+            return job, ("crash", result.describe() + last)
+        if result.status not in (0, 1):  # 1: data were wrong, and a line says of which pattern
+            self._note("%s: after the last pattern: %s" % (column.title, result.describe()))
+            self.bad_ends += column.oriel
+        return job, None
+
+    def _blame(self, column, job, status, reason):
+        """Marks who ended the job; returns what is to be run then. Launchers lose a crashing job's last lines, so only a
+        cell that crashes alone has crashed."""
+        if status == "crash" and len(job.names) > 1:
+            suspects = job.running or job.left
+            return [[cell] for cell in suspects] + [[cell for cell in job.left if cell not in suspects]]
+        culprits = job.running if status == "timeout" and job.running else job.left
+        for cell in culprits:
+            column.fail(cell, status, reason)
+        if column.oriel:
+            self._note("%s, %s: %s" % (column.title, catalogue.program_name(culprits[0]), reason))
+        return [[cell for cell in job.left if cell not in culprits]]
+
+    def _note(self, text):
+        self.notes.append(text)
+        self.progress.note(text)
+
+
+def _last_words(errors):
+    """The lines of stderr that say most: not the launchers' frames."""
+    lines = [line.strip() for line in errors.splitlines()]
+    lines = [line for line in lines if line and not re.match(r"[-=|*+ ]*$|mpiexec noticed|prterun|Primary job", line)]
+    return " / ".join(lines[:6])[:1000]
+
+
+class _Job:
+    """Listens to one job's lines."""
+
+    def __init__(self, column, cells, progress):
+        self.column = column
+        self.progress = progress
+        self.left = list(cells)
+        self.running = []
+        self.began = False
+        self.foreign = ""  # what the library says where Oriel should be and is not
+        self.names = {}  # what one name measures can be the figure of several cells
+        for cell in cells:
+            self.names.setdefault(catalogue.program_name(cell), []).append(cell)
+
+    def hear(self, line):
+        word, _, rest = line.partition(" ")
+        if word == "library":
+            self.column.library = rest.strip()
+            if self.column.oriel and "Oriel" not in rest:
+                self.foreign = rest.strip()
+        elif word == "begin" and rest in self.names:
+            self.running = self.names[rest]
+            self.began = True
+            self.progress.show(self.column.title, rest)
+        elif word in ("way", "why", "end"):
+            name, _, value = rest.partition(" ")
+            if name in self.names and not self.foreign:
+                self._take(word, self.names[name], value)
+
+    def _take(self, word, cells, value):
+        for cell in cells:
+            if word in ("way", "why"):
+                (self.column.ways if word == "way" else self.column.whys)[cell] = value
+            elif cell in self.left and re.fullmatch(r"[0-9]+(\.[0-9]+)?|WRONG", value):
+                self.left.remove(cell)
+                self.progress.skip(1)
+                if value == "WRONG":
+                    self.column.fail(cell, "wrong", "the data were not what the operations should have left")
+                else:
+                    self.column.samples.setdefault(cell, []).append(float(value))
+        if word == "end":
+            self.running = []

@@ -1,0 +1,103 @@
+/* Copies, strided copies and sums of whole buffers by the shortest loops that there are: the limits of long transfers.
+ * The sum is written with vectors of the compiler's; it is not atomic, so it is more than accumulates may hope for.
+ * Driven by raw.c through the table at the end. */
+#include "raw.h"
+
+#include <string.h>
+
+/* What the compiler may not take out of a loop: the memory may be looked at here. */
+static void memory_used(void *memory)
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+static void copies_prepare(struct raw_run *run)
+{
+    data_fill(run->from, run->len_bytes, 2 * run->batch);
+    data_fill(run->to, 2 * run->len_bytes, 2 * run->batch + 1);
+}
+
+static void copy(struct raw_run *run, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(run->to, run->from, run->len_bytes);
+        memory_used(run->to);
+    }
+    run->done += count;
+}
+
+static void copies_check(struct raw_run *run)
+{
+    run->wrong |= !data_holds(run->seen, run->len_bytes, 2 * run->batch) ||
+                  !data_holds_from(run->seen + run->len_bytes, run->len_bytes, run->len_bytes, 2 * run->batch + 1);
+}
+
+/* Every second double of the target. */
+static void strided_copy(struct raw_run *run, uint64_t count)
+{
+    const size_t doubles = run->len_bytes / sizeof(double);
+    const double *restrict from = (const double *)(const void *)run->from;
+    double *restrict to = (double *)(void *)run->to;
+    for (uint64_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < doubles; k++)
+            to[2 * k] = from[k];
+        memory_used(to);
+    }
+    run->done += count;
+}
+
+static void strided_check(struct raw_run *run)
+{
+    for (size_t k = 0; k < run->len_bytes / sizeof(double); k++) {
+        uint64_t words[2];
+        memcpy(words, run->seen + k * sizeof words, sizeof words);
+        run->wrong |= words[0] != data_word(2 * run->batch, k) || words[1] != data_word(2 * run->batch + 1, 2 * k + 1);
+    }
+}
+
+typedef double vector __attribute__((vector_size(64), aligned(8), may_alias));
+enum { LANES = sizeof(vector) / sizeof(double) };
+
+static void sums_prepare(struct raw_run *run)
+{
+    data_fill_doubles(run->from, run->len_bytes, 2 * run->batch);
+    data_fill_doubles(run->to, run->len_bytes, 2 * run->batch + 1);
+}
+
+/* The best instructions that this processor has, where the compiler can choose at run time. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+static void
+sum_once(double *to, const double *from, size_t doubles)
+{
+    size_t k = 0;
+    for (; k + LANES <= doubles; k += LANES)
+        *(vector *)(void *)(to + k) += *(const vector *)(const void *)(from + k);
+    for (; k < doubles; k++)
+        to[k] += from[k];
+}
+
+static void sum(struct raw_run *run, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        sum_once((double *)(void *)run->to, (const double *)(const void *)run->from, run->len_bytes / sizeof(double));
+        memory_used(run->to);
+    }
+    run->done += count;
+}
+
+static void sums_check(struct raw_run *run)
+{
+    run->wrong |= !data_holds_sums(run->seen, 0, run->len_bytes / sizeof(double), 2 * run->batch + 1, 2 * run->batch,
+                                   run->done);
+}
+
+const struct raw_operation raw_bulk[] = {
+    {.name = "raw-memcpy", .prepare = copies_prepare, .repeat = copy, .check = copies_check},
+    {.name = "raw-memcpy-shared", .shared = true, .prepare = copies_prepare, .repeat = copy, .check = copies_check},
+    {.name = "raw-strided", .shared = true, .prepare = copies_prepare, .repeat = strided_copy, .check = strided_check},
+    {.name = "raw-sum", .shared = true, .prepare = sums_prepare, .repeat = sum, .check = sums_check},
+    {0},
+};

@@ -1,0 +1,157 @@
+"""The benchmark on a terminal: the progress bar, and the table at the end.
+A figure stands in the table only where the data of all runs were right; else the word that says what happened.
+Imported by bench.py."""
+
+import shutil
+import sys
+import time
+
+import catalogue
+from results import displayed
+
+
+class Progress:
+    """A bar on a terminal, nothing elsewhere; notes go to stderr in any case."""
+
+    def __init__(self):
+        self.shown = sys.stderr.isatty()
+        self.label = ""
+        self.done = 0
+        self.total = 1
+        self.start_s = time.monotonic()
+        self.what = ""
+
+    def expect(self, total):
+        self.total = max(total, 1)
+
+    def skip(self, count):
+        self.done += count
+
+    def show(self, column, name):
+        self.what = "%s: %s" % (column, name)
+        if not self.shown:
+            return
+        part = min(self.done / self.total, 1)
+        elapsed_s = time.monotonic() - self.start_s
+        left = " %s left" % _clock(elapsed_s / part - elapsed_s) if part > 0.02 else ""
+        bar = "#" * int(part * 24)
+        text = "[%-24s] %3d %%%s  %s %s" % (bar, part * 100, left, self.label, self.what)
+        sys.stderr.write("\r\033[K" + text[:shutil.get_terminal_size().columns - 1])
+        sys.stderr.flush()
+
+    def clear(self):
+        if self.shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def note(self, text):
+        self.clear()
+        sys.stderr.write("oriel bench: " + text + "\n")
+
+
+def _clock(seconds):
+    return "%d:%02d" % divmod(int(seconds), 60)
+
+
+def human(ns):
+    for unit, scale, limit in (("ns", 1, 1e4), ("us", 1e3, 1e7), ("ms", 1e6, 1e9)):
+        if ns < limit:
+            value = ns / scale
+            return "%s %s" % (format(value, ",.0f") if value >= 100 else "%.3g" % value, unit)
+    return "%.2f s" % (ns / 1e9)
+
+
+def human_bytes(count):
+    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale and count % scale == 0:
+            return "%d %s" % (count // scale, unit)
+    return "%s B" % format(count, ",")
+
+
+def title(cell):
+    pattern = catalogue.pattern_of(cell)
+    text = pattern.title
+    if cell.bytes and (len(pattern.sizes) > 1 or pattern.group == "datatype"):
+        text += ", " + human_bytes(cell.bytes)
+    if pattern.flights == [1, catalogue.FLIGHT]:
+        text += ", flush" if cell.in_flight == 1 else ", %d before a flush" % cell.in_flight
+    if len(pattern.ranks) > 1:
+        text += ", %d ranks" % cell.ranks
+    return text
+
+
+def shown(column, cell):
+    if cell in column.failed:
+        return column.failed[cell][0]
+    return human(column.best(cell)) if column.best(cell) is not None else "-"
+
+
+def slower_oriel(bench, cell):
+    """The slower of Oriel's columns: what a user has at least, whatever the host. None where one has no figure."""
+    through = [column.best(cell) for column in bench.columns if column.oriel]
+    return max(through) if through and None not in through else None
+
+
+def ratio(bench, cell):
+    """The better host's time over the slower Oriel's; below 1, Oriel is slower."""
+    alone = [column.best(cell) for column in bench.columns if not column.oriel and column.best(cell) is not None]
+    ours = slower_oriel(bench, cell)
+    return min(alone) / ours if alone and ours else None
+
+
+def limit_of(bench, cell):
+    name = catalogue.pattern_of(cell).limit_of(cell)
+    return next((bench.raw.best(raw) for raw in bench.raw_cells if (raw.pattern, raw.bytes) == (name, cell.bytes)), None)
+
+
+def ratio_text(value):
+    if value is None:
+        return "-"
+    return "%s x" % (format(value, ",.0f") if value >= 100 else "%.1f" % value if value >= 1 else "%.2f" % value)
+
+
+def _rows(bench):
+    order = displayed(bench)
+    rows = [["pattern", "memory"] + [c.title for c in order] + ["Oriel faster by", "raw"]]
+    for cell in bench.cells:
+        if not any(cell in c.samples or cell in c.failed for c in order):
+            continue  # an interrupted run did not come to it
+        limit = limit_of(bench, cell)
+        rows.append([title(cell), cell.memory] + [shown(c, cell) for c in order]
+                    + [ratio_text(ratio(bench, cell)), human(limit) if limit is not None else "-"])
+    return rows
+
+
+def _print_rows(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        words = [word.ljust(width) if i < 2 else word.rjust(width) for i, (word, width) in enumerate(zip(row, widths))]
+        print("| " + " | ".join(words) + " |")
+        if number == 0:
+            print("|" + "|".join("-" * (width + 1) + ("-" if i < 2 else ":") for i, width in enumerate(widths)) + "|")
+
+
+def _strange_ways(bench):
+    """Memory of the program that is not reached as it usually is: the figures are those of another way."""
+    counted = {}
+    for column in bench.columns:
+        for cell, way in column.ways.items():
+            if cell.memory == "create" and way != "promoted":
+                counted.setdefault((column.title, way, column.whys.get(cell, "no reason given")), []).append(cell)
+    return ["%s: memory of MPI_Win_create was reached by %s (%s) in %d patterns: %s" % (
+        *what, len(cells), ", ".join(title(cell) for cell in cells)) for what, cells in counted.items()]
+
+
+def print_report(bench, results):
+    machine = results["machine"]
+    hosts = ["%s %s" % (host["title"], host["version"]) for host in machine["hosts"]]
+    print("%s, %d cores, %s; %s; best of %s, %d s in all%s\n" % (
+        machine["processor"], machine["cores"], machine["kernel"], "; ".join(hosts),
+        "1 run" if bench.runs == 1 else "%d runs" % bench.runs,
+        results["elapsed_s"], "" if results["complete"] else "; interrupted"))
+    raw = [(cell, shown(bench.raw, cell)) for cell in bench.raw_cells  # those of each size stand in the table
+           if cell.pattern in catalogue.ALWAYS_RAW and (cell in bench.raw.samples or cell in bench.raw.failed)]
+    print("This machine without MPI: " + ", ".join("%s %s" % (title(cell), text) for cell, text in raw) + "\n")
+    _print_rows(_rows(bench))
+    for line in _strange_ways(bench):
+        print("\n" + line)

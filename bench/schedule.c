@@ -1,0 +1,58 @@
+/* The number of operations of each batch, and the best of them.
+ * At least two batches count, so that a pattern's first use of anything is not all that there is.
+ * Called by timing.c and raw.c. */
+#define _POSIX_C_SOURCE 200809L
+#include "schedule.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+enum { BATCHES_LEAST = 2, GROWING_BUDGETS = 4 };
+
+double schedule_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void schedule_start(struct schedule *plan, const struct schedule_limits *limits)
+{
+    *plan = (struct schedule){.limits = *limits, .count = 1, .start_s = schedule_clock_s()};
+}
+
+/* One that took a hundredth of a batch's length may grow a hundredfold, less a margin: doubling all the way would spend
+ * more on preparing and checking than on what is timed. */
+static uint64_t grown(uint64_t count, double elapsed_s, double batch_s)
+{
+    double factor = elapsed_s > 0 ? 0.7 * batch_s / elapsed_s : 64;
+    return count * (uint64_t)(factor < 2 ? 2 : factor > 64 ? 64 : factor);
+}
+
+/* A host that is slow gets no longer batches, once it has spent its time; others do, so that what a wait in the host's
+ * collectives leaves behind does not fill the batch. */
+static bool may_grow(const struct schedule *plan, double elapsed_s, double spent_s)
+{
+    const struct schedule_limits *limits = &plan->limits;
+    return plan->batches == 0 && elapsed_s < limits->batch_s && plan->timed_s < limits->budget_s / 2 &&
+           spent_s < GROWING_BUDGETS * limits->budget_s;
+}
+
+void schedule_advance(struct schedule *plan, double elapsed_s)
+{
+    const double each_s = elapsed_s / (double)plan->count;
+    const double spent_s = schedule_clock_s() - plan->start_s;
+
+    plan->timed_s += elapsed_s;
+    if (may_grow(plan, elapsed_s, spent_s)) {
+        plan->count = grown(plan->count, elapsed_s, plan->limits.batch_s);
+        return;
+    }
+    if (plan->batches == 0)
+        plan->start_s = schedule_clock_s(); /* what growing took is not the batches' */
+    if (plan->batches == 0 || each_s < plan->best_s)
+        plan->best_s = each_s;
+    plan->batches++;
+    if (plan->batches >= plan->limits.batches || (plan->batches >= BATCHES_LEAST && spent_s > plan->limits.budget_s))
+        plan->count = 0;
+}

@@ -1,0 +1,30 @@
+/* Decides how many operations the next batch has, and keeps the best time of one operation.
+ * The count doubles until a batch is long enough; then a number of such batches is taken, fewer when time runs out.
+ * Used by the benchmark's programs, by the process that owns the clock; knows no MPI. */
+#ifndef ORIEL_BENCH_SCHEDULE_H
+#define ORIEL_BENCH_SCHEDULE_H
+
+#include <stdint.h>
+
+struct schedule_limits {
+    double batch_s;  /* how long a batch takes at least */
+    double budget_s; /* of one pattern's batches, with preparing and checking */
+    int batches;     /* that count */
+};
+
+struct schedule {
+    struct schedule_limits limits;
+    uint64_t count; /* of the next batch; 0: no more */
+    double best_s;  /* of one operation */
+    double start_s;
+    double timed_s; /* spent in batches until now */
+    int batches;    /* that counted */
+};
+
+double schedule_clock_s(void);
+void schedule_start(struct schedule *plan, const struct schedule_limits *limits);
+
+/* Tells how long the batch took; plan->count is the next one's. */
+void schedule_advance(struct schedule *plan, double elapsed_s);
+
+#endif

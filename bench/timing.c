@@ -1,0 +1,184 @@
+/* Drives a pattern: prepares data, times a batch of operations, checks what the batch left, and again.
+ * The clock runs over the operations only; every batch's data are checked, before another one is begun.
+ * Called by rma.c. */
+#define _POSIX_C_SOURCE 200809L
+#include "rma.h"
+
+#include <time.h>
+
+static const double compute_s = 1.0;
+enum { FREE_CHUNK = 64 };
+
+uint64_t rma_origin_seed(const struct rma_run *run, int rank)
+{
+    return (run->batch * RMA_RANKS + (uint64_t)rank) * 2;
+}
+
+uint64_t rma_target_seed(const struct rma_run *run, int rank)
+{
+    return rma_origin_seed(run, rank) + 1;
+}
+
+static bool is_passive(enum rma_kind kind)
+{
+    return kind != RMA_ACTIVE;
+}
+
+static bool is_free(enum rma_kind kind)
+{
+    return kind == RMA_ALL_PASSIVE || kind == RMA_ALL_LOCKING;
+}
+
+/* A rank's own memory is changed and looked at as the standard asks: in a lock of its own, or between active epochs. */
+static void own_memory(struct rma_run *run, void (*use)(struct rma_run *run))
+{
+    if (!use)
+        return;
+    if (is_passive(run->pattern->kind))
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, run->rank, 0, run->win);
+    use(run);
+    if (is_passive(run->pattern->kind))
+        MPI_Win_unlock(run->rank, run->win);
+}
+
+static void batch_prepare(struct rma_run *run)
+{
+    run->batch++;
+    run->done = 0;
+    own_memory(run, run->pattern->prepare);
+    if (is_passive(run->pattern->kind)) /* else the operations themselves bring the ranks together, faster than some hosts */
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void batch_check(struct rma_run *run, uint64_t operations)
+{
+    if (is_passive(run->pattern->kind))
+        MPI_Barrier(MPI_COMM_WORLD);
+    run->done = operations;
+    own_memory(run, run->pattern->check);
+}
+
+/* One untimed operation comes first. In active patterns another one comes last, so that nobody is already in the host's
+ * collective while rank 0's clock runs: it may spin there and keep the others from the processor. */
+static double batch_time(struct rma_run *run, uint64_t count)
+{
+    const struct rma_pattern *pattern = run->pattern;
+    const bool inside = pattern->kind == RMA_PASSIVE;
+
+    if (run->rank != 0 && pattern->kind != RMA_ACTIVE)
+        return 0;
+    if (inside)
+        MPI_Win_lock_all(0, run->win);
+    pattern->repeat(run, 1);
+    double start_s = schedule_clock_s();
+    pattern->repeat(run, count);
+    double elapsed_s = schedule_clock_s() - start_s;
+    if (pattern->kind == RMA_ACTIVE)
+        pattern->repeat(run, 1);
+    if (inside)
+        MPI_Win_unlock_all(run->win);
+    return elapsed_s;
+}
+
+static double measure_batches(struct rma_run *run, const struct schedule_limits *limits)
+{
+    const uint64_t around = run->pattern->kind == RMA_ACTIVE ? 2 : 1; /* operations that are not timed */
+    struct schedule plan;
+
+    schedule_start(&plan, limits);
+    for (;;) {
+        MPI_Bcast(&plan.count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+        if (plan.count == 0)
+            return plan.best_s;
+        batch_prepare(run);
+        double elapsed_s = batch_time(run, plan.count);
+        batch_check(run, plan.count + around);
+        if (run->rank == 0)
+            schedule_advance(&plan, elapsed_s);
+    }
+}
+
+/* Operations of this rank until the time is over: a number that is fixed beforehand can take any time, once ranks begin
+ * to wait for each other. */
+static double free_time(struct rma_run *run, double batch_s)
+{
+    const bool inside = run->pattern->kind == RMA_ALL_PASSIVE;
+    double start_s, now_s, before_s;
+    uint64_t chunk = 1;
+
+    if (inside)
+        MPI_Win_lock_all(0, run->win);
+    run->pattern->repeat(run, 1);
+    start_s = now_s = schedule_clock_s();
+    do {
+        before_s = now_s;
+        run->pattern->repeat(run, chunk);
+        now_s = schedule_clock_s();
+        if (chunk < FREE_CHUNK && now_s - before_s < batch_s / 100)
+            chunk *= 2;
+    } while (now_s - start_s < batch_s);
+    if (inside)
+        MPI_Win_unlock_all(run->win);
+    return now_s - start_s;
+}
+
+/* Where ranks do not wait for each other, the time of one operation is the mean of all ranks' operations. */
+static double measure_free(struct rma_run *run, const struct schedule_limits *limits)
+{
+    const double start_s = schedule_clock_s();
+    double best_s = 0;
+
+    for (int batch = 0, more = 1; more; batch++) {
+        batch_prepare(run);
+        double elapsed_s = free_time(run, limits->batch_s), sum_s = 0;
+        uint64_t timed = 0;
+        MPI_Allgather(&run->done, 1, MPI_UINT64_T, run->done_by, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+        batch_check(run, run->done);
+        MPI_Reduce(&elapsed_s, &sum_s, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+        for (int rank = 0; rank < run->ranks; rank++)
+            timed += run->done_by[rank] - 1;
+        if (batch == 0 || sum_s / (double)timed < best_s)
+            best_s = sum_s / (double)timed;
+        more = batch + 1 < limits->batches && schedule_clock_s() - start_s < limits->budget_s;
+        MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    return best_s;
+}
+
+/* How long rank 0's operation takes while rank 1 computes and calls nothing of MPI, not even its clock. */
+static double measure_busy(struct rma_run *run)
+{
+    const uint64_t before = run->pattern->kind == RMA_BUSY_AGAIN;
+    double elapsed_s = 0;
+
+    batch_prepare(run);
+    if (before) {
+        if (run->rank == 0)
+            run->pattern->repeat(run, 1);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    double start_s = schedule_clock_s();
+    if (run->rank == 1)
+        while (schedule_clock_s() - start_s < compute_s)
+            continue;
+    if (run->rank == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); /* rank 1 is computing by now */
+        start_s = schedule_clock_s();
+        run->pattern->repeat(run, 1);
+        elapsed_s = schedule_clock_s() - start_s;
+    }
+    batch_check(run, before + 1);
+    return elapsed_s;
+}
+
+bool rma_measure(struct rma_run *run, const struct schedule_limits *limits, double *best_s_out)
+{
+    const bool busy = run->pattern->kind == RMA_BUSY || run->pattern->kind == RMA_BUSY_AGAIN;
+
+    *best_s_out = busy                         ? measure_busy(run)
+                  : is_free(run->pattern->kind) ? measure_free(run, limits)
+                                                : measure_batches(run, limits);
+    int wrong = run->wrong;
+    MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return !wrong;
+}

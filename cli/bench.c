@@ -1,0 +1,39 @@
+/* `oriel bench`: becomes the benchmark's script, which lies beside Oriel's libraries.
+ * What the script needs is looked for first, so that what is missing is named; the options are the script's.
+ * Called by main; needs no launcher. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The build folder and an installation look alike: bin/oriel beside lib/oriel/bench. */
+static char *script_path(void)
+{
+    char *folder = oriel_format("%s", oriel_self());
+    for (int up = 0; up < 2; up++)
+        *strrchr(folder, '/') = '\0';
+    char *path = oriel_format("%s/lib/oriel/bench/bench.py", folder);
+    free(folder);
+    return path;
+}
+
+int oriel_command_bench(int argc, char **argv)
+{
+    static char python[] = "python3", isolated[] = "-I", no_cache[] = "-B";
+    char *script = script_path();
+    if (access(script, R_OK) != 0)
+        oriel_die("the benchmark is not there: %s: %s", script, strerror(errno));
+
+    char **command = oriel_alloc(((size_t)argc + 4) * sizeof *command);
+    command[0] = python;
+    command[1] = isolated; /* nothing of the user's own Python takes part */
+    command[2] = no_cache;
+    command[3] = script;
+    memcpy(command + 4, argv + 1, (size_t)argc * sizeof *command); /* with the NULL at the end */
+    execvp(command[0], command);
+    if (errno == ENOENT)
+        oriel_die("oriel bench needs python3, which is not in PATH; on Debian: apt-get install python3");
+    oriel_die("python3: %s", strerror(errno));
+}
