@@ -15,7 +15,9 @@
 enum {
     CREDIT_NS = 100000000,
     SHARE = 10,         /* a SHAREth of the time */
-    AT_ONCE_NS = 1000000, /* is charged at most, of one promotion: large windows are not refused because of each other */
+    AT_ONCE_NS = 1000000, /* is charged at most, of one promotion of LARGE_BYTES: such windows are not refused because of each
+                           * other */
+    LARGE_BYTES = 1 << 20,
     TENFOLD = 10,       /* what windows that are short cost: others wait meanwhile, and more such windows follow */
     FEW_RANKS = 2,      /* where there are more, more wait and more promote, each with an account of its own */
 };
@@ -112,7 +114,8 @@ static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t
     if (others && status == ORIEL_OK) {
         status = oriel_promote(start, end - start, &how, &hold);
         uint64_t took_ns = oriel_now_ns() - begin_ns;
-        uint64_t charged_ns = status == ORIEL_OK && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
+        bool is_large = end - start >= LARGE_BYTES;
+        uint64_t charged_ns = status == ORIEL_OK && is_large && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
         charge((int64_t)charged_ns);
         if (status == ORIEL_OK) {
             holds[memory->hold_count++] = hold;
