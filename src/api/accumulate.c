@@ -155,7 +155,7 @@ int oriel_entry_Accumulate(const void *origin_addr, int origin_count, MPI_Dataty
                            MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     if (oriel_unlikely(!oriel_element_known(win, op, target_datatype)) || oriel_unlikely(origin_datatype != target_datatype) ||
-        oriel_unlikely(origin_count != 1) || oriel_unlikely(target_count != 1))
+        oriel_unlikely(origin_count != 1) || oriel_unlikely(target_count != 1) || oriel_unlikely(op == MPI_NO_OP))
         return accumulate_general(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                                   target_datatype, op, win);
     char *there = oriel_element_enter(origin_addr, target_rank, target_disp);

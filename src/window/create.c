@@ -25,6 +25,7 @@
 #include "window/regions.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Whether some rank cannot share memory at all, or speaks another version. */
 static bool somebody_wants_host(const struct attempt *attempt)
@@ -35,6 +36,9 @@ static bool somebody_wants_host(const struct attempt *attempt)
     return false;
 }
 
+/* Where errors end the job, whoever speaks first ends it: the rank that knows what was wrong goes ahead. */
+enum { AFTER_YOU_US = 50000 };
+
 /* The first rank's error is everybody's. */
 static enum oriel_status common_status(const struct attempt *attempt)
 {
@@ -44,6 +48,7 @@ static enum oriel_status common_status(const struct attempt *attempt)
             continue;
         if (i == attempt->window->rank)
             return status; /* the message is this thread's last one */
+        usleep(AFTER_YOU_US);
         return oriel_fail(status, "rank %d could not make its part of the window", (int)i);
     }
     return ORIEL_OK;
