@@ -41,7 +41,7 @@ static inline MPI_Datatype oriel_fast_datatype(void)
 static inline __attribute__((always_inline)) bool oriel_fast_allowed(const struct oriel_window *window, uint32_t rank)
 {
     return oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS) ||
-           atomic_load_explicit(&window->access[rank], memory_order_relaxed) >= ORIEL_ACCESS_SHARED;
+           atomic_load_explicit(&oriel_window_access(window)[rank], memory_order_relaxed) >= ORIEL_ACCESS_SHARED;
 }
 
 /* Where count items of the recent datatype at a displacement of a target of the recent window are loaded and stored, and how

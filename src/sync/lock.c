@@ -2,7 +2,8 @@
  * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING (L1) before
  * the process can block anybody, says SHARED or EXCLUSIVE (L2) while it holds the lock, and is cleared (L3) after it cannot block
  * anybody any more, which is what sync/watch.c relies on: whoever has seen G3 or T1 sees L1, which is before both, for G3 is a
- * release, and who waits at the ticket alone looks again every 100 ms.  api/ calls.
+ * release, and who waits at the ticket alone looks again every 100 ms.  The words themselves are made, and published, before the
+ * first L1 (access.c): who sees none sees no L1.  api/ calls.
  *
  * The lock's own steps publish stores; L3 is before the wakes, which are late at worst when their process dies.  L1 is a
  * read-modify-write for the sake of threads that lock one target at the same time: the second is refused.
@@ -10,22 +11,23 @@
  * MPI_MODE_NOCHECK may be ignored: the caller promises that nobody conflicts, so nothing here waits. */
 #include "sync/lock.h"
 
+#include "sync/access.h"
 #include "sync/epoch.h"
 #include "sync/watch.h"
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
 {
-    atomic_store_explicit(&window->access[target], (uint8_t)access, memory_order_release);
+    atomic_store_explicit(&oriel_window_access(window)[target], (uint8_t)access, memory_order_release);
 }
 
-static enum oriel_status may_lock(struct oriel_window *window)
+static enum oriel_status may_lock(const struct oriel_window *window)
 {
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (epoch & ORIEL_EPOCH_LOCK_ALL)
         return oriel_fail(ORIEL_E_SYNC, "a lock inside lock_all");
     if (epoch & ORIEL_EPOCH_START)
         return oriel_fail(ORIEL_E_SYNC, "a lock inside the access epoch of a start");
-    return oriel_epoch_leave_fence(window);
+    return ORIEL_OK;
 }
 
 /* L1, where no other epoch stands in the way or the fence's can be closed. */
@@ -33,9 +35,13 @@ static enum oriel_status begin(struct oriel_window *window, int32_t target)
 {
     uint8_t none = ORIEL_ACCESS_NONE;
     enum oriel_status status = may_lock(window);
+    if (status == ORIEL_OK)
+        status = oriel_access_make(window);
+    if (status == ORIEL_OK)
+        status = oriel_epoch_leave_fence(window);
     if (status == ORIEL_OK &&
-        !atomic_compare_exchange_strong_explicit(&window->access[target], &none, ORIEL_ACCESS_WAITING, memory_order_seq_cst,
-                                                 memory_order_relaxed))
+        !atomic_compare_exchange_strong_explicit(&oriel_window_access(window)[target], &none, ORIEL_ACCESS_WAITING,
+                                                 memory_order_seq_cst, memory_order_relaxed))
         status = oriel_fail(ORIEL_E_SYNC, "rank %d is locked by this process already", (int)target);
     return status;
 }
@@ -101,7 +107,7 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
         oriel_unlock_wake(window, target);
     if (end != ORIEL_LOCK_NOT_EXCLUSIVE)
         return ORIEL_OK;
-    if (atomic_load_explicit(&window->access[target], memory_order_relaxed) != ORIEL_ACCESS_SHARED)
+    if (oriel_window_access_to(window, target) != ORIEL_ACCESS_SHARED)
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
     oriel_ticket_unlock(&oriel_window_control(window, target)->lock, false);
     set_access(window, target, ORIEL_ACCESS_NONE);
@@ -115,6 +121,9 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
         return status;
     if (oriel_locks_held(window))
         return oriel_fail(ORIEL_E_SYNC, "lock_all inside a lock");
+    status = oriel_epoch_leave_fence(window);
+    if (status != ORIEL_OK)
+        return status;
     struct oriel_watched watched = {window, -1};
     struct oriel_watch watch = {oriel_watch_locks, &watched};
     oriel_store_release(&window->control->lock_all, 1);

@@ -11,7 +11,7 @@
 /* How far an exclusive lock has come. */
 enum oriel_lock_step {
     ORIEL_LOCK_TAKEN,
-    ORIEL_LOCK_NOT_BEGUN, /* another epoch is open, or the target is locked */
+    ORIEL_LOCK_NOT_BEGUN, /* another epoch is open, or the target is locked, or it is the window's first lock */
     ORIEL_LOCK_BEGUN,     /* L1 */
     ORIEL_LOCK_PUSHED,    /* and G3: readers are inside */
     ORIEL_LOCK_QUEUED,    /* and G4, T1: the ticket has a number */
@@ -23,10 +23,11 @@ static inline __attribute__((always_inline)) enum oriel_lock_step oriel_lock_beg
     uint8_t none = ORIEL_ACCESS_NONE;
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
+    _Atomic uint8_t *access = &oriel_window_access(window)[target];
     *ticket = 0;
     if (oriel_unlikely(oriel_load_relaxed(&window->epoch) != 0) ||
-        oriel_unlikely(!atomic_compare_exchange_strong_explicit(&window->access[target], &none, ORIEL_ACCESS_WAITING,
-                                                                memory_order_seq_cst, memory_order_relaxed))) /* L1 */
+        oriel_unlikely(!atomic_compare_exchange_strong_explicit(access, &none, ORIEL_ACCESS_WAITING, memory_order_seq_cst,
+                                                                memory_order_relaxed))) /* L1 */
         return ORIEL_LOCK_NOT_BEGUN;
     oriel_delay();
     if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))
@@ -37,7 +38,7 @@ static inline __attribute__((always_inline)) enum oriel_lock_step oriel_lock_beg
     *ticket = oriel_ticket_take(lock);
     if (oriel_unlikely(!oriel_ticket_is_first(lock, *ticket)))
         return ORIEL_LOCK_QUEUED;
-    atomic_store_explicit(&window->access[target], ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */
+    atomic_store_explicit(access, ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */
     return ORIEL_LOCK_TAKEN;
 }
 
@@ -56,12 +57,13 @@ static inline __attribute__((always_inline)) enum oriel_lock_end oriel_unlock_ex
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
-    if (oriel_unlikely(atomic_load_explicit(&window->access[target], memory_order_relaxed) != ORIEL_ACCESS_EXCLUSIVE))
+    _Atomic uint8_t *access = &oriel_window_access(window)[target];
+    if (oriel_unlikely(atomic_load_explicit(access, memory_order_relaxed) != ORIEL_ACCESS_EXCLUSIVE))
         return ORIEL_LOCK_NOT_EXCLUSIVE;
     oriel_ticket_leave(lock); /* X2, X3 */
     oriel_delay();
     oriel_gate_pull_writer(gate); /* G5 */
-    atomic_store_explicit(&window->access[target], ORIEL_ACCESS_NONE, memory_order_release); /* L3 */
+    atomic_store_explicit(access, ORIEL_ACCESS_NONE, memory_order_release); /* L3 */
     oriel_fence_after_locked();
     return oriel_unlikely(oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)) ? ORIEL_LOCK_LEFT_SLEEPERS
                                                                                                    : ORIEL_LOCK_LEFT;

@@ -1,28 +1,36 @@
-/* Post, start, complete, wait: per-pair counters that only grow, so that an early post of the next epoch is kept and a
- * start is matched by peer and not by count.  api/ calls; the group lists belong to the window while an epoch is open.
+/* Post, start, complete, wait: counters of each pair that only grow, so that an early post of the next epoch is kept and a
+ * start is matched by peer and not by count.  They lie with their writer, which has an entry for each peer that it has had an
+ * epoch with (partners.c: how a peer finds it).  api/ calls; the group lists belong to the window while an epoch is open.
  *
- * Argument.  Target T posts to origin O by adding one to posts in O's control, in T's pair (C1, release); O's start waits
- * until posts exceeds what it has taken from T (C2, acquire), and takes one.  O completes by adding one to completes in T's
- * control, in O's pair (C3, release: O's stores are published); T's wait waits for one more than taken (C4, acquire).
- * Each counter has one writer and one taker, taken never passes the counter, and differences stay below 2^31: every
- * exposure epoch waits for its completes.  MPI_MODE_NOCHECK changes nothing: the counters must advance all the same. */
+ * Argument.  Every process has made its entries for the group's members before the steps.  Target T posts to origin O by adding
+ * one to posts in T's entry for O (C1, release); O's start waits until that is above O's own completes to T (C2, acquire).  O
+ * completes by adding one to completes in O's entry for T (C3, release: O's stores are published); T's wait waits until that
+ * has come up to T's own posts to O (C4, acquire).
+ * What a process has taken of its peer's counter need not be kept: it has one epoch of a kind at a time, so that a start has
+ * taken as many posts of T as O has completed epochs to T, and all earlier exposures to O had their completes.  So completes <=
+ * posts <= completes + 1, seen from either side, and C2 and C4 compare modulo 2^32.
+ * Each counter has one writer.  An entry never moves: the peer waits at the counter itself, however many others are made
+ * meanwhile.  Entries that exist and say 0, since their owner has started something else or its making of others failed, say
+ * nothing.  MPI_MODE_NOCHECK changes nothing: the counters must advance all the same.
+ * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of the dead stay as they are. */
 #include "base/delay.h"
+#include "sync/access.h"
 #include "sync/epoch.h"
+#include "sync/partners.h"
 #include "sync/sync.h"
 #include "sync/watch.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-/* What peer counts for the owner of control. */
-static struct oriel_pair *pair_of(struct oriel_control *control, int32_t peer)
-{
-    return &control->pairs[peer];
-}
-
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     uint32_t closed = 0;
+    enum oriel_status status = oriel_partners_make(window, ranks, count);
+    if (status != ORIEL_OK) {
+        free(ranks);
+        return status;
+    }
     if (!atomic_compare_exchange_strong_explicit(&window->exposed, &closed, 1, memory_order_seq_cst,
                                                  memory_order_relaxed)) {
         free(ranks);
@@ -32,42 +40,60 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
     window->posted_count = count;
     for (int32_t i = 0; i < count; i++) {
         oriel_delay();
-        oriel_event_signal(&pair_of(oriel_window_control(window, ranks[i]), window->rank)->posts); /* C1 */
+        oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts); /* C1 */
     }
     return ORIEL_OK;
 }
 
-static enum oriel_status may_start(struct oriel_window *window)
+static enum oriel_status may_start(const struct oriel_window *window)
 {
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (epoch & ORIEL_EPOCH_START)
         return oriel_fail(ORIEL_E_SYNC, "a start inside the access epoch of another start");
     if ((epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window))
         return oriel_fail(ORIEL_E_SYNC, "a start inside a lock");
-    return oriel_epoch_leave_fence(window);
+    return ORIEL_OK;
 }
 
 static void set_accesses(struct oriel_window *window, const int32_t *ranks, int32_t count, enum oriel_access access)
 {
+    _Atomic uint8_t *words = oriel_window_access(window);
     for (int32_t i = 0; i < count; i++)
-        atomic_store_explicit(&window->access[ranks[i]], (uint8_t)access, memory_order_relaxed);
+        atomic_store_explicit(&words[ranks[i]], (uint8_t)access, memory_order_relaxed);
+}
+
+/* Everything that can fail for lack of memory, before anything changes. */
+static enum oriel_status prepare_start(struct oriel_window *window, const int32_t *ranks, int32_t count)
+{
+    enum oriel_status status = may_start(window);
+    if (status == ORIEL_OK)
+        status = oriel_partners_make(window, ranks, count);
+    if (status == ORIEL_OK && count > 0)
+        status = oriel_access_make(window);
+    return status == ORIEL_OK ? oriel_epoch_leave_fence(window) : status;
+}
+
+static enum oriel_status await_post(struct oriel_window *window, int32_t target)
+{
+    struct oriel_watched watched = {window, target};
+    struct oriel_watch watch = {oriel_watch_rank, &watched};
+    struct oriel_partner *own = oriel_partners_own(window, target);
+    struct oriel_partner *theirs;
+    enum oriel_status status = oriel_partners_await(window, target, own, &watch, &theirs);
+    if (status == ORIEL_OK)
+        status = oriel_event_wait(&theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
+    return status;
 }
 
 enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
-    enum oriel_status status = may_start(window);
-    for (int32_t i = 0; i < count && status == ORIEL_OK; i++) {
-        struct oriel_watched watched = {window, ranks[i]};
-        struct oriel_watch watch = {oriel_watch_rank, &watched};
-        struct oriel_pair *pair = pair_of(window->control, ranks[i]);
-        status = oriel_event_wait(&pair->posts, pair->posts_taken + 1, &watch); /* C2 */
-    }
+    enum oriel_status status = prepare_start(window, ranks, count);
+    for (int32_t i = 0; i < count && status == ORIEL_OK; i++)
+        status = await_post(window, ranks[i]);
     if (status != ORIEL_OK) {
         free(ranks);
         return status;
     }
-    for (int32_t i = 0; i < count; i++)
-        pair_of(window->control, ranks[i])->posts_taken++;
     set_accesses(window, ranks, count, ORIEL_ACCESS_STARTED);
     window->started = ranks;
     window->started_count = count;
@@ -83,7 +109,7 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     set_accesses(window, window->started, window->started_count, ORIEL_ACCESS_NONE);
     for (int32_t i = 0; i < window->started_count; i++) {
         oriel_delay();
-        oriel_event_signal(&pair_of(oriel_window_control(window, window->started[i]), window->rank)->completes); /* C3 */
+        oriel_event_signal(&oriel_partners_own(window, window->started[i])->completes); /* C3 */
     }
     free(window->started);
     window->started = NULL;
@@ -91,15 +117,25 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     return ORIEL_OK;
 }
 
-/* Takes the completes of all posted origins and closes the exposure epoch. */
+/* The completes of all posted origins have come. */
 static void close_exposure(struct oriel_window *window)
 {
-    for (int32_t i = 0; i < window->posted_count; i++)
-        pair_of(window->control, window->posted[i])->completes_taken++;
     free(window->posted);
     window->posted = NULL;
     window->posted_count = 0;
     oriel_store_release(&window->exposed, 0);
+}
+
+static enum oriel_status await_complete(struct oriel_window *window, int32_t origin)
+{
+    struct oriel_watched watched = {window, origin};
+    struct oriel_watch watch = {oriel_watch_rank, &watched};
+    struct oriel_partner *own = oriel_partners_own(window, origin);
+    struct oriel_partner *theirs;
+    enum oriel_status status = oriel_partners_await(window, origin, own, &watch, &theirs);
+    if (status == ORIEL_OK)
+        status = oriel_event_wait(&theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
+    return status;
 }
 
 enum oriel_status oriel_wait_exposure(struct oriel_window *window)
@@ -107,12 +143,8 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
     if (!oriel_load_acquire(&window->exposed))
         return oriel_fail(ORIEL_E_SYNC, "wait without post");
     enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 0; i < window->posted_count && status == ORIEL_OK; i++) {
-        struct oriel_watched watched = {window, window->posted[i]};
-        struct oriel_watch watch = {oriel_watch_rank, &watched};
-        struct oriel_pair *pair = pair_of(window->control, window->posted[i]);
-        status = oriel_event_wait(&pair->completes, pair->completes_taken + 1, &watch); /* C4 */
-    }
+    for (int32_t i = 0; i < window->posted_count && status == ORIEL_OK; i++)
+        status = await_complete(window, window->posted[i]);
     if (status == ORIEL_OK)
         close_exposure(window);
     return status;
@@ -133,17 +165,22 @@ static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origi
     return oriel_watch_rank(&watched);
 }
 
+static bool has_completed(const struct oriel_window *window, int32_t origin)
+{
+    struct oriel_partner *own = oriel_partners_own(window, origin);
+    struct oriel_partner *theirs = oriel_partners_theirs(window, origin, own);
+    return theirs != NULL && oriel_wait_reached(oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST,
+                                                oriel_load_relaxed(&own->posts.value)); /* C4 */
+}
+
 enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)
 {
     *done = false;
     if (!oriel_load_acquire(&window->exposed))
         return oriel_fail(ORIEL_E_SYNC, "test without post");
-    for (int32_t i = 0; i < window->posted_count; i++) {
-        struct oriel_pair *pair = pair_of(window->control, window->posted[i]);
-        if (!oriel_wait_reached(oriel_load_acquire(&pair->completes.value), ORIEL_WAIT_AT_LEAST,
-                                pair->completes_taken + 1)) /* C4 */
+    for (int32_t i = 0; i < window->posted_count; i++)
+        if (!has_completed(window, window->posted[i]))
             return test_in_vain(window, window->posted[i]);
-    }
     close_exposure(window);
     *done = true;
     return ORIEL_OK;

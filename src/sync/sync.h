@@ -33,7 +33,7 @@ static inline bool oriel_passive_epoch_to(const struct oriel_window *window, int
 {
     if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
         return true;
-    uint8_t access = atomic_load_explicit(&window->access[target], memory_order_relaxed);
+    uint8_t access = oriel_window_access_to(window, target);
     return access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE;
 }
 
@@ -56,7 +56,7 @@ static inline bool oriel_access_allowed(struct oriel_window *window, int32_t tar
 {
     if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS))
         return true;
-    if (atomic_load_explicit(&window->access[target], memory_order_relaxed) >= ORIEL_ACCESS_SHARED)
+    if (oriel_window_access_to(window, target) >= ORIEL_ACCESS_SHARED)
         return true;
     return oriel_access_allowed_slow(window, target);
 }

@@ -1,6 +1,6 @@
 /* Asks the kernel whether the ranks that block a wait are alive.  Access words are read as their owners wrote them: a word
- * is set before its owner can block anybody and cleared after it cannot any more, so a dead blocker is always seen.  Waits
- * of sync/ and ops/ call, at most every 100 ms. */
+ * is set before its owner can block anybody and cleared after it cannot any more, so a dead blocker is always seen.  A process
+ * whose words nobody has been told of has set none of them (access.c).  Waits of sync/ and ops/ call, at most every 100 ms. */
 #include "sync/watch.h"
 
 static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
@@ -39,11 +39,12 @@ enum oriel_status oriel_watch_all(void *context)
 static bool blocks(const struct oriel_window *window, int32_t i, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, i);
-    const _Atomic uint8_t *access = oriel_control_access(control, window->n);
+    uint64_t offset = atomic_load_explicit(&control->access_offset, memory_order_acquire);
+    const _Atomic uint8_t *access = offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
     if (target >= 0)
-        return atomic_load_explicit(&access[target], memory_order_acquire) != ORIEL_ACCESS_NONE ||
+        return (access != NULL && atomic_load_explicit(&access[target], memory_order_acquire) != ORIEL_ACCESS_NONE) ||
                oriel_load_acquire(&control->lock_all) != 0;
-    for (int32_t t = 0; t < window->n; t++) {
+    for (int32_t t = 0; access != NULL && t < window->n; t++) {
         uint8_t state = atomic_load_explicit(&access[t], memory_order_acquire);
         if (state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE)
             return true;

@@ -19,6 +19,8 @@
 #include "base/log.h"
 #include "host/host.h"
 #include "memory/agent.h"
+#include "sync/access.h"
+#include "sync/partners.h"
 #include "window/attach.h"
 #include "window/handle.h"
 #include "window/paths.h"
@@ -76,7 +78,7 @@ static void finish(struct attempt *attempt)
     window->flavour = creation->flavour;
     window->common = (struct oriel_common *)(window->control_bases[0] + common_offset(attempt));
     window->targets = window->common->targets;
-    window->access = oriel_control_access(window->control, window->n);
+    atomic_init(&window->access, window->group->absent);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE)
         window->base = creation->base;
     else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
@@ -111,6 +113,10 @@ static void destroy(struct oriel_window *window)
     oriel_window_release_memory(window);
     oriel_attempt_give_back(window->memory_offset);
     oriel_attempt_give_back(window->common_offset);
+    if (window->control != NULL) {
+        oriel_partners_close(window);
+        oriel_access_close(window);
+    }
     oriel_attempt_give_back(window->control_offset);
     if (window->group != NULL)
         oriel_group_release(window->group);

@@ -2,8 +2,11 @@
  * from any thread. */
 #include "window/group.h"
 
+#include "window/shared.h"
+
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_group *groups;
@@ -25,6 +28,7 @@ static void destroy(struct oriel_group *group)
 {
     free(group->peers);
     free(group->bases);
+    free(group->absent);
     free(group);
 }
 
@@ -37,7 +41,10 @@ static enum oriel_status make(const struct oriel_identity *first, size_t stride_
     group->peers = calloc((uint32_t)n, sizeof *group->peers);
     group->bases = calloc((uint32_t)n, sizeof *group->bases);
     enum oriel_status status = ORIEL_OK;
-    if (group->peers == NULL || group->bases == NULL)
+    group->absent = malloc((uint32_t)n);
+    if (group->absent != NULL)
+        memset(group->absent, ORIEL_ACCESS_ABSENT, (uint32_t)n);
+    if (group->peers == NULL || group->bases == NULL || group->absent == NULL)
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a group of %d processes", (int)n);
     for (int32_t i = 0; i < n && status == ORIEL_OK; i++) {
         status = oriel_peer_open(identity_at(first, stride_bytes, i), &group->peers[i]);

@@ -12,6 +12,7 @@ struct oriel_group {
     int32_t n;
     struct oriel_peer **peers; /* by win_rank */
     char **bases;              /* peers[i]->base */
+    _Atomic uint8_t *absent;   /* n times ORIEL_ACCESS_ABSENT, for windows without access words of their own; never written */
 };
 
 /* The group of these n identities; opens the peers that are not open.  stride_bytes leads from one identity to the next.

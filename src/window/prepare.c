@@ -136,10 +136,10 @@ static enum oriel_status prepare_control(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     uint64_t offset;
-    enum oriel_status status = oriel_file_alloc_sparse(control_room(window->n), &offset);
+    enum oriel_status status =
+        oriel_attempt_alloc(sizeof(struct oriel_control), ORIEL_CACHE_LINE, &window->control_offset, &offset);
     if (status != ORIEL_OK)
         return status;
-    window->control_offset = (int64_t)offset;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
     attempt->own.target.control_offset = offset;
     if (window->rank != 0)

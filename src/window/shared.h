@@ -1,6 +1,7 @@
 /* What a window keeps in shared memory: one struct oriel_common per window, in the memory file of its rank 0, and one
- * struct oriel_control per window and rank, in that rank's own file.  Every word that two processes write stands alone on
- * its cache line or beside words of the same writers.  sync/ and ops/ touch them; creation fills, free clears them.
+ * struct oriel_control per window and rank, in that rank's own file, which is of one size for any number of ranks.  Every word
+ * that two processes write stands alone on its cache line or beside words of the same writers.  sync/ and ops/ touch them;
+ * creation fills, free clears them.
  *
  * Death: a process that is killed leaves its words as they are.  Whoever waits for more than 100 ms looks whether the
  * processes that can block it still live (sync/watch.h) and returns an error that names the dead one; a word in the way of
@@ -79,19 +80,36 @@ struct oriel_mutex {
     _Atomic uint32_t word;
 };
 
-/* What rank i and the control's owner count for each other (sync/pscw.c).  posts is written by i, completes by i; the taken
- * counters by the owner. */
-struct oriel_pair {
-    struct oriel_event posts;     /* exposure epochs that i opened to the owner */
-    struct oriel_event completes; /* access epochs of i to the owner that i completed */
-    uint32_t posts_taken;         /* of posts, by MPI_Win_start */
-    uint32_t completes_taken;     /* of completes, by MPI_Win_wait and test */
+/* What the owner of a table counts for one peer (sync/pscw.c; how entries come and are found: sync/partners.c).  Written by the
+ * owner but for the sleepers, who are the peer's. */
+struct oriel_partner {
+    _Atomic uint32_t peer;        /* win_rank + 1; 0: a free entry, all of it 0.  Once set it stays */
+    uint32_t reserved;
+    _Atomic uint64_t theirs;      /* for the owner: of the peer's entry for it, in the peer's memory file; 0: not found yet */
+    struct oriel_event posts;     /* exposure epochs that the owner opened to the peer; wraps */
+    struct oriel_event completes; /* access epochs to the peer that the owner completed; wraps */
+};
+_Static_assert(sizeof(struct oriel_partner) == 32, "two on a cache line, none on two");
+
+/* In the owner's memory file, each leading to the one before.  older and capacity are set before it is published. */
+struct oriel_partner_table {
+    uint64_t older;    /* offset of the table before, in the same file; 0: none */
+    uint64_t capacity; /* a power of two */
+    uint64_t count;    /* entries that are taken, at most half; only the owner reads it */
+    uint64_t reserved;
+    struct oriel_partner entries[];
+};
+
+struct oriel_partners {
+    _Atomic uint64_t newest; /* offset of a table; 0: none yet */
+    struct oriel_event made; /* entries so far */
 };
 
 /* The owner's own access to target i: written by the owner, read by those who wait for a lock on i. */
 enum oriel_access {
     ORIEL_ACCESS_NONE,
     ORIEL_ACCESS_WAITING, /* for a lock */
+    ORIEL_ACCESS_ABSENT,  /* none, and no words yet to say anything else (sync/access.c): never in shared memory */
     ORIEL_ACCESS_SHARED,  /* from here on operations are allowed */
     ORIEL_ACCESS_EXCLUSIVE,
     ORIEL_ACCESS_STARTED,
@@ -128,18 +146,10 @@ struct oriel_control {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/singles.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
-    alignas(ORIEL_CACHE_LINE) struct oriel_pair pairs[]; /* [n], then _Atomic uint8_t access[n] */
+    struct oriel_partners partners;
+    _Atomic uint64_t access_offset; /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE.  Set once */
 };
-
-static inline _Atomic uint8_t *oriel_control_access(struct oriel_control *control, int32_t n)
-{
-    return (_Atomic uint8_t *)&control->pairs[n];
-}
-
-static inline uint64_t oriel_control_bytes(int32_t n)
-{
-    return sizeof(struct oriel_control) + (uint64_t)n * (sizeof(struct oriel_pair) + sizeof(uint8_t));
-}
+_Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE, "what changes seldom is on one line");
 
 static inline uint64_t oriel_common_bytes(int32_t n)
 {

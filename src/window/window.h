@@ -31,7 +31,7 @@ struct oriel_window {
     _Atomic uint32_t epoch;               /* enum oriel_epoch */
     const struct oriel_target *targets;   /* by win_rank, shared */
     char *const *memory_bases;            /* by win_rank: of the memory file that holds a target's window */
-    _Atomic uint8_t *access;              /* by win_rank: enum oriel_access, in the own control */
+    _Atomic(_Atomic uint8_t *) access;    /* by win_rank: the own access words, or the group's absent ones (sync/access.c) */
     /* synchronisation */
     char *const *control_bases; /* by win_rank: of a rank's own memory file */
     struct oriel_common *common;
@@ -65,6 +65,17 @@ struct oriel_window {
 static inline struct oriel_control *oriel_window_control(const struct oriel_window *window, int32_t win_rank)
 {
     return (struct oriel_control *)(window->control_bases[win_rank] + window->targets[win_rank].control_offset);
+}
+
+static inline _Atomic uint8_t *oriel_window_access(const struct oriel_window *window)
+{
+    return atomic_load_explicit(&window->access, memory_order_acquire);
+}
+
+/* enum oriel_access to a target. */
+static inline uint8_t oriel_window_access_to(const struct oriel_window *window, int32_t win_rank)
+{
+    return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);
 }
 
 /* Where this process loads and stores byte offset of a target's ORIEL_BY_ARENA window. */

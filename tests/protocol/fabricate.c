@@ -20,7 +20,7 @@ static void tell(int32_t n)
 {
     struct oriel_target *target = &team->targets[team_rank];
     team_expect(oriel_file_start() == ORIEL_OK);
-    team_expect(oriel_file_alloc_sparse(oriel_control_bytes(n), &target->control_offset) == ORIEL_OK);
+    target->control_offset = alloc_block(sizeof(struct oriel_control));
     target->offset = alloc_block(TEAM_MEMORY_BYTES);
     target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
     target->size_bytes = TEAM_MEMORY_BYTES;
@@ -52,7 +52,7 @@ struct oriel_window *fabricate_open(void)
     team_meet();
     window->targets = window->common->targets;
     window->control = oriel_window_control(window, team_rank);
-    window->access = oriel_control_access(window->control, n);
+    atomic_init(&window->access, window->group->absent);
     window->base = fabricate_memory(window, team_rank);
     window->control_offset = (int64_t)team->targets[team_rank].control_offset;
     window->memory_offset = (int64_t)team->targets[team_rank].offset;

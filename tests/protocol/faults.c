@@ -230,11 +230,13 @@ static void killed_poster_is_reported_by_start(void **state)
     team_run(TEAM, poster);
 }
 
-static void origin(struct oriel_window *window)
+/* Two expose themselves to the victim, which dies before its complete; or, if it does not start, before its first epoch. */
+static void expose(struct oriel_window *window, bool starts)
 {
     if (window->rank == VICTIM) {
         static const int32_t both[] = {SURVIVOR, OTHER};
-        team_expect(oriel_start(window, fabricate_ranks(both, 2), 2) == ORIEL_OK);
+        if (starts)
+            team_expect(oriel_start(window, fabricate_ranks(both, 2), 2) == ORIEL_OK);
         die_waited_for();
     }
     team_expect(oriel_post(window, fabricate_ranks(&victim, 1), 1) == ORIEL_OK);
@@ -248,10 +250,48 @@ static void origin(struct oriel_window *window)
     expect_named(status);
 }
 
+/* The same when all have met before, so that each knows the other's counters. */
+static void after_an_epoch(struct oriel_window *window)
+{
+    const int32_t other = window->rank == VICTIM ? SURVIVOR : VICTIM;
+    if (window->rank == OTHER)
+        return;
+    team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
+    team_expect(oriel_start(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
+    team_expect(oriel_complete(window) == ORIEL_OK && oriel_wait_exposure(window) == ORIEL_OK);
+    if (window->rank == VICTIM)
+        die_waited_for();
+    team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
+    expect_named(oriel_start(window, fabricate_ranks(&other, 1), 1));
+    expect_named(oriel_wait_exposure(window));
+}
+
+static void killed_origin_or_poster_after_an_epoch_is_reported(void **state)
+{
+    (void)state;
+    team_run(TEAM, after_an_epoch);
+}
+
+static void origin(struct oriel_window *window)
+{
+    expose(window, true);
+}
+
 static void killed_origin_is_reported_by_wait_and_test(void **state)
 {
     (void)state;
     team_run(TEAM, origin);
+}
+
+static void idle_origin(struct oriel_window *window)
+{
+    expose(window, false);
+}
+
+static void killed_origin_without_an_epoch_is_reported_by_wait_and_test(void **state)
+{
+    (void)state;
+    team_run(TEAM, idle_origin);
 }
 
 /* Who stands in nobody's way may die unnoticed: with no lock, or waiting for a lock_all that never came. */
@@ -331,7 +371,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_waiting_writer_is_reported_to_lock_all),
         cmocka_unit_test(killed_mutex_holder_is_reported),
         cmocka_unit_test(killed_poster_is_reported_by_start),
+        cmocka_unit_test(killed_origin_or_poster_after_an_epoch_is_reported),
         cmocka_unit_test(killed_origin_is_reported_by_wait_and_test),
+        cmocka_unit_test(killed_origin_without_an_epoch_is_reported_by_wait_and_test),
         cmocka_unit_test(killed_bystander_raises_no_alarm),
         cmocka_unit_test(rank_that_left_in_good_order_raises_no_alarm),
     };

@@ -20,8 +20,8 @@ ATTEMPTS = 8  # the delays are random: a mutant may pass once
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
-PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "mutex", "singles", "regions", "faults", "agent", "agent_updates",
-            "agent_deaths", "writers", "writers_deaths", "copies")
+PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults", "agent",
+            "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = [
@@ -196,35 +196,98 @@ MUTANTS = [
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
      "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
 
-    ("sync/pscw.c", [("        oriel_event_signal(&pair_of(oriel_window_control(window, ranks[i]), window->rank)->posts); "
-                      "/* C1 */",
-                      "        if (i > 0)\n            oriel_event_signal(&pair_of(oriel_window_control(window, ranks[i]), "
-                      "window->rank)->posts);")],
+    ("sync/pscw.c", [("        oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts); /* C1 */",
+                      "        if (i > 0)\n            oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts);")],
      "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for every origin"),
-    ("sync/pscw.c", [("window->rank)->posts); /* C1 */", "0)->posts);"),
-                     ("struct oriel_pair *pair = pair_of(window->control, ranks[i]);",
-                      "struct oriel_pair *pair = pair_of(window->control, 0);"),
-                     ("pair_of(window->control, ranks[i])->posts_taken++;", "pair_of(window->control, 0)->posts_taken++;")],
-     "pscw", "pscw_matches_by_peer", "C1, C2: a counter for each pair"),
-    ("sync/pscw.c", [("        pair_of(window->control, ranks[i])->posts_taken++;", "        (void)i;")],
+    ("sync/pscw.c", [("        oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts); /* C1 */",
+                      "        for (int32_t j = 0; j < window->n; j++)\n"
+                      "            if (oriel_partners_make(window, &j, 1) == ORIEL_OK)\n"
+                      "                oriel_event_signal(&oriel_partners_own(window, j)->posts);")],
+     "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for its origins alone"),
+    ("sync/pscw.c", [("    struct oriel_partner *own = oriel_partners_own(window, target);",
+                      "    target = target == 1 && window->n == 3 ? 2 : target;\n"
+                      "    if (oriel_partners_make(window, &target, 1) != ORIEL_OK)\n        return ORIEL_E_OTHER;\n"
+                      "    struct oriel_partner *own = oriel_partners_own(window, target);")],
+     "pscw", "pscw_matches_by_peer", "C2: a start waits for the posts of its own group"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
+                      "oriel_load_relaxed(&own->completes.value), &watch);")],
+     "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start waits for one post more than those it has taken"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */", "1, &watch);")],
      "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start takes its post"),
     ("sync/pscw.c", [("    free(window->started);\n    window->started = NULL;",
                       "    oriel_delay();\n    for (int32_t i = 0; i < window->started_count; i++) {\n"
-                      "        struct oriel_pair *pair = pair_of(window->control, window->started[i]);\n"
-                      "        pair->posts_taken = oriel_load_acquire(&pair->posts.value);\n    }\n"
+                      "        int32_t target = window->started[i];\n"
+                      "        struct oriel_partner *own = oriel_partners_own(window, target);\n"
+                      "        own->completes.value = oriel_partners_theirs(window, target, own)->posts.value;\n    }\n"
                       "    free(window->started);\n    window->started = NULL;")],
      "pscw", "pscw_keeps_early_posts", "C2: a post that comes early is kept"),
-    ("sync/pscw.c", [("        pair_of(window->control, window->posted[i])->completes_taken++;", "        (void)i;")],
-     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait takes its completes"),
-    ("sync/pscw.c", [("        status = oriel_event_wait(&pair->posts, pair->posts_taken + 1, &watch); /* C2 */",
-                      "        status = oriel_event_wait(&pair->posts, pair->posts_taken, &watch);")],
-     "pscw", "pscw_c1_c3_publish_stores", "C2: a start waits for its post"),
-    ("sync/pscw.c", [("        status = oriel_event_wait(&pair->completes, pair->completes_taken + 1, &watch); /* C4 */",
-                      "        status = oriel_event_wait(&pair->completes, pair->completes_taken, &watch);")],
+    ("sync/pscw.c", [("        oriel_event_signal(&oriel_partners_own(window, window->started[i])->completes); /* C3 */",
+                      "        if (i > 0)\n"
+                      "            oriel_event_signal(&oriel_partners_own(window, window->started[i])->completes);")],
+     "pscw", "pscw_c1_c3_publish_stores", "C3: a complete counts for every target"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */",
+                      "oriel_load_relaxed(&own->posts.value) - 1, &watch);")],
      "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait waits for its completes"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "1, &watch);")],
+     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait takes its completes"),
+    ("sync/pscw.c", [("                                                oriel_load_relaxed(&own->posts.value)); /* C4 */",
+                      "                                                oriel_load_relaxed(&own->posts.value) - 1);")],
+     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a test looks for its completes"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
+                      "oriel_load_relaxed(&own->completes.value) + 1, NULL);")],
+     "faults", "killed_origin_or_poster_after_an_epoch_is_reported", "a start watches its target"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "oriel_load_relaxed(&own->posts.value), NULL);")],
+     "faults", "killed_origin_is_reported_by_wait_and_test", "a wait watches its origin"),
     ("sync/pscw.c", [("    return oriel_watch_rank(&watched);",
                       "    return watched.win_rank < 0 ? oriel_watch_rank(&watched) : ORIEL_OK;")],
      "faults", "killed_origin_is_reported_by_wait_and_test", "a program that polls looks for the dead"),
+
+    ("sync/partners.c", [("    table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);\n", "")],
+     "partners", "partners_of_any_number_have_an_entry_each", "N1: a table leads to the one before"),
+    ("sync/partners.c", [("    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n",
+                          "    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n"
+                          "    if (*newest != NULL) {\n        for (uint64_t i = 0; i < (*newest)->capacity; i++)\n"
+                          "            if ((*newest)->entries[i].peer != 0) {\n"
+                          "                *place_of(table, (int32_t)(*newest)->entries[i].peer - 1) = (*newest)->entries[i];\n"
+                          "                table->count++;\n            }\n        oriel_delay();\n    }\n")],
+     "partners", "partners_of_any_number_have_an_entry_each", "an entry never moves"),
+    ("sync/partners.c", [("    if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)",
+                          "    if (newest == NULL || newest->count > newest->capacity)")],
+     "partners", "partners_of_any_number_have_an_entry_each", "P2: a table keeps free entries"),
+    ("sync/partners.c", [("    oriel_store_release(&place_of(newest, peer)->peer, (uint32_t)peer + 1); /* N2 */\n"
+                          "    oriel_delay();\n    oriel_event_signal(&partners->made); /* N3 */\n",
+                          "    oriel_event_signal(&partners->made);\n    oriel_delay();\n"
+                          "    oriel_store_release(&place_of(newest, peer)->peer, (uint32_t)peer + 1);\n")],
+     "partners", "partners_p1_p2_are_found_while_tables_grow", "P1: N2 is before N3"),
+    ("sync/partners.c", [("    oriel_event_signal(&partners->made); /* N3 */\n", "")],
+     "partners", "partners_p1_p2_are_found_while_tables_grow", "N3: who looks is told"),
+    ("sync/partners.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */",
+                          "ORIEL_WAIT_NOT_EQUAL, oriel_load_acquire(&made->value), watch);")],
+     "partners", "partners_p1_p2_are_found_while_tables_grow", "F1 is before F2"),
+    ("sync/partners.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */", "ORIEL_WAIT_NOT_EQUAL, v, NULL);")],
+     "faults", "killed_poster_is_reported_by_start", "F3: who looks for an entry watches its owner"),
+    ("sync/partners.c", [("        pthread_mutex_lock(&making);\n", ""), ("        pthread_mutex_unlock(&making);\n", "")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "P3: the mutex"),
+    ("sync/partners.c", [("    if (find(window, window->rank, peer) != NULL)\n        return ORIEL_OK;\n", "")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "P3: another look under the mutex"),
+    ("sync/pscw.c", [("    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
+                      "        status = oriel_partners_make",
+                      "    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
+                      "        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
+                      "        status = oriel_partners_make")],
+     "partners", "partners_and_access_without_memory_change_nothing", "a start allocates before anything changes"),
+    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_make(window);\n    if (status == ORIEL_OK)\n"
+                      "        status = oriel_epoch_leave_fence(window);\n",
+                      "    if (status == ORIEL_OK)\n        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
+                      "        status = oriel_access_make(window);\n")],
+     "partners", "partners_and_access_without_memory_change_nothing", "a lock allocates before anything changes"),
+    ("sync/access.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
+     "faults", "killed_shared_holder_is_reported", "access words are published before L1"),
+    ("sync/access.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "access words are made once"),
+    ("sync/access.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file",
+                        "    if (oriel_file")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "access words: another look under the mutex"),
 
     ("sync/mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"
                        "                                                   memory_order_relaxed); /* M1 */",

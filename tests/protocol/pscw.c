@@ -1,6 +1,8 @@
 /* src/sync/pscw.c: a start is matched by peer, posts that come early are kept, and each step publishes what came before it.
- * Every pair of ranks has its own words in the windows, so that nothing but post, start, complete and wait orders them. */
+ * Every pair of ranks has its own words in the windows, so that nothing but post, start, complete and wait orders them.  How partners
+ * find each other's counters is tested in partners.c. */
 #include "fabricate.h"
+#include "sync/partners.h"
 
 #include <sched.h>
 
@@ -102,9 +104,9 @@ static void pscw_c1_c3_publish_stores(void **state)
 static void random_groups_across_the_wrap(struct oriel_window *window)
 {
     for (int32_t i = 0; i < window->n; i++) {
-        struct oriel_pair *pair = &window->control->pairs[i];
-        pair->posts.value = pair->posts_taken = UINT32_MAX - 20;
-        pair->completes.value = pair->completes_taken = UINT32_MAX - 10;
+        team_expect(oriel_partners_make(window, &i, 1) == ORIEL_OK);
+        struct oriel_partner *own = oriel_partners_own(window, i);
+        own->posts.value = own->completes.value = UINT32_MAX - 20;
     }
     team_meet();
     random_groups(window);
@@ -278,12 +280,12 @@ static void pscw_test_that_succeeds_ends_the_epoch(void **state)
 static void hand_over(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
-    struct oriel_control *control = oriel_window_control(window, 0);
-    struct oriel_pair *own = &control->pairs[1];
-    struct oriel_pair *peers = &oriel_window_control(window, 1)->pairs[0];
+    team_expect(oriel_partners_make(window, &other, 1) == ORIEL_OK);
+    struct oriel_partner *own = oriel_partners_own(window, other);
+    team_meet();
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0) {
-            while (atomic_load(&peers->posts.sleepers) == 0)
+            while (atomic_load(&own->posts.sleepers) == 0)
                 sched_yield();
             usleep(3000);
             post(window, &other, 1);

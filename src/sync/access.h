@@ -1,0 +1,15 @@
+/* The access words of this process, one for each target, which lie in its own memory file from its first lock or start of the
+ * window on: L1 and whatever else writes them must have made them.  Until then the window reads words that say ABSENT and
+ * belong to all windows of its group.  lock.c and pscw.c make, creation and free close. */
+#ifndef ORIEL_SYNC_ACCESS_H
+#define ORIEL_SYNC_ACCESS_H
+
+#include "window/window.h"
+
+/* Makes them where there are none.  ORIEL_E_NO_MEM: nothing has changed.  Thread-safe. */
+enum oriel_status oriel_access_make(struct oriel_window *window);
+
+/* Gives them back, when no peer looks at them any more. */
+void oriel_access_close(struct oriel_window *window);
+
+#endif
