@@ -71,9 +71,9 @@ static void look_while_it_grows(struct oriel_window *window)
             for (uint32_t i = 0; i < strangers; i++)
                 make(window, 1000 + (int32_t)i);
             for (int32_t i = window->n - 1; i > 0; i--) {
-                make(window, i);
-                oriel_event_signal(&oriel_partners_own(window, i)->posts);
                 make(window, 2000 + i);
+                make(window, i); /* the last signal is for rank 1 */
+                oriel_event_signal(&oriel_partners_own(window, i)->posts);
             }
         } else {
             struct oriel_partner *theirs;
