@@ -10,7 +10,6 @@
 #include "window/own_memory.h"
 #include "window/regions.h"
 
-enum { LEAST_SPARSE_BYTES = 32 << 10 }; /* blocks of the memory file below it share pages */
 
 enum oriel_status oriel_attempt_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept, uint64_t *offset)
 {
@@ -122,14 +121,6 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     enum oriel_status status = alloc_memory(attempt, size_bytes, attempt->own.alignment, &target->offset);
     target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
     return status;
-}
-
-/* Words for each other rank, most of which nobody ever touches: from a page on they are whole pages, which come at first touch,
- * so that a window does not take more memory of each rank the more ranks it has. */
-static uint64_t control_room(int32_t n)
-{
-    uint64_t len_bytes = oriel_control_bytes(n);
-    return len_bytes > ORIEL_PAGE_BYTES && len_bytes < LEAST_SPARSE_BYTES ? LEAST_SPARSE_BYTES : len_bytes;
 }
 
 static enum oriel_status prepare_control(struct attempt *attempt)
