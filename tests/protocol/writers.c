@@ -40,7 +40,7 @@ static void move_now_and_then(struct oriel_window *window)
         }
         team_meet();
     }
-    team_expect(team_timeouts <= 3);
+    team_expect(team_timeouts < 15); /* of 30: a machine may be busy, but who is never woken sleeps to the limit each time */
 }
 
 static void writers_m4_wakes_those_who_wait(void **state)
