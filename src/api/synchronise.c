@@ -21,14 +21,15 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_fence", status);
 }
 
-/* The group's members as ranks of the window, in memory of malloc. */
+/* The group's members as ranks of the window, in memory of malloc with room for as many pointers. */
 static enum oriel_status translate(const struct oriel_window *window, MPI_Group group, int32_t **out, int32_t *count)
 {
     const struct oriel_host_calls *host = oriel_host();
     int size = 0;
     if (group == MPI_GROUP_NULL || host->Group_size(group, &size) != MPI_SUCCESS)
         return oriel_fail(ORIEL_E_GROUP, "the group is not valid");
-    int *ranks = malloc(2 * ((size_t)(unsigned)size + 1) * sizeof *ranks);
+    size_t bytes_each = sizeof(void *) > 2 * sizeof(int) ? sizeof(void *) : 2 * sizeof(int);
+    int *ranks = malloc(((size_t)(unsigned)size + 1) * bytes_each);
     if (ranks == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a group of %d", size);
     for (int i = 0; i < size; i++)

@@ -24,6 +24,7 @@
 #include "sync/watch.h"
 
 #include <pthread.h>
+#include <string.h>
 
 enum { LEAST_CAPACITY = 8, GROWTH = 4 };
 
@@ -86,11 +87,12 @@ static enum oriel_status add_table(struct oriel_partners *partners, struct oriel
     return ORIEL_OK;
 }
 
-static enum oriel_status make_entry(struct oriel_window *window, int32_t peer)
+static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, struct oriel_partner **own)
 {
     struct oriel_partners *partners = &window->control->partners;
     struct oriel_partner_table *newest = own_table(atomic_load_explicit(&partners->newest, memory_order_relaxed));
-    if (find(window, window->rank, peer) != NULL)
+    *own = find(window, window->rank, peer);
+    if (*own != NULL)
         return ORIEL_OK;
     enum oriel_status status = ORIEL_OK;
     if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)
@@ -98,27 +100,41 @@ static enum oriel_status make_entry(struct oriel_window *window, int32_t peer)
     if (status != ORIEL_OK)
         return status;
     newest->count++;
-    oriel_store_release(&place_of(newest, peer)->peer, (uint32_t)peer + 1); /* N2 */
+    *own = place_of(newest, peer);
+    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */
     oriel_delay();
     oriel_event_signal(&partners->made); /* N3 */
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_partners_make(struct oriel_window *window, const int32_t *ranks, int32_t count)
+enum oriel_status oriel_partners_make(struct oriel_window *window, int32_t win_rank, struct oriel_partner **own)
+{
+    *own = oriel_partners_own(window, win_rank);
+    if (oriel_likely(*own != NULL))
+        return ORIEL_OK;
+    pthread_mutex_lock(&making);
+    enum oriel_status status = make_entry(window, win_rank, own);
+    pthread_mutex_unlock(&making);
+    return status;
+}
+
+/* From the last on: entry i lies on ranks from 2 * i on, which are not needed any more. */
+enum oriel_status oriel_partners_replace(struct oriel_window *window, int32_t *ranks, int32_t count,
+                                         struct oriel_partner ***entries)
 {
     enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 0; i < count && status == ORIEL_OK; i++) {
-        if (oriel_likely(oriel_partners_own(window, ranks[i]) != NULL))
-            continue;
-        pthread_mutex_lock(&making);
-        status = make_entry(window, ranks[i]);
-        pthread_mutex_unlock(&making);
+    *entries = (void *)ranks;
+    for (int32_t i = count - 1; i >= 0 && status == ORIEL_OK; i--) {
+        struct oriel_partner *own;
+        status = oriel_partners_make(window, ranks[i], &own);
+        memcpy(*entries + i, &own, sizeof own);
     }
     return status;
 }
 
-struct oriel_partner *oriel_partners_theirs(const struct oriel_window *window, int32_t win_rank, struct oriel_partner *own)
+struct oriel_partner *oriel_partners_theirs(const struct oriel_window *window, struct oriel_partner *own)
 {
+    int32_t win_rank = oriel_partner_rank(own);
     char *base = window->control_bases[win_rank];
     uint64_t offset = atomic_load_explicit(&own->theirs, memory_order_acquire);
     if (oriel_likely(offset != 0))
@@ -129,15 +145,19 @@ struct oriel_partner *oriel_partners_theirs(const struct oriel_window *window, i
     return theirs;
 }
 
-enum oriel_status oriel_partners_await(const struct oriel_window *window, int32_t win_rank, struct oriel_partner *own,
+enum oriel_status oriel_partners_await(const struct oriel_window *window, struct oriel_partner *own,
                                        const struct oriel_watch *watch, struct oriel_partner **theirs)
 {
-    struct oriel_event *made = &oriel_window_control(window, win_rank)->partners.made;
+    if (oriel_likely(atomic_load_explicit(&own->theirs, memory_order_relaxed) != 0)) {
+        *theirs = oriel_partners_theirs(window, own);
+        return ORIEL_OK;
+    }
+    struct oriel_event *made = &oriel_window_control(window, oriel_partner_rank(own))->partners.made;
     for (;;) {
         uint32_t v = oriel_load_acquire(&made->value); /* F1 */
         oriel_delay();
-        *theirs = oriel_partners_theirs(window, win_rank, own);
-        if (oriel_likely(*theirs != NULL))
+        *theirs = oriel_partners_theirs(window, own);
+        if (*theirs != NULL)
             return ORIEL_OK;
         enum oriel_status status = oriel_wait(&made->value, &made->sleepers, ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */
         if (status != ORIEL_OK)

@@ -26,21 +26,22 @@
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     uint32_t closed = 0;
-    enum oriel_status status = oriel_partners_make(window, ranks, count);
+    struct oriel_partner **origins;
+    enum oriel_status status = oriel_partners_replace(window, ranks, count, &origins);
     if (status != ORIEL_OK) {
-        free(ranks);
+        free(origins);
         return status;
     }
     if (!atomic_compare_exchange_strong_explicit(&window->exposed, &closed, 1, memory_order_seq_cst,
                                                  memory_order_relaxed)) {
-        free(ranks);
+        free(origins);
         return oriel_fail(ORIEL_E_SYNC, "a post inside the exposure epoch of another post");
     }
-    window->posted = ranks;
+    window->posted = origins;
     window->posted_count = count;
     for (int32_t i = 0; i < count; i++) {
         oriel_delay();
-        oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts); /* C1 */
+        oriel_event_signal(&origins[i]->posts); /* C1 */
     }
     return ORIEL_OK;
 }
@@ -55,31 +56,33 @@ static enum oriel_status may_start(const struct oriel_window *window)
     return ORIEL_OK;
 }
 
-static void set_accesses(struct oriel_window *window, const int32_t *ranks, int32_t count, enum oriel_access access)
+static void set_accesses(struct oriel_window *window, struct oriel_partner *const *targets, int32_t count,
+                         enum oriel_access access)
 {
     _Atomic uint8_t *words = oriel_window_access(window);
     for (int32_t i = 0; i < count; i++)
-        atomic_store_explicit(&words[ranks[i]], (uint8_t)access, memory_order_relaxed);
+        atomic_store_explicit(&words[oriel_partner_rank(targets[i])], (uint8_t)access, memory_order_relaxed);
 }
 
 /* Everything that can fail for lack of memory, before anything changes. */
-static enum oriel_status prepare_start(struct oriel_window *window, const int32_t *ranks, int32_t count)
+static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ranks, int32_t count,
+                                       struct oriel_partner ***targets)
 {
     enum oriel_status status = may_start(window);
     if (status == ORIEL_OK)
-        status = oriel_partners_make(window, ranks, count);
+        status = oriel_partners_replace(window, ranks, count, targets);
     if (status == ORIEL_OK && count > 0)
         status = oriel_access_make(window);
     return status == ORIEL_OK ? oriel_epoch_leave_fence(window) : status;
 }
 
-static enum oriel_status await_post(struct oriel_window *window, int32_t target)
+/* Each of these waits for what the peer counts in its entry for this process, whose own for the peer is given. */
+static enum oriel_status await_post(struct oriel_window *window, struct oriel_partner *own)
 {
-    struct oriel_watched watched = {window, target};
+    struct oriel_watched watched = {window, oriel_partner_rank(own)};
     struct oriel_watch watch = {oriel_watch_rank, &watched};
-    struct oriel_partner *own = oriel_partners_own(window, target);
     struct oriel_partner *theirs;
-    enum oriel_status status = oriel_partners_await(window, target, own, &watch, &theirs);
+    enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
         status = oriel_event_wait(&theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
     return status;
@@ -87,15 +90,16 @@ static enum oriel_status await_post(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
-    enum oriel_status status = prepare_start(window, ranks, count);
+    struct oriel_partner **targets = (void *)ranks;
+    enum oriel_status status = prepare_start(window, ranks, count, &targets);
     for (int32_t i = 0; i < count && status == ORIEL_OK; i++)
-        status = await_post(window, ranks[i]);
+        status = await_post(window, targets[i]);
     if (status != ORIEL_OK) {
-        free(ranks);
+        free(targets);
         return status;
     }
-    set_accesses(window, ranks, count, ORIEL_ACCESS_STARTED);
-    window->started = ranks;
+    set_accesses(window, targets, count, ORIEL_ACCESS_STARTED);
+    window->started = targets;
     window->started_count = count;
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_START, memory_order_relaxed);
     return ORIEL_OK;
@@ -109,7 +113,7 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     set_accesses(window, window->started, window->started_count, ORIEL_ACCESS_NONE);
     for (int32_t i = 0; i < window->started_count; i++) {
         oriel_delay();
-        oriel_event_signal(&oriel_partners_own(window, window->started[i])->completes); /* C3 */
+        oriel_event_signal(&window->started[i]->completes); /* C3 */
     }
     free(window->started);
     window->started = NULL;
@@ -126,13 +130,12 @@ static void close_exposure(struct oriel_window *window)
     oriel_store_release(&window->exposed, 0);
 }
 
-static enum oriel_status await_complete(struct oriel_window *window, int32_t origin)
+static enum oriel_status await_complete(struct oriel_window *window, struct oriel_partner *own)
 {
-    struct oriel_watched watched = {window, origin};
+    struct oriel_watched watched = {window, oriel_partner_rank(own)};
     struct oriel_watch watch = {oriel_watch_rank, &watched};
-    struct oriel_partner *own = oriel_partners_own(window, origin);
     struct oriel_partner *theirs;
-    enum oriel_status status = oriel_partners_await(window, origin, own, &watch, &theirs);
+    enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
         status = oriel_event_wait(&theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
     return status;
@@ -165,10 +168,9 @@ static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origi
     return oriel_watch_rank(&watched);
 }
 
-static bool has_completed(const struct oriel_window *window, int32_t origin)
+static bool has_completed(const struct oriel_window *window, struct oriel_partner *own)
 {
-    struct oriel_partner *own = oriel_partners_own(window, origin);
-    struct oriel_partner *theirs = oriel_partners_theirs(window, origin, own);
+    struct oriel_partner *theirs = oriel_partners_theirs(window, own);
     return theirs != NULL && oriel_wait_reached(oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST,
                                                 oriel_load_relaxed(&own->posts.value)); /* C4 */
 }
@@ -180,7 +182,7 @@ enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)
         return oriel_fail(ORIEL_E_SYNC, "test without post");
     for (int32_t i = 0; i < window->posted_count; i++)
         if (!has_completed(window, window->posted[i]))
-            return test_in_vain(window, window->posted[i]);
+            return test_in_vain(window, oriel_partner_rank(window->posted[i]));
     close_exposure(window);
     *done = true;
     return ORIEL_OK;

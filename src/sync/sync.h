@@ -11,8 +11,8 @@ enum oriel_status oriel_barrier(struct oriel_window *window);
 /* MPI_Win_fence (MPI-4.1, 13.5.1); no_succeed is MPI_MODE_NOSUCCEED. */
 enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed);
 
-/* MPI_Win_post, start, complete, wait, test (13.5.2).  ranks: count win_ranks; the callee keeps them, allocated by malloc,
- * when it returns ORIEL_OK, and frees them otherwise too. */
+/* MPI_Win_post, start, complete, wait, test (13.5.2).  ranks: count win_ranks, in memory of malloc with room for as many
+ * pointers, which the callee keeps for the epoch, or frees when it does not return ORIEL_OK. */
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count);
 enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32_t count);
 enum oriel_status oriel_complete(struct oriel_window *window);

@@ -36,9 +36,9 @@ struct oriel_window {
     char *const *control_bases; /* by win_rank: of a rank's own memory file */
     struct oriel_common *common;
     struct oriel_control *control;
-    int32_t *started; /* targets of the open start epoch */
+    struct oriel_partner **started; /* own entries for the targets of the open start epoch */
     int32_t started_count;
-    int32_t *posted; /* origins of the open exposure epoch */
+    struct oriel_partner **posted; /* own entries for the origins of the open exposure epoch */
     int32_t posted_count;
     _Atomic uint32_t exposed; /* an exposure epoch is open */
     uint32_t tests_in_vain;   /* of that epoch: now and then a poll gives the processor away and looks for the dead */

@@ -71,7 +71,7 @@ void fabricate_close(struct oriel_window *window)
 
 int32_t *fabricate_ranks(const int32_t *ranks, int32_t count)
 {
-    int32_t *copy = malloc(((size_t)count + 1) * sizeof *copy);
+    int32_t *copy = malloc(((size_t)count + 1) * sizeof(void *));
     team_expect(copy != NULL);
     for (int32_t i = 0; i < count; i++)
         copy[i] = ranks[i];

@@ -196,18 +196,18 @@ MUTANTS = [
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
      "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
 
-    ("sync/pscw.c", [("        oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts); /* C1 */",
-                      "        if (i > 0)\n            oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts);")],
+    ("sync/pscw.c", [("        oriel_event_signal(&origins[i]->posts); /* C1 */",
+                      "        if (i > 0)\n            oriel_event_signal(&origins[i]->posts);")],
      "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for every origin"),
-    ("sync/pscw.c", [("        oriel_event_signal(&oriel_partners_own(window, ranks[i])->posts); /* C1 */",
+    ("sync/pscw.c", [("        oriel_event_signal(&origins[i]->posts); /* C1 */",
                       "        for (int32_t j = 0; j < window->n; j++)\n"
-                      "            if (oriel_partners_make(window, &j, 1) == ORIEL_OK)\n"
+                      "            if (oriel_partners_own(window, j) != NULL)\n"
                       "                oriel_event_signal(&oriel_partners_own(window, j)->posts);")],
      "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for its origins alone"),
-    ("sync/pscw.c", [("    struct oriel_partner *own = oriel_partners_own(window, target);",
-                      "    target = target == 1 && window->n == 3 ? 2 : target;\n"
-                      "    if (oriel_partners_make(window, &target, 1) != ORIEL_OK)\n        return ORIEL_E_OTHER;\n"
-                      "    struct oriel_partner *own = oriel_partners_own(window, target);")],
+    ("sync/pscw.c", [("        status = await_post(window, targets[i]);",
+                      "    {\n        if (targets[i]->peer == 2 && window->n == 3)\n"
+                      "            oriel_partners_make(window, 2, &targets[i]);\n"
+                      "        status = await_post(window, targets[i]);\n    }")],
      "pscw", "pscw_matches_by_peer", "C2: a start waits for the posts of its own group"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
                       "oriel_load_relaxed(&own->completes.value), &watch);")],
@@ -216,14 +216,12 @@ MUTANTS = [
      "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start takes its post"),
     ("sync/pscw.c", [("    free(window->started);\n    window->started = NULL;",
                       "    oriel_delay();\n    for (int32_t i = 0; i < window->started_count; i++) {\n"
-                      "        int32_t target = window->started[i];\n"
-                      "        struct oriel_partner *own = oriel_partners_own(window, target);\n"
-                      "        own->completes.value = oriel_partners_theirs(window, target, own)->posts.value;\n    }\n"
+                      "        struct oriel_partner *own = window->started[i];\n"
+                      "        own->completes.value = oriel_partners_theirs(window, own)->posts.value;\n    }\n"
                       "    free(window->started);\n    window->started = NULL;")],
      "pscw", "pscw_keeps_early_posts", "C2: a post that comes early is kept"),
-    ("sync/pscw.c", [("        oriel_event_signal(&oriel_partners_own(window, window->started[i])->completes); /* C3 */",
-                      "        if (i > 0)\n"
-                      "            oriel_event_signal(&oriel_partners_own(window, window->started[i])->completes);")],
+    ("sync/pscw.c", [("        oriel_event_signal(&window->started[i]->completes); /* C3 */",
+                      "        if (i > 0)\n            oriel_event_signal(&window->started[i]->completes);")],
      "pscw", "pscw_c1_c3_publish_stores", "C3: a complete counts for every target"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */",
                       "oriel_load_relaxed(&own->posts.value) - 1, &watch);")],
@@ -254,10 +252,10 @@ MUTANTS = [
     ("sync/partners.c", [("    if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)",
                           "    if (newest == NULL || newest->count > newest->capacity)")],
      "partners", "partners_of_any_number_have_an_entry_each", "P2: a table keeps free entries"),
-    ("sync/partners.c", [("    oriel_store_release(&place_of(newest, peer)->peer, (uint32_t)peer + 1); /* N2 */\n"
+    ("sync/partners.c", [("    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */\n"
                           "    oriel_delay();\n    oriel_event_signal(&partners->made); /* N3 */\n",
                           "    oriel_event_signal(&partners->made);\n    oriel_delay();\n"
-                          "    oriel_store_release(&place_of(newest, peer)->peer, (uint32_t)peer + 1);\n")],
+                          "    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1);\n")],
      "partners", "partners_p1_p2_are_found_while_tables_grow", "P1: N2 is before N3"),
     ("sync/partners.c", [("    oriel_event_signal(&partners->made); /* N3 */\n", "")],
      "partners", "partners_p1_p2_are_found_while_tables_grow", "N3: who looks is told"),
@@ -266,15 +264,15 @@ MUTANTS = [
      "partners", "partners_p1_p2_are_found_while_tables_grow", "F1 is before F2"),
     ("sync/partners.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */", "ORIEL_WAIT_NOT_EQUAL, v, NULL);")],
      "faults", "killed_poster_is_reported_by_start", "F3: who looks for an entry watches its owner"),
-    ("sync/partners.c", [("        pthread_mutex_lock(&making);\n", ""), ("        pthread_mutex_unlock(&making);\n", "")],
+    ("sync/partners.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
      "partners", "partners_p3_are_made_once_by_many_threads", "P3: the mutex"),
-    ("sync/partners.c", [("    if (find(window, window->rank, peer) != NULL)\n        return ORIEL_OK;\n", "")],
+    ("sync/partners.c", [("    if (*own != NULL)\n        return ORIEL_OK;\n    enum", "    enum")],
      "partners", "partners_p3_are_made_once_by_many_threads", "P3: another look under the mutex"),
     ("sync/pscw.c", [("    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_partners_make",
+                      "        status = oriel_partners_replace",
                       "    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_partners_make")],
+                      "        status = oriel_partners_replace")],
      "partners", "partners_and_access_without_memory_change_nothing", "a start allocates before anything changes"),
     ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_make(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_epoch_leave_fence(window);\n",

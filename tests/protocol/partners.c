@@ -12,9 +12,11 @@
 
 enum { MANY = 3000, THREADS = 4, WAKES = 12, MOST_BLOCKS = 16384 };
 
-static void make(struct oriel_window *window, int32_t peer)
+static struct oriel_partner *make(struct oriel_window *window, int32_t peer)
 {
-    team_expect(oriel_partners_make(window, &peer, 1) == ORIEL_OK);
+    struct oriel_partner *own;
+    team_expect(oriel_partners_make(window, peer, &own) == ORIEL_OK && own == oriel_partners_own(window, peer));
+    return own;
 }
 
 /* A window of its own for one rank that has as many peers as it likes: only entries are made, nobody waits for them. */
@@ -24,11 +26,10 @@ static void make_many(struct oriel_window *window)
     for (int32_t i = 0; i < MANY; i++) {
         int32_t peer = i * 64; /* as the neighbours in a grid are apart */
         team_expect(oriel_partners_own(window, peer) == NULL);
-        make(window, peer);
-        entries[i] = oriel_partners_own(window, peer);
-        team_expect(entries[i] != NULL && entries[i]->posts.value == 0 && entries[i]->completes.value == 0);
+        entries[i] = make(window, peer);
+        team_expect(entries[i]->posts.value == 0 && entries[i]->completes.value == 0);
         entries[i]->posts.value = (uint32_t)i;
-        make(window, peer);
+        team_expect(make(window, peer) == entries[i]);
     }
     for (int32_t i = 0; i < MANY; i++) {
         team_expect(oriel_partners_own(window, i * 64) == entries[i]);
@@ -72,19 +73,17 @@ static void look_while_it_grows(struct oriel_window *window)
                 make(window, 1000 + (int32_t)i);
             for (int32_t i = window->n - 1; i > 0; i--) {
                 make(window, 2000 + i);
-                make(window, i); /* the last signal is for rank 1 */
-                oriel_event_signal(&oriel_partners_own(window, i)->posts);
+                oriel_event_signal(&make(window, i)->posts); /* the last one made is for rank 1 */
             }
         } else {
             struct oriel_partner *theirs;
-            make(window, 0);
-            struct oriel_partner *own = oriel_partners_own(window, 0);
-            team_expect(oriel_partners_await(window, 0, own, NULL, &theirs) == ORIEL_OK);
+            struct oriel_partner *own = make(window, 0);
+            team_expect(oriel_partners_await(window, own, NULL, &theirs) == ORIEL_OK);
             team_expect(theirs->peer == (uint32_t)window->rank + 1);
             team_expect(oriel_event_wait(&theirs->posts, 1, NULL) == ORIEL_OK);
-            team_expect(oriel_partners_theirs(window, 0, own) == theirs);
+            team_expect(oriel_partners_theirs(window, own) == theirs);
             own->theirs = 0;
-            team_expect(oriel_partners_theirs(window, 0, own) == theirs);
+            team_expect(oriel_partners_theirs(window, own) == theirs);
         }
         team_meet();
         oriel_partners_close(window);
@@ -115,9 +114,8 @@ static void look_asleep(struct oriel_window *window)
         } else {
             uint32_t wanted = (uint32_t)i + 2;
             team_expect(oriel_event_wait(&partners->made, wanted, NULL) == ORIEL_OK);
-            make(window, other);
             bool last = i == WAKES - 1;
-            team_expect((oriel_partners_theirs(window, other, oriel_partners_own(window, other)) != NULL) == last);
+            team_expect((oriel_partners_theirs(window, make(window, other)) != NULL) == last);
         }
         team_meet();
     }
@@ -143,8 +141,7 @@ static void *make_in_thread(void *context)
         sched_yield();
     for (int32_t i = 0; i < 64; i++) {
         int32_t peer = (first * 16 + i) % 64;
-        make(threads_window, peer);
-        oriel_event_signal(&oriel_partners_own(threads_window, peer)->posts);
+        oriel_event_signal(&make(threads_window, peer)->posts);
     }
     if (oriel_lock(threads_window, 0, false) == ORIEL_OK) /* the others: it is locked by this process already */
         atomic_fetch_add(&threads_locked, 1);
@@ -223,6 +220,7 @@ static void epochs_of_both_kinds(struct oriel_window *window)
 static void run_out(struct oriel_window *window)
 {
     int32_t stranger = 100;
+    struct oriel_partner *own;
     team_expect(oriel_fence(window, false) == ORIEL_OK);
     exhaust(true);
     expect_no_memory(window);
@@ -232,7 +230,7 @@ static void run_out(struct oriel_window *window)
     exhaust(true);
     enum oriel_status status = ORIEL_OK;
     for (; status == ORIEL_OK; stranger++)
-        status = oriel_partners_make(window, &stranger, 1);
+        status = oriel_partners_make(window, stranger, &own);
     team_expect(status == ORIEL_E_NO_MEM && window->control->partners.made.value == 4);
     team_meet();
     epochs_of_both_kinds(window);
