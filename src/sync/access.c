@@ -29,8 +29,6 @@ static enum oriel_status make(struct oriel_window *window)
 
 enum oriel_status oriel_access_make(struct oriel_window *window)
 {
-    if (oriel_likely(oriel_window_access(window) != window->group->absent))
-        return ORIEL_OK;
     pthread_mutex_lock(&making);
     enum oriel_status status = make(window);
     pthread_mutex_unlock(&making);

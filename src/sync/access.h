@@ -6,8 +6,14 @@
 
 #include "window/window.h"
 
-/* Makes them where there are none.  ORIEL_E_NO_MEM: nothing has changed.  Thread-safe. */
-enum oriel_status oriel_access_make(struct oriel_window *window);
+/* Makes them, unless another thread has.  ORIEL_E_NO_MEM: nothing has changed. */
+enum oriel_status oriel_access_make(struct oriel_window *window) __attribute__((cold));
+
+/* Makes them where there are none. */
+static inline enum oriel_status oriel_access_need(struct oriel_window *window)
+{
+    return oriel_likely(oriel_window_access(window) != window->group->absent) ? ORIEL_OK : oriel_access_make(window);
+}
 
 /* Gives them back, when no peer looks at them any more. */
 void oriel_access_close(struct oriel_window *window);

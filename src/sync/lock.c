@@ -36,7 +36,7 @@ static enum oriel_status begin(struct oriel_window *window, int32_t target)
     uint8_t none = ORIEL_ACCESS_NONE;
     enum oriel_status status = may_lock(window);
     if (status == ORIEL_OK)
-        status = oriel_access_make(window);
+        status = oriel_access_need(window);
     if (status == ORIEL_OK)
         status = oriel_epoch_leave_fence(window);
     if (status == ORIEL_OK &&

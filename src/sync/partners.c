@@ -24,7 +24,6 @@
 #include "sync/watch.h"
 
 #include <pthread.h>
-#include <string.h>
 
 enum { LEAST_CAPACITY = 8, GROWTH = 4 };
 
@@ -118,20 +117,6 @@ enum oriel_status oriel_partners_make(struct oriel_window *window, int32_t win_r
     return status;
 }
 
-/* From the last on: entry i lies on ranks from 2 * i on, which are not needed any more. */
-enum oriel_status oriel_partners_replace(struct oriel_window *window, int32_t *ranks, int32_t count,
-                                         struct oriel_partner ***entries)
-{
-    enum oriel_status status = ORIEL_OK;
-    *entries = (void *)ranks;
-    for (int32_t i = count - 1; i >= 0 && status == ORIEL_OK; i--) {
-        struct oriel_partner *own;
-        status = oriel_partners_make(window, ranks[i], &own);
-        memcpy(*entries + i, &own, sizeof own);
-    }
-    return status;
-}
-
 struct oriel_partner *oriel_partners_theirs(const struct oriel_window *window, struct oriel_partner *own)
 {
     int32_t win_rank = oriel_partner_rank(own);
@@ -145,13 +130,9 @@ struct oriel_partner *oriel_partners_theirs(const struct oriel_window *window, s
     return theirs;
 }
 
-enum oriel_status oriel_partners_await(const struct oriel_window *window, struct oriel_partner *own,
-                                       const struct oriel_watch *watch, struct oriel_partner **theirs)
+enum oriel_status oriel_partners_look(const struct oriel_window *window, struct oriel_partner *own,
+                                      const struct oriel_watch *watch, struct oriel_partner **theirs)
 {
-    if (oriel_likely(atomic_load_explicit(&own->theirs, memory_order_relaxed) != 0)) {
-        *theirs = oriel_partners_theirs(window, own);
-        return ORIEL_OK;
-    }
     struct oriel_event *made = &oriel_window_control(window, oriel_partner_rank(own))->partners.made;
     for (;;) {
         uint32_t v = oriel_load_acquire(&made->value); /* F1 */

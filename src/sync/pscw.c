@@ -22,12 +22,28 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* In the place of each of these ranks the own entry for it, made where there is none.  From the last on: entry i lies on the ranks
+ * from 2 * i on, which are not needed any more.  After an error the ranks are lost, and what counts is as it was. */
+static enum oriel_status make_entries(struct oriel_window *window, int32_t *ranks, int32_t count,
+                                      struct oriel_partner ***entries)
+{
+    enum oriel_status status = ORIEL_OK;
+    *entries = (void *)ranks;
+    for (int32_t i = count - 1; i >= 0 && status == ORIEL_OK; i--) {
+        struct oriel_partner *own;
+        status = oriel_partners_recall(window, ranks[i], &own);
+        memcpy(*entries + i, &own, sizeof own);
+    }
+    return status;
+}
 
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     uint32_t closed = 0;
     struct oriel_partner **origins;
-    enum oriel_status status = oriel_partners_replace(window, ranks, count, &origins);
+    enum oriel_status status = make_entries(window, ranks, count, &origins);
     if (status != ORIEL_OK) {
         free(origins);
         return status;
@@ -70,9 +86,9 @@ static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ran
 {
     enum oriel_status status = may_start(window);
     if (status == ORIEL_OK)
-        status = oriel_partners_replace(window, ranks, count, targets);
+        status = make_entries(window, ranks, count, targets);
     if (status == ORIEL_OK && count > 0)
-        status = oriel_access_make(window);
+        status = oriel_access_need(window);
     return status == ORIEL_OK ? oriel_epoch_leave_fence(window) : status;
 }
 

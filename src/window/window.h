@@ -38,6 +38,7 @@ struct oriel_window {
     struct oriel_control *control;
     struct oriel_partner **started; /* own entries for the targets of the open start epoch */
     int32_t started_count;
+    _Atomic(struct oriel_partner *) recent_partner; /* the own entry that was looked up last; NULL before */
     struct oriel_partner **posted; /* own entries for the origins of the open exposure epoch */
     int32_t posted_count;
     _Atomic uint32_t exposed; /* an exposure epoch is open */

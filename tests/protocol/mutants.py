@@ -269,15 +269,15 @@ MUTANTS = [
     ("sync/partners.c", [("    if (*own != NULL)\n        return ORIEL_OK;\n    enum", "    enum")],
      "partners", "partners_p3_are_made_once_by_many_threads", "P3: another look under the mutex"),
     ("sync/pscw.c", [("    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_partners_replace",
+                      "        status = make_entries",
                       "    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_partners_replace")],
+                      "        status = make_entries")],
      "partners", "partners_and_access_without_memory_change_nothing", "a start allocates before anything changes"),
-    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_make(window);\n    if (status == ORIEL_OK)\n"
+    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_need(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_epoch_leave_fence(window);\n",
                       "    if (status == ORIEL_OK)\n        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_access_make(window);\n")],
+                      "        status = oriel_access_need(window);\n")],
      "partners", "partners_and_access_without_memory_change_nothing", "a lock allocates before anything changes"),
     ("sync/access.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
      "faults", "killed_shared_holder_is_reported", "access words are published before L1"),

@@ -78,7 +78,7 @@ static void look_while_it_grows(struct oriel_window *window)
         } else {
             struct oriel_partner *theirs;
             struct oriel_partner *own = make(window, 0);
-            team_expect(oriel_partners_await(window, own, NULL, &theirs) == ORIEL_OK);
+            team_expect(oriel_partners_look(window, own, NULL, &theirs) == ORIEL_OK);
             team_expect(theirs->peer == (uint32_t)window->rank + 1);
             team_expect(oriel_event_wait(&theirs->posts, 1, NULL) == ORIEL_OK);
             team_expect(oriel_partners_theirs(window, own) == theirs);
