@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the place of each of these ranks the own entry for it, made where there is none.  From the last on: entry i lies on the ranks
- * from 2 * i on, which are not needed any more.  After an error the ranks are lost, and what counts is as it was. */
+/* In the place of each of these ranks the own entry for it, made where there is none.  From the last on: entry i lies on the
+ * ranks from 2 * i on, which are not needed any more.  After an error the ranks are lost, and what counts is as it was. */
 static enum oriel_status make_entries(struct oriel_window *window, int32_t *ranks, int32_t count,
                                       struct oriel_partner ***entries)
 {

@@ -1,6 +1,6 @@
 /* src/sync/pscw.c: a start is matched by peer, posts that come early are kept, and each step publishes what came before it.
- * Every pair of ranks has its own words in the windows, so that nothing but post, start, complete and wait orders them.  How partners
- * find each other's counters is tested in partners.c. */
+ * Every pair of ranks has its own words in the windows, so that nothing but post, start, complete and wait orders them.  How
+ * partners find each other's counters is tested in partners.c. */
 #include "fabricate.h"
 #include "sync/partners.h"
 
