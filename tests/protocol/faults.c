@@ -147,6 +147,8 @@ static void waiting_ticket(struct oriel_window *window)
         team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
         team_flag_set(READY, 2);
     } else if (window->rank == VICTIM) {
+        team_expect(oriel_lock(window, VICTIM, true) == ORIEL_OK); /* the first is another way: sync/lock.h */
+        team_expect(oriel_unlock(window, VICTIM) == ORIEL_OK);
         team_flag_await(READY, 1);
         oriel_lock(window, OTHER, true);
         team_expect(false); /* the lock is never free before the victim dies */
