@@ -16,7 +16,7 @@
 
 /* A wait yields for a millisecond, calling the host now and then, and then sleeps a millisecond at a time, since nobody wakes
  * it for what the host must do. */
-enum { YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
+enum { EAGER = 100, YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
 
 static _Atomic(void (*)(void)) progress_hook;
 
@@ -79,6 +79,9 @@ enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *slee
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     unsigned yields = 0;
+    for (int i = 0; i < EAGER; i++)
+        if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+            return ORIEL_OK;
     for (;;) {
         for (int i = 0; i < 16; i++) {
             oriel_cpu_relax();

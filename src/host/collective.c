@@ -6,6 +6,8 @@
 #include "host/host.h"
 
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { PATIENCE_S = 10, SPINS = 8, WATCH_NS = 100000000 };
 
@@ -40,21 +42,68 @@ static enum oriel_status finish(MPI_Request *request, const char *what, const st
     }
 }
 
+/* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may still
+ * read and write it when others come late: it is left to the host for good. */
+struct exchange {
+    MPI_Request request;
+    char *out;
+    char in[];
+};
+
+static struct exchange *exchange_open(const void *in, size_t in_bytes, size_t out_bytes)
+{
+    struct exchange *exchange = malloc(sizeof *exchange + in_bytes + out_bytes);
+    if (exchange == NULL)
+        return NULL;
+    exchange->out = exchange->in + in_bytes;
+    memcpy(exchange->in, in, in_bytes);
+    return exchange;
+}
+
+static enum oriel_status exchange_close(struct exchange *exchange, const char *what, const struct oriel_watch *watch, void *out,
+                                        size_t out_bytes)
+{
+    enum oriel_status status = finish(&exchange->request, what, watch);
+    if (status != ORIEL_OK)
+        return status;
+    memcpy(out, exchange->out, out_bytes);
+    free(exchange);
+    return ORIEL_OK;
+}
+
+static enum oriel_status refused(struct exchange *exchange)
+{
+    free(exchange);
+    return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
+}
+
+static enum oriel_status no_memory(void)
+{
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what the ranks tell each other");
+}
+
 enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
                                     const struct oriel_watch *watch)
 {
-    MPI_Request request;
-    if (oriel_host()->Iallgather(in, (int)len_bytes, MPI_BYTE, out, (int)len_bytes, MPI_BYTE, comm, &request) !=
-        MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
-    return finish(&request, what, watch);
+    int n = 0;
+    oriel_host()->Comm_size(comm, &n);
+    struct exchange *exchange = exchange_open(in, len_bytes, (size_t)n * len_bytes);
+    if (exchange == NULL)
+        return no_memory();
+    if (oriel_host()->Iallgather(exchange->in, (int)len_bytes, MPI_BYTE, exchange->out, (int)len_bytes, MPI_BYTE, comm,
+                                 &exchange->request) != MPI_SUCCESS)
+        return refused(exchange);
+    return exchange_close(exchange, what, watch, out, (size_t)n * len_bytes);
 }
 
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch)
 {
-    MPI_Request request;
-    if (oriel_host()->Iallreduce(&bits, agreed, 1, MPI_UINT32_T, MPI_BAND, comm, &request) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
-    return finish(&request, what, watch);
+    struct exchange *exchange = exchange_open(&bits, sizeof bits, sizeof *agreed);
+    if (exchange == NULL)
+        return no_memory();
+    if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm, &exchange->request) !=
+        MPI_SUCCESS)
+        return refused(exchange);
+    return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
 }

@@ -227,7 +227,8 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
     struct oriel_type *type = make_type(layout, extent);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
-    type->predefined = oriel_contents_combiner(datatype, &combiner) == ORIEL_OK && oriel_contents_is_leaf(combiner);
+    type->predefined = type->kind != ORIEL_KIND_NONE && oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
+                       oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
     else if (!oriel_table_set(&table, oriel_type_key(datatype), type))

@@ -66,7 +66,7 @@ struct list {
     const int64_t *lengths;       /* or */
     int64_t length;               /* of every block, when lengths is NULL */
     const int64_t *displacements;
-    int64_t unit_bytes;           /* of displacements; 0: each in bytes */
+    int64_t unit_bytes;           /* of displacements; may be 0, as an extent may */
     const MPI_Datatype *types;    /* one each, when many_types */
     bool many_types;
 };
@@ -78,7 +78,7 @@ static struct oriel_node *make_list(struct flattening *all, const struct list *l
     int64_t extent_bytes = list->many_types ? 0 : extent_of(list->types[0]);
     for (int64_t i = 0; branches != NULL && i < list->count; i++) {
         int64_t length = list->lengths != NULL ? list->lengths[i] : list->length;
-        branches[i].offset_bytes = times(list->displacements[i], list->unit_bytes != 0 ? list->unit_bytes : 1);
+        branches[i].offset_bytes = times(list->displacements[i], list->unit_bytes);
         branches[i].node = list->many_types
                                ? block(all, list->types[i], length)
                                : oriel_node_loop((uint64_t)length, extent_bytes, oriel_node_share(item));
@@ -209,13 +209,13 @@ static struct oriel_node *rebuild(struct flattening *all, const struct oriel_con
     case MPI_COMBINER_INDEXED:
         return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, extent_of(types[0]), types, false});
     case MPI_COMBINER_HINDEXED:
-        return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, 0, types, false});
+        return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, 1, types, false});
     case MPI_COMBINER_INDEXED_BLOCK:
         return make_list(all, &(struct list){count, NULL, numbers[1], numbers + 2, extent_of(types[0]), types, false});
     case MPI_COMBINER_HINDEXED_BLOCK:
-        return make_list(all, &(struct list){count, NULL, numbers[1], numbers + 2, 0, types, false});
+        return make_list(all, &(struct list){count, NULL, numbers[1], numbers + 2, 1, types, false});
     case MPI_COMBINER_STRUCT:
-        return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, 0, types, true});
+        return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, 1, types, true});
     case MPI_COMBINER_SUBARRAY:
         return make_subarray(all, contents);
     case MPI_COMBINER_DARRAY:

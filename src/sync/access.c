@@ -19,7 +19,7 @@ static enum oriel_status make(struct oriel_window *window)
     uint64_t offset;
     if (oriel_window_access(window) != window->group->absent)
         return ORIEL_OK;
-    if (oriel_file_alloc((uint64_t)window->n, ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
+    if (oriel_file_alloc((uint64_t)window->n, 2 * ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
         return ORIEL_E_NO_MEM; /* the host cannot take over a window that exists */
     atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);
     oriel_delay();

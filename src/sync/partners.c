@@ -74,7 +74,7 @@ static enum oriel_status add_table(struct oriel_partners *partners, struct oriel
     uint64_t capacity = *newest == NULL ? LEAST_CAPACITY : GROWTH * (*newest)->capacity;
     uint64_t offset;
     enum oriel_status status =
-        oriel_file_alloc(sizeof **newest + capacity * sizeof(struct oriel_partner), ORIEL_CACHE_LINE, &offset);
+        oriel_file_alloc(sizeof **newest + capacity * sizeof(struct oriel_partner), 2 * ORIEL_CACHE_LINE, &offset);
     if (status != ORIEL_OK)
         return ORIEL_E_NO_MEM; /* the host cannot take over a window that exists */
     struct oriel_partner_table *table = own_table(offset);

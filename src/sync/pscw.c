@@ -92,6 +92,13 @@ static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ran
     return status == ORIEL_OK ? oriel_epoch_leave_fence(window) : status;
 }
 
+/* Who has seen a counter writes beside it: the cache line is this processor's then, and the peer's next count gets it in one
+ * exchange, where a line that both have takes a second one. */
+static void take_line(struct oriel_partner *theirs)
+{
+    oriel_store_relaxed(&theirs->seen, 1);
+}
+
 /* Each of these waits for what the peer counts in its entry for this process, whose own for the peer is given. */
 static enum oriel_status await_post(struct oriel_window *window, struct oriel_partner *own)
 {
@@ -101,6 +108,8 @@ static enum oriel_status await_post(struct oriel_window *window, struct oriel_pa
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
         status = oriel_event_wait(&theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
+    if (status == ORIEL_OK)
+        take_line(theirs);
     return status;
 }
 
@@ -154,6 +163,8 @@ static enum oriel_status await_complete(struct oriel_window *window, struct orie
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
         status = oriel_event_wait(&theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
+    if (status == ORIEL_OK)
+        take_line(theirs);
     return status;
 }
 

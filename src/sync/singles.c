@@ -10,39 +10,56 @@
 enum { SPINS = 200, ASK_NS = 1000000 };
 
 static struct {
-    pthread_mutex_t mutex;
+    pthread_once_t once;
     pthread_key_t key; /* gives a thread's slot back at its end */
     bool has_key;
-    uint64_t taken; /* bit i: slot i */
-} slots = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    _Atomic uint64_t taken; /* bit i: slot i */
+} slots = {.once = PTHREAD_ONCE_INIT};
 _Static_assert(ORIEL_SINGLES == 64, "taken has a bit for each");
 
 static void give_back(void *slot)
 {
     struct oriel_single *first = oriel_file_singles(oriel_file_base());
-    pthread_mutex_lock(&slots.mutex);
-    slots.taken &= ~(UINT64_C(1) << ((struct oriel_single *)slot - first));
-    pthread_mutex_unlock(&slots.mutex);
     oriel_recent.single = NULL;
     oriel_recent.operator_key = ORIEL_RECENT_NO_KEY;
+    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), memory_order_release);
+}
+
+static void make_key(void)
+{
+    slots.has_key = pthread_key_create(&slots.key, give_back) == 0;
+}
+
+/* ORIEL_SINGLES when there is none. */
+static uint32_t take_free(void)
+{
+    uint64_t taken = atomic_load_explicit(&slots.taken, memory_order_relaxed);
+    while (~taken != 0) {
+        uint32_t free_one = (uint32_t)__builtin_ctzll(~taken);
+        if (atomic_compare_exchange_weak_explicit(&slots.taken, &taken, taken | UINT64_C(1) << free_one, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return free_one;
+    }
+    return ORIEL_SINGLES;
 }
 
 void oriel_single_claim_slow(void)
 {
     struct oriel_file_header *header = (struct oriel_file_header *)oriel_file_base();
-    pthread_mutex_lock(&slots.mutex);
-    slots.has_key = slots.has_key || pthread_key_create(&slots.key, give_back) == 0;
-    if (slots.has_key && ~slots.taken != 0) {
-        uint32_t free_one = (uint32_t)__builtin_ctzll(~slots.taken);
-        struct oriel_single *slot = oriel_file_singles(oriel_file_base()) + free_one;
-        if (pthread_setspecific(slots.key, slot) == 0) {
-            slots.taken |= UINT64_C(1) << free_one;
-            if (atomic_load_explicit(&header->singles, memory_order_relaxed) <= free_one)
-                atomic_store_explicit(&header->singles, free_one + 1, memory_order_seq_cst); /* before the slot's first S1 */
-            oriel_recent.single = slot;
-        }
+    pthread_once(&slots.once, make_key);
+    uint32_t number = slots.has_key ? take_free() : ORIEL_SINGLES;
+    if (number == ORIEL_SINGLES)
+        return;
+    struct oriel_single *slot = oriel_file_singles(oriel_file_base()) + number;
+    if (pthread_setspecific(slots.key, slot) != 0) {
+        give_back(slot);
+        return;
     }
-    pthread_mutex_unlock(&slots.mutex);
+    uint32_t known = atomic_load_explicit(&header->singles, memory_order_relaxed);
+    while (known <= number && !atomic_compare_exchange_weak_explicit(&header->singles, &known, number + 1, memory_order_seq_cst,
+                                                                     memory_order_relaxed))
+        continue; /* before the slot's first S1 */
+    oriel_recent.single = slot;
 }
 
 _Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t target)
@@ -64,7 +81,7 @@ _Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t 
 void oriel_single_count(const struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
-    if (oriel_load_relaxed(&control->bulk) != 0 && ++control->singles_in_a_row >= ORIEL_SINGLES_IN_A_ROW) {
+    if (oriel_load_relaxed(&control->bulk) != 0 && ++control->singles_in_a_row >= control->singles_wanted) {
         oriel_store_release(&control->bulk, 0); /* C2 */
         oriel_delay();
         atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);
@@ -98,6 +115,10 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
     control->singles_in_a_row = 0;
     if (oriel_load_relaxed(&control->bulk) != 0)
         return;
+    if (control->singles_wanted == 0)
+        control->singles_wanted = ORIEL_SINGLES_IN_A_ROW;
+    else if (control->singles_wanted < ORIEL_SINGLES_MOST)
+        control->singles_wanted *= 2;
     atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */
     oriel_delay();
     atomic_store_explicit(&control->bulk, 1, memory_order_seq_cst);

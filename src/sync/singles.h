@@ -21,8 +21,8 @@
  * Who holds it for a single:
  *
  *   C1  updates its element by a native kernel
- *   C2  after ORIEL_SINGLES_IN_A_ROW of these, with no bulk update in between: bulk = 0, then
- *       bulk_targets -= 1 (release)
+ *   C2  after so many of these, with no bulk update in between, as the target has learnt: bulk = 0, then bulk_targets -= 1
+ *       (release)
  *
  * P1  No single is at S3 during B3.  In the one order of seq_cst operations both looks of S2 follow both steps of B1, and the
  *     single goes to the lock; or S1 comes before a look that found 0, before B1, before B2's look at that slot, which sees 1 or
@@ -45,7 +45,8 @@
 #include "memory/file.h"
 #include "window/window.h"
 
-enum { ORIEL_SINGLES_IN_A_ROW = 64 };
+/* At first, and at most: doubled each time that a bulk update follows after all, since raising bulk costs a look at all threads. */
+enum { ORIEL_SINGLES_IN_A_ROW = 64, ORIEL_SINGLES_MOST = 4096 };
 
 /* S1 and S2 of a thread that has a slot, where no target of the window is updated in bulk: whether it may update elements by
  * native kernels.  Then S4 must follow: 0 in its slot (release). */

@@ -17,17 +17,15 @@ enum oriel_status oriel_watch_rank(void *context)
     return check(watched->window, watched->win_rank);
 }
 
-enum { LOOKS = 8 };
-
-/* A look at a process costs some system calls: where all wait and many are there, each looks at few at a time, first at those
- * behind it, and goes on where it stopped; who finds one dead leaves and says so by broken, so that then all look at all. */
+/* Where all wait and many are there, each looks at few at a time, first at those behind it, and goes on where it stopped; who
+ * finds one dead leaves and says so by broken, so that then all look at all. */
 enum oriel_status oriel_watch_all(void *context)
 {
     static _Thread_local int32_t looked;
     const struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
     bool is_broken = window->common != NULL && oriel_load_acquire(&window->common->broken) != 0;
-    int32_t count = is_broken || window->n < LOOKS ? window->n : LOOKS;
+    int32_t count = is_broken ? window->n : oriel_watch_share(window->n);
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 1; i <= count && status == ORIEL_OK; i++)
         status = check(window, (int32_t)(((int64_t)window->rank + looked + i) % window->n));

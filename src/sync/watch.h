@@ -11,6 +11,14 @@ struct oriel_watched {
     int32_t win_rank; /* the rank, or the target whose lock is waited for */
 };
 
+/* At how many of n processes one looks each 100 ms, where all wait for all: few, since a look costs some system calls, but at
+ * all of them within a second. */
+static inline int32_t oriel_watch_share(int32_t n)
+{
+    int32_t share = n / 8 + 1;
+    return share < 8 ? (n < 8 ? n : 8) : share;
+}
+
 /* Context of all: struct oriel_watched. */
 enum oriel_status oriel_watch_rank(void *context);   /* that one rank */
 enum oriel_status oriel_watch_all(void *context);    /* every rank of the window */

@@ -19,14 +19,16 @@
  * Death.  As in sync/barrier.c, by broken; who dies in N3 is one of those that the others look at.  A look at a process costs
  * some system calls, and all ranks at once looking at all would be busy with that alone where they are many: each looks at few
  * at a time, first at those behind it, so that of all who wait some look at any rank the first time; who finds one dead says so
- * by broken, which all read at each look.  A rank that waits alone comes round once for each LOOKS ranks and 100 ms. */
+ * by broken, which all read at each look.  A rank that waits alone comes round within a second. */
 #include "window/board.h"
 
 #include "base/delay.h"
+#include "base/log.h"
+#include "sync/watch.h"
 
 #include <string.h>
 
-enum { LOOKS = 8 };
+enum { PATIENCE_S = 10 };
 
 /* At count ranks behind rank first. */
 static enum oriel_status look_at(const struct oriel_board *board, int32_t first, int32_t count)
@@ -47,11 +49,20 @@ static enum oriel_status name_dead(const struct oriel_board *board)
     return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
 }
 
+static void tell_user(struct oriel_board *board)
+{
+    if (board->since_ns == 0 || oriel_now_ns() - board->since_ns < PATIENCE_S * UINT64_C(1000000000))
+        return;
+    oriel_warn("the making of a window has waited %d s for the other ranks: is one of them late?", PATIENCE_S);
+    board->since_ns = 0;
+}
+
 /* Each rank begins behind itself and goes on where it stopped the last time. */
 static enum oriel_status look_at_some(void *context)
 {
     struct oriel_board *board = context;
-    int32_t count = board->group->n < LOOKS ? board->group->n : LOOKS;
+    int32_t count = oriel_watch_share(board->group->n);
+    tell_user(board);
     if (oriel_load_acquire(&board->words->broken) != 0)
         return name_dead(board);
     enum oriel_status status = look_at(board, board->looked_at, count);
@@ -92,6 +103,7 @@ enum oriel_status oriel_board_meet(struct oriel_board *board, const void *record
         oriel_event_signal(&words->turn); /* N4 */
         return ORIEL_OK;
     }
+    board->since_ns = oriel_now_ns();
     enum oriel_status status = oriel_wait(&words->turn.value, &words->turn.sleepers, ORIEL_WAIT_NOT_EQUAL, turn, &watch);
     oriel_delay();
     if (status == ORIEL_OK)

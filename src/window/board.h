@@ -29,6 +29,7 @@ struct oriel_board {
     int32_t rank;
     uint32_t side;  /* of records: alternates */
     int32_t looked_at; /* rank up to which this one has looked who lives */
+    uint64_t since_ns; /* when this one came to the present meeting; 0 once the user has been told that it waits */
     bool cma_known; /* the kernel lets this process copy to and from all others */
 };
 

@@ -14,6 +14,7 @@
 
 enum {
     CREDIT_NS = 100000000,
+    DEBT_NS = 100000000, /* at most, or ten times what the window cost */
     SHARE = 10,         /* a SHAREth of the time */
     AT_ONCE_NS = 1000000, /* is charged at most, of one promotion of LARGE_BYTES: such windows are not refused because of each
                            * other */
@@ -45,6 +46,15 @@ static void charge(int64_t cost_ns)
 {
     pthread_mutex_lock(&mutex);
     account_ns -= cost_ns;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* What one window alone has cost does not keep others out for longer than this: a trial is not the program. */
+static void bound_debt(int64_t most_ns)
+{
+    pthread_mutex_lock(&mutex);
+    if (account_ns < -most_ns)
+        account_ns = -most_ns;
     pthread_mutex_unlock(&mutex);
 }
 
@@ -200,6 +210,7 @@ uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
         uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);
         uint64_t beyond_ns = cost_ns > deserved_ns ? cost_ns - deserved_ns : 0;
         charge(times_charged(memory) * (int64_t)beyond_ns - (int64_t)memory->charged_ns);
+        bound_debt(TENFOLD * (int64_t)cost_ns > DEBT_NS ? TENFOLD * (int64_t)cost_ns : DEBT_NS);
     }
     free(memory->holds);
     free(memory->stretches);

@@ -128,7 +128,7 @@ static enum oriel_status prepare_control(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     uint64_t offset;
     enum oriel_status status =
-        oriel_attempt_alloc(sizeof(struct oriel_control), ORIEL_CACHE_LINE, &window->control_offset, &offset);
+        oriel_attempt_alloc(sizeof(struct oriel_control), 2 * ORIEL_CACHE_LINE, &window->control_offset, &offset);
     if (status != ORIEL_OK)
         return status;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
@@ -138,7 +138,7 @@ static enum oriel_status prepare_control(struct attempt *attempt)
     if (window->n > 1 && attempt->board == NULL && /* without one the next windows are made like this one */
         oriel_attempt_alloc(oriel_board_bytes(window->n), ORIEL_CACHE_LINE, &attempt->board_offset, &offset) == ORIEL_OK)
         attempt->own.board_offset = offset;
-    return oriel_attempt_alloc(oriel_common_bytes(window->n), ORIEL_CACHE_LINE, &window->common_offset,
+    return oriel_attempt_alloc(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE, &window->common_offset,
                                &attempt->own.common_offset);
 }
 

@@ -84,7 +84,7 @@ struct oriel_mutex {
  * owner but for the sleepers, who are the peer's. */
 struct oriel_partner {
     _Atomic uint32_t peer;        /* win_rank + 1; 0: a free entry, all of it 0.  Once set it stays */
-    uint32_t reserved;
+    _Atomic uint32_t seen;        /* the peer's, for its cache's sake: pscw.c */
     _Atomic uint64_t theirs;      /* for the owner: of the peer's entry for it, in the peer's memory file; 0: not found yet */
     struct oriel_event posts;     /* exposure epochs that the owner opened to the peer; wraps */
     struct oriel_event completes; /* access epochs to the peer that the owner completed; wraps */
@@ -142,7 +142,8 @@ struct oriel_regions {
 struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
     alignas(ORIEL_CACHE_LINE) struct oriel_mutex accumulate;
-    uint32_t singles_in_a_row; /* since the last bulk update; the holder of accumulate's */
+    uint32_t singles_in_a_row; /* since the last bulk update; this and the next: the holder of accumulate's */
+    uint32_t singles_wanted;   /* so many in a row until they are free again; 0 before the first bulk update */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/singles.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;

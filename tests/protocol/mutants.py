@@ -326,7 +326,8 @@ MUTANTS = [
      "singles", "singles_c2_are_free_again_after_many", "C2: a bulk update begins the row anew"),
     ("sync/singles.c", [("        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);\n", "")],
      "singles", "singles_c2_are_free_again_after_many", "C2 takes back what B1 added"),
-    ("sync/singles.c", [("    slots.taken &= ~(UINT64_C(1) << ((struct oriel_single *)slot - first));\n", "    (void)first;\n")],
+    ("sync/singles.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), "
+                         "memory_order_release);\n", "    (void)slot;\n    (void)first;\n")],
      "singles", "singles_of_more_threads_than_slots_take_the_lock", "a thread that ends gives its slot back"),
 
     ("sync/watch.c", [("state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE",

@@ -31,10 +31,13 @@ static void update_single(struct oriel_window *window, int32_t target, unsigned 
     oriel_mutex_unlock(window, target);
 }
 
-static void update_bulk(struct oriel_window *window, int32_t target)
+/* The first one again: what the target has learnt is forgotten, so that singles are free soon. */
+static void update_bulk_anew(struct oriel_window *window, int32_t target, bool anew)
 {
     uint64_t *words = fabricate_memory(window, target);
     team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    if (anew)
+        oriel_window_control(window, target)->singles_wanted = 0;
     oriel_bulk_begin(window, target);
     for (unsigned i = 0; i < WORDS; i++) {
         uint64_t value = words[i];
@@ -42,6 +45,11 @@ static void update_bulk(struct oriel_window *window, int32_t target)
         words[i] = value + 1;
     }
     oriel_mutex_unlock(window, target);
+}
+
+static void update_bulk(struct oriel_window *window, int32_t target)
+{
+    update_bulk_anew(window, target, false);
 }
 
 static bool is_bulk(const struct oriel_window *window, int32_t target)
@@ -59,7 +67,7 @@ static void update_both(struct oriel_window *window)
         int32_t target = first ? 0 : last;
         unsigned singles = team_random() % 16 == 0 ? ORIEL_SINGLES_IN_A_ROW : 3;
         if (team_random() % 8 == 0) {
-            update_bulk(window, target);
+            update_bulk_anew(window, target, true);
             mine[!first] += WORDS;
         }
         for (unsigned k = 0; k < singles; k++)
@@ -136,6 +144,12 @@ static void set_free(struct oriel_window *window)
         }
         team_expect(!is_bulk(window, 1));
         team_expect(atomic_load(&window->common->bulk_targets) == 0);
+        update_bulk(window, 1); /* comes after all: the next time they wait twice as long */
+        for (int i = 0; i < 2 * ORIEL_SINGLES_IN_A_ROW; i++) {
+            team_expect(is_bulk(window, 1));
+            update_single(window, 1, 0);
+        }
+        team_expect(!is_bulk(window, 1));
         free_one = oriel_single_enter(window, 1);
         team_expect(free_one != NULL);
         oriel_store_release(free_one, 0);
