@@ -74,6 +74,35 @@ static int wait_creation_without_windows(void)
     return code == MPI_SUCCESS ? wait_creation() : code;
 }
 
+static MPI_Comm fresh; /* has had no window */
+
+/* Whether a local array of this rank stays as it is while a host goes on with what it had been asked to do. */
+static bool local_memory_stays(double seconds)
+{
+    volatile unsigned char local[60000];
+    bool whole = true;
+    int flag;
+    for (size_t i = 0; i < sizeof local; i++)
+        local[i] = 0xab;
+    for (double end = seconds_now() + seconds; seconds_now() < end; usleep(1000))
+        MPI_Iprobe(2, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    for (size_t i = 0; i < sizeof local; i++)
+        whole = whole && local[i] == 0xab;
+    return whole;
+}
+
+/* The last survivor comes late, when the first has given up: the host then ends the collective that it was left with. */
+static int wait_creation_late(void)
+{
+    MPI_Win another;
+    void *base;
+    MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN);
+    if (world_rank == 2)
+        usleep(1500000);
+    int code = MPI_Win_allocate(64, 1, MPI_INFO_NULL, fresh, &base, &another);
+    return world_rank == 0 && !local_memory_stays(2.5) ? MPI_SUCCESS : code;
+}
+
 /* lock_all may return before it has each target; the operation needs it. */
 static int wait_lock_all(void)
 {
@@ -166,6 +195,7 @@ static const struct scenario scenarios[] = {
     { "fence-twice", nothing, nothing, wait_fence_twice, false },
     { "creation", nothing, nothing, wait_creation, false },
     { "creation-again", nothing, free_window, wait_creation_without_windows, false },
+    { "creation-late", nothing, nothing, wait_creation_late, false },
     { "accumulate", nothing, accumulate_until_dead, accumulate_for_a_while, true },
 };
 
@@ -256,6 +286,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of the death by this signal */
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
     window_make(strcmp(argv[2], "allocate") == 0);
     if (world_rank == VICTIM)
         scenario->prepare();

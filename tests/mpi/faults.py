@@ -16,7 +16,8 @@ VICTIM = 1
 BOUND_SECONDS = 5
 REPETITIONS = {"accumulate": 3}
 SCENARIOS = ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held",
-             "all-held", "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "accumulate"]
+             "all-held", "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "creation-late",
+             "accumulate"]
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # What the hosts themselves leave behind when one of their processes is killed; other jobs may run at the same time.
 HOSTS_OWN = ("vader_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "ucx_", "psm", "sem.")
