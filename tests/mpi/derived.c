@@ -284,6 +284,29 @@ static void parts_without_bytes_move_nothing(enum window_kind kind)
     window_free(&window);
 }
 
+/* Displacements in units of nothing: all blocks begin where the type does. */
+static void blocks_over_an_extent_of_0_lie_at_one_place(enum window_kind kind)
+{
+    int sent = 4711, there = 0, right = (world_rank + 1) % world_size;
+    struct window window = window_make(kind, 4 * sizeof(int), sizeof(int), MPI_COMM_WORLD);
+    MPI_Datatype flat, types[2];
+    MPI_Type_create_resized(MPI_INT, 0, 0, &flat);
+    MPI_Type_indexed(1, (int[]){ 1 }, (int[]){ 2 }, flat, &types[0]);
+    MPI_Type_create_indexed_block(1, 1, (int[]){ 3 }, flat, &types[1]);
+    for (int i = 0; i < 2; i++) {
+        MPI_Type_commit(&types[i]);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, window.win);
+        MPI_Put(&sent, 1, MPI_INT, right, i, 1, types[i], window.win);
+        MPI_Win_flush(right, window.win);
+        MPI_Get(&there, 1, MPI_INT, right, i, 1, MPI_INT, window.win);
+        MPI_Win_unlock(right, window.win);
+        CHECK_EQUAL(there, sent);
+        MPI_Type_free(&types[i]);
+    }
+    MPI_Type_free(&flat);
+    window_free(&window);
+}
+
 struct worker {
     pthread_t thread;
     struct random random;
@@ -328,6 +351,7 @@ static const struct test_case cases[] = {
     CASE(origins_may_be_absolute_addresses, KINDS_THREE, 1),
     CASE(datatypes_of_sixty_levels_move, KINDS_THREE, 1),
     CASE(parts_without_bytes_move_nothing, KINDS_THREE, 1),
+    CASE(blocks_over_an_extent_of_0_lie_at_one_place, KINDS_THREE, 1),
     CASE(threads_use_different_types, KINDS_BOTH, 1),
 };
 
