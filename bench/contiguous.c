@@ -2,9 +2,9 @@
  * chosen places in memory.
  * Operation k uses area k of as many as the span holds, so that operations in flight together do not overlap.
  * Driven by timing.c through the two tables at the end. */
-#include "rma.h"
+#include "words.h"
 
-static const int target = 1;
+static const int target = WORDS_TARGET;
 enum { SMALL_BYTES = 128 };
 
 /* Small operations take many areas in turn, as programs do; long ones go to one place unless they are in flight together. */
@@ -52,28 +52,13 @@ static struct loop loop_of(const struct rma_run *run, size_t span_bytes)
 
 /* ---- put and get ---- */
 
-static void words_prepare(struct rma_run *run)
-{
-    data_fill(run->mine, run->span_bytes + RMA_GUARD_BYTES, rma_target_seed(run, run->rank));
-    data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
-}
-
-/* The areas that operations have reached hold `after`; what lies behind them still holds `before`. */
-static bool words_moved(const struct rma_run *run, const char *memory, uint64_t before, uint64_t after)
-{
-    size_t moved_bytes = run->span_bytes;
-    if (run->done < run->span_bytes / run->len_bytes)
-        moved_bytes = run->done * run->len_bytes;
-    return data_holds(memory, moved_bytes, after) &&
-           data_holds_from(memory + moved_bytes, moved_bytes, run->span_bytes + RMA_GUARD_BYTES - moved_bytes, before);
-}
-
 static void put(struct rma_run *run, uint64_t count)
 {
     const struct loop loop = loop_of(run, run->span_bytes);
-    const uint64_t end = run->done + count;
+    const uint64_t end = run->done + count, stamp = words_stamp(run);
     for (uint64_t k = run->done; k < end; k++) {
         size_t at = (k & loop.area_mask) * loop.len_bytes;
+        words_head_set(loop.buffer + at, stamp + k);
         MPI_Put(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
         if (((k + 1) & loop.flight_mask) == 0)
             MPI_Win_flush(target, loop.win);
@@ -83,37 +68,42 @@ static void put(struct rma_run *run, uint64_t count)
     run->done = end;
 }
 
-static void put_check(struct rma_run *run)
+/* The heads of those from `first` to before `end`. */
+static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop, uint64_t first, uint64_t end)
 {
-    if (run->rank == target)
-        run->wrong |= !words_moved(run, run->mine, rma_target_seed(run, target), rma_origin_seed(run, 0));
+    uint64_t differ = 0;
+    for (uint64_t k = first; k < end; k++)
+        differ |= words_head_differs(loop->buffer + (k & loop->area_mask) * loop->len_bytes, run->heads[k & loop->area_mask]);
+    return differ;
 }
 
 static void get(struct rma_run *run, uint64_t count)
 {
     const struct loop loop = loop_of(run, run->span_bytes);
     const uint64_t end = run->done + count;
-    for (uint64_t k = run->done; k < end; k++) {
+    uint64_t first = run->done, differ = 0;
+    for (uint64_t k = first; k < end; k++) {
         size_t at = (k & loop.area_mask) * loop.len_bytes;
+        words_head_set(loop.buffer + at, ~run->heads[k & loop.area_mask]);
         MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
-        if (((k + 1) & loop.flight_mask) == 0)
+        if (((k + 1) & loop.flight_mask) == 0) {
             MPI_Win_flush(target, loop.win);
+            differ |= heads_differ(run, &loop, first, k + 1);
+            first = k + 1;
+        }
     }
-    if ((end & loop.flight_mask) != 0)
+    if (first < end)
         MPI_Win_flush(target, loop.win);
+    run->wrong |= (differ | heads_differ(run, &loop, first, end)) != 0;
     run->done = end;
-}
-
-static void get_check(struct rma_run *run)
-{
-    if (run->rank == 0)
-        run->wrong |= !words_moved(run, run->buffer, rma_origin_seed(run, 0), rma_target_seed(run, target));
 }
 
 /* ---- accumulate and get_accumulate ---- */
 
 static void doubles_prepare(struct rma_run *run)
 {
+    data_fill(run->mine, run->span_bytes + RMA_GUARD_BYTES, rma_target_seed(run, run->rank));
+    data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
     data_fill_doubles(run->mine, run->span_bytes, rma_target_seed(run, run->rank));
     data_fill_doubles(run->buffer, run->span_bytes, rma_origin_seed(run, run->rank));
 }
@@ -166,24 +156,41 @@ static bool areas_hold_sums(const struct rma_run *run, const char *memory, size_
     return true;
 }
 
+/* Behind what is summed up lies something else than doubles, which must stay. */
+static bool guard_holds(const struct rma_run *run, const char *memory, uint64_t seed)
+{
+    return data_holds_from(memory + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES, seed);
+}
+
 static void accumulate_check(struct rma_run *run)
 {
     if (run->rank == target)
-        run->wrong |= !areas_hold_sums(run, run->mine, run->span_bytes, 0);
+        run->wrong |= !areas_hold_sums(run, run->mine, run->span_bytes, 0) ||
+                      !guard_holds(run, run->mine, rma_target_seed(run, target));
 }
 
 static void get_accumulate_check(struct rma_run *run)
 {
     const size_t half_bytes = run->span_bytes / 2;
     if (run->rank == target)
-        run->wrong |= !areas_hold_sums(run, run->mine, half_bytes, 0);
+        run->wrong |= !areas_hold_sums(run, run->mine, half_bytes, 0) ||
+                      !data_holds_sums(run->mine + half_bytes, half_bytes / sizeof(double), half_bytes / sizeof(double),
+                                       rma_target_seed(run, target), 0, 0) ||
+                      !guard_holds(run, run->mine, rma_target_seed(run, target));
     if (run->rank == 0)
-        run->wrong |= !areas_hold_sums(run, run->buffer + half_bytes, half_bytes, 1);
+        run->wrong |= !areas_hold_sums(run, run->buffer + half_bytes, half_bytes, 1) ||
+                      !guard_holds(run, run->buffer, rma_origin_seed(run, 0));
 }
 
 const struct rma_pattern rma_contiguous[] = {
-    {.name = "put", .span = span, .prepare = words_prepare, .repeat = put, .check = put_check},
-    {.name = "get", .span = span, .prepare = words_prepare, .repeat = get, .check = get_check},
+    {.name = "put",
+     .span = span,
+     .prepare = words_prepare,
+     .repeat = put,
+     .check = words_put_check,
+     .renew = words_renew,
+     .look = words_look},
+    {.name = "get", .span = span, .prepare = words_prepare, .repeat = get, .check = words_get_check, .renew = words_renew},
     {.name = "accumulate", .span = span, .prepare = doubles_prepare, .repeat = accumulate, .check = accumulate_check},
     {.name = "get-accumulate",
      .span = span_both,
@@ -199,14 +206,17 @@ const struct rma_pattern rma_contiguous[] = {
      .span = span_one,                                                                                                     \
      .prepare = words_prepare,                                                                                             \
      .repeat = put,                                                                                                        \
-     .check = put_check,                                                                                                   \
+     .check = words_put_check,                                                                                             \
+     .renew = words_renew,                                                                                                 \
+     .look = words_look,                                                                                                   \
      .placed = true,                                                                                                       \
      .offset_bytes = offset},                                                                                              \
         {.name = "get-at-" place,                                                                                          \
          .span = span_one,                                                                                                 \
          .prepare = words_prepare,                                                                                         \
          .repeat = get,                                                                                                    \
-         .check = get_check,                                                                                               \
+         .check = words_get_check,                                                                                         \
+         .renew = words_renew,                                                                                             \
          .placed = true,                                                                                                   \
          .offset_bytes = offset}
 

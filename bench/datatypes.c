@@ -2,12 +2,12 @@
  * irregular blocks, structs with holes; and one put that is strided on both sides.
  * Each shape is described twice: to MPI by a constructor, to the checks by its runs of bytes in the type's order.
  * Driven by timing.c through the table at the end. */
-#include "rma.h"
+#include "words.h"
 
 #include <stdlib.h>
 
-static const int target = 1;
-enum { MATRIX = 256, CUBE = 64, BLOCKS = 512, STRUCTS = 512, STRUCT_BYTES = 24, RUNS = 8192 };
+static const int target = WORDS_TARGET;
+enum { MATRIX = 256, CUBE = 64, BLOCKS = 512, STRUCTS = 512, STRUCT_BYTES = 24, RUNS = 8192, LOOKED_BYTES = 16 * 8 };
 enum { WORD = sizeof(double) };
 
 /* The runs of the shape in hand; what lies between them must not change. */
@@ -163,8 +163,33 @@ static void structs_packed(struct rma_run *run)
 
 /* ---- the operations ---- */
 
+/* What comes first in the type's order: gets bring it to the head of the buffer. */
+static uint64_t head_of(const char *memory)
+{
+    char head[sizeof(uint64_t)];
+    uint64_t word;
+    size_t len = 0;
+    for (size_t i = 0; len < sizeof head; i++)
+        for (size_t at = 0; at < runs[i].len && len < sizeof head; at++)
+            head[len++] = memory[runs[i].offset + at];
+    memcpy(&word, head, sizeof word);
+    return word;
+}
+
+static char *image_of(size_t len_bytes, uint64_t seed)
+{
+    char *image = malloc(len_bytes);
+    if (!image)
+        rma_fail("out of memory");
+    data_fill(image, len_bytes, seed);
+    return image;
+}
+
 static void prepare(struct rma_run *run)
 {
+    char *image = image_of(run->span_bytes, rma_target_seed(run, target));
+    run->heads[0] = head_of(image);
+    free(image);
     data_fill(run->mine, run->span_bytes + RMA_GUARD_BYTES, rma_target_seed(run, run->rank));
     data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
 }
@@ -174,7 +199,9 @@ static void put(struct rma_run *run, uint64_t count)
     const bool packed = run->origin_type == MPI_DATATYPE_NULL;
     const int origin_count = packed ? (int)(run->len_bytes / WORD) : 1;
     const MPI_Datatype origin_type = packed ? MPI_DOUBLE : run->origin_type;
+    const uint64_t stamp = words_stamp(run);
     for (uint64_t i = 0; i < count; i++, run->done++) {
+        words_head_set(run->buffer, stamp + run->done);
         MPI_Put(run->buffer, origin_count, origin_type, target, run->begin[target], 1, run->target_type, run->win);
         MPI_Win_flush(target, run->win);
     }
@@ -185,25 +212,43 @@ static void get(struct rma_run *run, uint64_t count)
     const bool packed = run->origin_type == MPI_DATATYPE_NULL;
     const int origin_count = packed ? (int)(run->len_bytes / WORD) : 1;
     const MPI_Datatype origin_type = packed ? MPI_DOUBLE : run->origin_type;
+    const uint64_t head = run->heads[0];
+    uint64_t differ = 0;
     for (uint64_t i = 0; i < count; i++, run->done++) {
+        words_head_set(run->buffer, ~head);
         MPI_Get(run->buffer, origin_count, origin_type, target, run->begin[target], 1, run->target_type, run->win);
         MPI_Win_flush(target, run->win);
+        differ |= words_head_differs(run->buffer, head);
     }
+    run->wrong |= differ != 0;
 }
 
-/* Every run holds what the origin sent, in the type's order, and every gap what was there before. */
+/* The head in the target's memory, wherever the shape has it within the first words. */
+static void put_look(struct rma_run *run)
+{
+    char memory[LOOKED_BYTES] = {0};
+    MPI_Get(memory, LOOKED_BYTES, MPI_BYTE, target, run->begin[target], LOOKED_BYTES, MPI_BYTE, run->win);
+    MPI_Win_flush(target, run->win);
+    run->wrong |= head_of(memory) != words_stamp(run) + run->done - 1;
+}
+
+/* Every run holds what the last operation sent, in the type's order, and every gap what was there before. */
 static bool put_arrived(const struct rma_run *run, bool spread)
 {
-    const uint64_t origin = rma_origin_seed(run, 0), before = rma_target_seed(run, target);
+    const uint64_t before = rma_target_seed(run, target);
+    char *sent = image_of(run->span_bytes, rma_renewed_seed(run));
     size_t packed = 0, end = 0;
+    bool right = true;
+    words_head_set(sent, words_stamp(run) + run->done - 1);
     for (size_t i = 0; i < runs_len; i++) {
-        if (!data_holds_from(run->mine + end, end, runs[i].offset - end, before) ||
-            !data_holds_from(run->mine + runs[i].offset, spread ? runs[i].offset : packed, runs[i].len, origin))
-            return false;
+        const size_t from = spread ? runs[i].offset : packed;
+        right &= data_holds_from(run->mine + end, end, runs[i].offset - end, before) &&
+                 memcmp(run->mine + runs[i].offset, sent + from, runs[i].len) == 0;
         packed += runs[i].len;
         end = runs[i].offset + runs[i].len;
     }
-    return data_holds_from(run->mine + end, end, run->span_bytes + RMA_GUARD_BYTES - end, before);
+    free(sent);
+    return right && data_holds_from(run->mine + end, end, run->span_bytes + RMA_GUARD_BYTES - end, before);
 }
 
 static void put_check(struct rma_run *run)
@@ -218,6 +263,7 @@ static void put_check_spread(struct rma_run *run)
         run->wrong |= !put_arrived(run, true);
 }
 
+/* The buffer is longer than what comes: behind that is what the renewal left. */
 static void get_check(struct rma_run *run)
 {
     size_t packed = 0;
@@ -227,23 +273,23 @@ static void get_check(struct rma_run *run)
         run->wrong |= !data_holds_from(run->buffer + packed, runs[i].offset, runs[i].len, rma_target_seed(run, target));
         packed += runs[i].len;
     }
-    run->wrong |= !data_holds_from(run->buffer + packed, packed, RMA_GUARD_BYTES, rma_origin_seed(run, 0));
+    run->wrong |= !data_holds_from(run->buffer + packed, packed, run->span_bytes - packed, rma_renewed_seed(run));
+    run->wrong |= !data_holds_from(run->buffer + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES, rma_origin_seed(run, 0));
 }
 
-#define PUT_AND_GET(shape, its_span, its_setup)                                                                            \
-    {.name = "put-" shape, .span = its_span, .setup = its_setup, .prepare = prepare, .repeat = put, .check = put_check},   \
+#define SHAPE(its_name, its_span, its_setup, its_repeat, its_check, its_look)                                              \
     {                                                                                                                      \
-        .name = "get-" shape, .span = its_span, .setup = its_setup, .prepare = prepare, .repeat = get, .check = get_check  \
+        .name = its_name, .span = its_span, .setup = its_setup, .prepare = prepare, .repeat = its_repeat,                  \
+        .check = its_check, .renew = words_renew, .look = its_look                                                         \
     }
+
+#define PUT_AND_GET(shape, its_span, its_setup)                                                                            \
+    SHAPE("put-" shape, its_span, its_setup, put, put_check, put_look),                                                    \
+        SHAPE("get-" shape, its_span, its_setup, get, get_check, NULL)
 
 const struct rma_pattern rma_datatypes[] = {
     PUT_AND_GET("strided", span_strided, strided),
-    {.name = "put-strided-both",
-     .span = span_strided,
-     .setup = strided_both,
-     .prepare = prepare,
-     .repeat = put,
-     .check = put_check_spread},
+    SHAPE("put-strided-both", span_strided, strided_both, put, put_check_spread, put_look),
     PUT_AND_GET("column", span_matrix, column),
     PUT_AND_GET("face-rows", span_cube, face_of_rows),
     PUT_AND_GET("face-points", span_cube, face_of_points),

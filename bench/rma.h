@@ -50,6 +50,8 @@ struct rma_run {
 
     uint64_t batch; /* its number: data derive from it */
     uint64_t done;  /* operations so far in this batch; when a check runs also those of the rank that did them */
+    uint64_t renewed; /* the first operation after the renewal, when a check runs */
+    uint64_t heads[RMA_SLOTS];   /* what gets find at the beginning of each area */
     uint64_t done_by[RMA_RANKS]; /* each rank's, when a check runs, where all work without waiting for each other */
     bool wrong;     /* a datum was not what it should be on this rank */
 };
@@ -62,6 +64,8 @@ struct rma_pattern {
     void (*prepare)(struct rma_run *run);                 /* before each batch, every rank, its own memory and buffer */
     void (*repeat)(struct rma_run *run, uint64_t count);  /* what is timed; counts run->done */
     void (*check)(struct rma_run *run);                   /* after each batch, every rank */
+    void (*renew)(struct rma_run *run);                   /* RMA_PASSIVE: before the last operations, at rank 0; may be NULL */
+    void (*look)(struct rma_run *run);                    /* RMA_PASSIVE: now and then within a batch, at rank 0; may be NULL */
     bool placed;      /* `mine` begins offset_bytes after a multiple of RMA_HUGE_BYTES, else where MPI puts it */
     int offset_bytes;
 };
@@ -70,9 +74,10 @@ struct rma_pattern {
 extern const struct rma_pattern rma_contiguous[], rma_atomics[], rma_datatypes[], rma_epochs[], rma_active[], rma_requests[],
     rma_creation[], rma_alignment[];
 
-/* The data of a batch: what origins send, and what lies in window memory before. */
+/* The data of a batch: what origins send, what lies in window memory before, and what rank 0's last operations find. */
 uint64_t rma_origin_seed(const struct rma_run *run, int rank);
 uint64_t rma_target_seed(const struct rma_run *run, int rank);
+uint64_t rma_renewed_seed(const struct rma_run *run);
 
 /* Makes the run's window of len_bytes for each rank: mine, base, block, begin, win. Collective; close undoes it. */
 void rma_window_open(struct rma_run *run, size_t len_bytes);

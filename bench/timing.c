@@ -7,16 +7,21 @@
 #include <time.h>
 
 static const double compute_s = 1.0;
-enum { FREE_CHUNK = 64 };
+enum { FREE_CHUNK = 64, LOOKS = 16, SEEDS = 3 };
 
 uint64_t rma_origin_seed(const struct rma_run *run, int rank)
 {
-    return (run->batch * RMA_RANKS + (uint64_t)rank) * 2;
+    return (run->batch * RMA_RANKS + (uint64_t)rank) * SEEDS;
 }
 
 uint64_t rma_target_seed(const struct rma_run *run, int rank)
 {
     return rma_origin_seed(run, rank) + 1;
+}
+
+uint64_t rma_renewed_seed(const struct rma_run *run)
+{
+    return rma_origin_seed(run, 0) + 2;
 }
 
 static bool is_passive(enum rma_kind kind)
@@ -45,6 +50,7 @@ static void batch_prepare(struct rma_run *run)
 {
     run->batch++;
     run->done = 0;
+    run->renewed = UINT64_MAX;
     own_memory(run, run->pattern->prepare);
     if (is_passive(run->pattern->kind)) /* else the operations themselves bring the ranks together, faster than some hosts */
         MPI_Barrier(MPI_COMM_WORLD);
@@ -55,7 +61,39 @@ static void batch_check(struct rma_run *run, uint64_t operations)
     if (is_passive(run->pattern->kind))
         MPI_Barrier(MPI_COMM_WORLD);
     run->done = operations;
+    if (run->pattern->renew)
+        MPI_Bcast(&run->renewed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     own_memory(run, run->pattern->check);
+}
+
+static double repeat_timed(struct rma_run *run, uint64_t count)
+{
+    double start_s = schedule_clock_s();
+    run->pattern->repeat(run, count);
+    return schedule_clock_s() - start_s;
+}
+
+/* The operations in some parts, with a look at what each left; the last ones, each area at least once, with renewed data.
+ * The clock stands in between: it is read twice for each part, which is nothing beside a sixteenth of a batch. Parts end
+ * where operations are flushed. */
+static double parts_time(struct rma_run *run, uint64_t count)
+{
+    const struct rma_pattern *pattern = run->pattern;
+    const uint64_t areas = run->target_type == MPI_DATATYPE_NULL ? run->span_bytes / run->len_bytes : 1;
+    const uint64_t flight = (uint64_t)run->in_flight;
+    const uint64_t end = run->done + count, part = (count / LOOKS / flight + 1) * flight;
+    const uint64_t renewal = end > areas ? (end - areas) / flight * flight : 0;
+    double elapsed_s = 0;
+
+    while (run->done < renewal) {
+        uint64_t until = (run->done / part + 1) * part;
+        elapsed_s += repeat_timed(run, (until < renewal ? until : renewal) - run->done);
+        if (pattern->look)
+            pattern->look(run);
+    }
+    pattern->renew(run);
+    run->renewed = run->done;
+    return elapsed_s + repeat_timed(run, end - run->done);
 }
 
 /* One untimed operation comes first. In active patterns another one comes last, so that nobody is already in the host's
@@ -70,9 +108,7 @@ static double batch_time(struct rma_run *run, uint64_t count)
     if (inside)
         MPI_Win_lock_all(0, run->win);
     pattern->repeat(run, 1);
-    double start_s = schedule_clock_s();
-    pattern->repeat(run, count);
-    double elapsed_s = schedule_clock_s() - start_s;
+    double elapsed_s = pattern->renew ? parts_time(run, count) : repeat_timed(run, count);
     if (pattern->kind == RMA_ACTIVE)
         pattern->repeat(run, 1);
     if (inside)
