@@ -58,7 +58,7 @@ def _sized(title, limit, quick):
     return Pattern(title, "contiguous", SIZES, limit, flights=(1, FLIGHT), quick=quick)
 
 
-def _shape(title, size, limit="raw-strided", quick=None):
+def _shape(title, size, limit=None, quick=None):
     return Pattern(title, "datatype", [size], limit, quick=quick)
 
 
@@ -70,8 +70,8 @@ PATTERNS = {
     "fetch-and-op": Pattern("fetch_and_op", "atomic", [8], "raw-atomic", flights=(1, FLIGHT), quick=[8]),
     "compare-and-swap": Pattern("compare_and_swap", "atomic", [8], "raw-cas", flights=(1, FLIGHT), quick=[8]),
     "hot-fetch-and-op": Pattern("fetch_and_op by all ranks on one word", "atomic", [8], "raw-atomic", ranks=RANKS),
-    "put-strided": _shape("put, every second double", 8 * KIB, quick=[8 * KIB]),
-    "get-strided": _shape("get, every second double", 8 * KIB, quick=[8 * KIB]),
+    "put-strided": _shape("put, every second double", 8 * KIB, "raw-strided", quick=[8 * KIB]),
+    "get-strided": _shape("get, every second double", 8 * KIB, "raw-gathered", quick=[8 * KIB]),
     "put-strided-both": _shape("put, every second double on both sides", 8 * KIB),
     "put-column": _shape("put, a column of a 256 x 256 matrix", 2 * KIB),
     "get-column": _shape("get, a column of a 256 x 256 matrix", 2 * KIB),
@@ -85,7 +85,8 @@ PATTERNS = {
     "get-structs": _shape("get, 512 structs with holes", 8 * KIB),
     "lock-exclusive": Pattern("lock (exclusive), put, unlock", "lock", [8], quick=[8]),
     "lock-shared": Pattern("lock (shared), put, unlock", "lock", [8]),
-    "lock-contended": Pattern("lock (exclusive), put, unlock, all ranks at one target", "lock", [8], ranks=RANKS),
+    "lock-contended": Pattern("lock (exclusive), get, add, put, unlock, all ranks at one target", "lock", [8], ranks=RANKS),
+    "lock-contended-shared": Pattern("lock (shared), put, unlock, all ranks at one target", "lock", [8], ranks=RANKS),
     "lock-all": Pattern("lock_all, put, unlock_all, by all ranks", "lock", [8], ranks=RANKS),
     "fence": Pattern("fence", "active", [0], ranks=RANKS, quick=[0], quick_ranks=[2, 8, 16]),
     "fence-put": Pattern("put to the right, fence", "active", [8], ranks=RANKS),
@@ -116,7 +117,8 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-cas": Pattern("compare and swap", "raw", [8]),
     "raw-memcpy": Pattern("memcpy", "raw", SIZES),
     "raw-memcpy-shared": Pattern("memcpy into shared pages", "raw", SIZES),
-    "raw-strided": Pattern("loop over every second double", "raw", [2 * KIB, 8 * KIB, 10 * KIB, 32 * KIB]),
+    "raw-strided": Pattern("loop that writes every second double", "raw", [8 * KIB]),
+    "raw-gathered": Pattern("loop that reads every second double", "raw", [8 * KIB]),
     "raw-sum": Pattern("sum of doubles, in vectors", "raw", SIZES),
     "raw-futex": Pattern("futex round trip", "raw", [0], ranks=[2]),
     "raw-yield": Pattern("sched_yield round trip", "raw", [0], ranks=[2]),

@@ -1,5 +1,6 @@
 /* Passive-target epochs with one 8-byte put each: exclusive, shared, of all ranks at one target, lock_all; and the busy target.
- * What is put changes with every operation, so the last one of each rank can be told from those before it.
+ * What is put changes with every operation, so the last ones of each rank can be told from those before; exclusive locks of
+ * several ranks protect a counter.
  * Driven by timing.c through the table at the end. */
 #include "rma.h"
 
@@ -50,77 +51,98 @@ static void lock_shared(struct rma_run *run, uint64_t count)
 }
 
 /* Each place holds the value of the last operation that came round to it, places that none reached what was there. */
-static void places_check(struct rma_run *run)
+static void places_hold(struct rma_run *run, int from, uint64_t done)
 {
-    if (run->rank != target)
-        return;
     for (uint64_t slot = 0; slot < RMA_SLOTS; slot++) {
-        uint64_t word, last = run->done - 1 - (run->done - 1 - slot) % RMA_SLOTS;
+        uint64_t word, last = done - 1 - (done - 1 - slot) % RMA_SLOTS;
         memcpy(&word, run->mine + place_of(slot), sizeof word);
-        if (slot < run->done)
-            run->wrong |= word != value_of(run, 0, last);
+        if (slot < done)
+            run->wrong |= word != value_of(run, from, last);
         else
-            run->wrong |= word != data_word(rma_target_seed(run, target), slot);
+            run->wrong |= word != data_word(rma_target_seed(run, run->rank), slot);
     }
     run->wrong |= !data_holds_from(run->mine + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES,
-                                   rma_target_seed(run, target));
+                                   rma_target_seed(run, run->rank));
 }
 
-/* ---- several ranks: rank r's word is number r ---- */
+static void places_check(struct rma_run *run)
+{
+    if (run->rank == target)
+        places_hold(run, 0, run->done);
+}
 
+/* ---- several ranks ---- */
+
+/* Every rank adds one to the target's first word by get and put: where two hold the lock at a time, some of it gets lost. */
 static void lock_contended(struct rma_run *run, uint64_t count)
 {
-    const size_t at = (size_t)run->rank * sizeof(uint64_t);
+    const MPI_Aint begin = run->begin[contended_target];
+    uint64_t word = 0;
     for (uint64_t i = 0; i < count; i++, run->done++) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, contended_target, 0, run->win);
-        put_next(run, contended_target, at);
+        MPI_Get(&word, 1, MPI_UINT64_T, contended_target, begin, 1, MPI_UINT64_T, run->win);
+        MPI_Win_flush(contended_target, run->win);
+        word++;
+        MPI_Put(&word, 1, MPI_UINT64_T, contended_target, begin, 1, MPI_UINT64_T, run->win);
         MPI_Win_unlock(contended_target, run->win);
     }
 }
 
+static void contended_check(struct rma_run *run)
+{
+    uint64_t word, expected = data_word(rma_target_seed(run, run->rank), 0);
+    for (int rank = 0; run->rank == contended_target && rank < run->ranks; rank++)
+        expected += run->done_by[rank];
+    memcpy(&word, run->mine, sizeof word);
+    run->wrong |= word != expected || !data_holds_from(run->mine + sizeof word, sizeof word,
+                                                       run->span_bytes + RMA_GUARD_BYTES - sizeof word,
+                                                       rma_target_seed(run, run->rank));
+}
+
+/* Under shared locks the puts must not meet: each rank has places of its own. */
+static size_t place_of_rank(const struct rma_run *run, int rank, uint64_t operation)
+{
+    const uint64_t each = RMA_SLOTS / (uint64_t)run->ranks;
+    return ((uint64_t)rank * each + operation % each) * sizeof(uint64_t);
+}
+
+static void lock_contended_shared(struct rma_run *run, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++, run->done++) {
+        MPI_Win_lock(MPI_LOCK_SHARED, contended_target, 0, run->win);
+        put_next(run, contended_target, place_of_rank(run, run->rank, run->done));
+        MPI_Win_unlock(contended_target, run->win);
+    }
+}
+
+/* What must be there is made by each rank's last operations. */
+static void contended_shared_check(struct rma_run *run)
+{
+    char expected[RMA_SLOTS * sizeof(uint64_t)];
+    data_fill(expected, sizeof expected, rma_target_seed(run, run->rank));
+    for (int from = 0; run->rank == contended_target && from < run->ranks; from++)
+        for (uint64_t back = RMA_SLOTS; back > 0; back--)
+            if (back <= run->done_by[from]) {
+                uint64_t operation = run->done_by[from] - back, value = value_of(run, from, operation);
+                memcpy(expected + place_of_rank(run, from, operation), &value, sizeof value);
+            }
+    run->wrong |= memcmp(run->mine, expected, sizeof expected) != 0;
+}
+
 static void lock_all(struct rma_run *run, uint64_t count)
 {
-    const size_t at = (size_t)run->rank * sizeof(uint64_t);
     const int to = (run->rank + 1) % run->ranks;
     for (uint64_t i = 0; i < count; i++, run->done++) {
         MPI_Win_lock_all(0, run->win);
-        put_next(run, to, at);
+        put_next(run, to, place_of(run->done));
         MPI_Win_unlock_all(run->win);
     }
 }
 
-/* Whether exactly the words of the ranks for which `reached` says so have their last value. */
-static void words_check(struct rma_run *run, bool (*reached)(const struct rma_run *run, int from))
-{
-    for (int from = 0; from < RMA_SLOTS; from++) {
-        uint64_t word;
-        memcpy(&word, run->mine + (size_t)from * sizeof word, sizeof word);
-        if (from < run->ranks && reached(run, from))
-            run->wrong |= word != value_of(run, from, run->done_by[from] - 1);
-        else
-            run->wrong |= word != data_word(rma_target_seed(run, run->rank), (size_t)from);
-    }
-}
-
-static bool is_contended(const struct rma_run *run, int from)
-{
-    (void)from;
-    return run->rank == contended_target;
-}
-
-static bool is_left(const struct rma_run *run, int from)
-{
-    return (from + 1) % run->ranks == run->rank;
-}
-
-static void contended_check(struct rma_run *run)
-{
-    words_check(run, is_contended);
-}
-
 static void left_check(struct rma_run *run)
 {
-    words_check(run, is_left);
+    const int left = (run->rank + run->ranks - 1) % run->ranks;
+    places_hold(run, left, run->done_by[left]);
 }
 
 #define LOCKING(its_name, its_kind, its_repeat, its_check)                                                                 \
@@ -132,6 +154,7 @@ const struct rma_pattern rma_epochs[] = {
     LOCKING("lock-exclusive", RMA_LOCKING, lock_exclusive, places_check),
     LOCKING("lock-shared", RMA_LOCKING, lock_shared, places_check),
     LOCKING("lock-contended", RMA_ALL_LOCKING, lock_contended, contended_check),
+    LOCKING("lock-contended-shared", RMA_ALL_LOCKING, lock_contended_shared, contended_shared_check),
     LOCKING("lock-all", RMA_ALL_LOCKING, lock_all, left_check),
     LOCKING("busy-target", RMA_BUSY, lock_exclusive, places_check),
     LOCKING("busy-target-again", RMA_BUSY_AGAIN, lock_exclusive, places_check),

@@ -55,6 +55,36 @@ static void strided_check(struct raw_run *run)
     }
 }
 
+/* Every second double of the source. */
+static void gathered_prepare(struct raw_run *run)
+{
+    data_fill(run->from, 2 * run->len_bytes, 2 * run->batch);
+    data_fill(run->to, 2 * run->len_bytes, 2 * run->batch + 1);
+}
+
+static void gathered_copy(struct raw_run *run, uint64_t count)
+{
+    const size_t doubles = run->len_bytes / sizeof(double);
+    const double *restrict from = (const double *)(const void *)run->from;
+    double *restrict to = (double *)(void *)run->to;
+    for (uint64_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < doubles; k++)
+            to[k] = from[2 * k];
+        memory_used(to);
+    }
+    run->done += count;
+}
+
+static void gathered_check(struct raw_run *run)
+{
+    for (size_t k = 0; k < run->len_bytes / sizeof(double); k++) {
+        uint64_t word;
+        memcpy(&word, run->seen + k * sizeof word, sizeof word);
+        run->wrong |= word != data_word(2 * run->batch, 2 * k);
+    }
+    run->wrong |= !data_holds_from(run->seen + run->len_bytes, run->len_bytes, run->len_bytes, 2 * run->batch + 1);
+}
+
 typedef double vector __attribute__((vector_size(64), aligned(8), may_alias));
 enum { LANES = sizeof(vector) / sizeof(double) };
 
@@ -98,6 +128,7 @@ const struct raw_operation raw_bulk[] = {
     {.name = "raw-memcpy", .prepare = copies_prepare, .repeat = copy, .check = copies_check},
     {.name = "raw-memcpy-shared", .shared = true, .prepare = copies_prepare, .repeat = copy, .check = copies_check},
     {.name = "raw-strided", .shared = true, .prepare = copies_prepare, .repeat = strided_copy, .check = strided_check},
+    {.name = "raw-gathered", .prepare = gathered_prepare, .repeat = gathered_copy, .check = gathered_check},
     {.name = "raw-sum", .shared = true, .prepare = sums_prepare, .repeat = sum, .check = sums_check},
     {0},
 };
