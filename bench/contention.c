@@ -1,23 +1,30 @@
-/* All ranks want the same thing of rank 0 for a given time: how often each of them gets it.
- * Prints a line for each pattern: its name, operations per second of all ranks, and the least and the most that one rank got.  A plain
- * MPI program; run by bench/contention: `mpiexec -n N contention PATTERN MILLISECONDS`. */
+/* All ranks want the same thing of rank 0, from one moment to another: how often each of them gets it.
+ * Prints a line for each pattern: its name, operations per second of all ranks, and the least and the most that one rank got.
+ * A plain MPI program; run by bench/contention: `mpiexec -n N contention PATTERN MILLISECONDS`. */
+#define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { DOUBLES = 64, MOST_RANKS = 1024, OPERATIONS_PER_LOOK = 16 };
+enum { DOUBLES = 64, MOST_RANKS = 1024, MOST_PER_LOOK = 16 };
+static const double margin_s = 0.3, late_part = 0.1, look_s = 20e-6;
 
 static int64_t *memory; /* rank 0's window, from the counter on */
 static double operand[DOUBLES];
 static MPI_Win win;
 static int rank, ranks;
 
+/* Two that hold the lock at a time would lose some of the sum. */
 static void lock_exclusive(void)
 {
-    const int64_t value = rank;
+    int64_t value = 0;
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Get(&value, 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, win);
+    MPI_Win_flush(0, win);
+    value++;
     MPI_Put(&value, 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, win);
     MPI_Win_unlock(0, win);
 }
@@ -55,14 +62,44 @@ static const struct {
     {"bulk-accumulate", bulk, 1},
 };
 
-/* How often in so many seconds. */
-static int64_t count(void (*once)(void), double seconds)
+/* The machine's, the same in all its processes. */
+static double clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void sleep_until(double moment_s)
+{
+    struct timespec moment = {.tv_sec = (time_t)moment_s};
+    moment.tv_nsec = (long)((moment_s - (double)moment.tv_sec) * 1e9);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) != 0)
+        continue;
+}
+
+/* How often in so many seconds, from a moment on that lies behind everybody's barrier: nobody is alone at the beginning or
+ * at the end, so that shares are shares of what all want. */
+static int64_t count(void (*once)(void), double seconds, double *late_s_out)
 {
     int64_t done = 0;
+    double start_s, now_s, before_s;
+    int chunk = 1;
+
     MPI_Barrier(MPI_COMM_WORLD);
-    for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end; done += OPERATIONS_PER_LOOK)
-        for (int i = 0; i < OPERATIONS_PER_LOOK; i++)
+    start_s = clock_s() + margin_s;
+    MPI_Bcast(&start_s, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    sleep_until(start_s);
+    now_s = clock_s();
+    *late_s_out = now_s - start_s;
+    while (now_s < start_s + seconds) {
+        before_s = now_s;
+        for (int i = 0; i < chunk; i++)
             once();
+        done += chunk;
+        now_s = clock_s();
+        chunk = now_s - before_s > look_s ? (chunk + 1) / 2 : chunk < MOST_PER_LOOK ? chunk * 2 : chunk;
+    }
     return done;
 }
 
@@ -73,8 +110,8 @@ static int is_right(const char *name, int64_t all)
     memcpy(&sum, memory + 2, sizeof sum);
     return strcmp(name, "hot-word") == 0          ? memory[0] == all
            : strcmp(name, "bulk-accumulate") == 0 ? sum == (double)all
-           : strcmp(name, "lock-exclusive") == 0  ? memory[1] >= 0 && memory[1] < ranks
-                                                  : memory[1] == -1;
+           : strcmp(name, "lock-exclusive") == 0  ? memory[1] == all
+                                                  : memory[1] == 0;
 }
 
 static void run(unsigned pattern, double seconds)
@@ -83,14 +120,16 @@ static void run(unsigned pattern, double seconds)
     int64_t shares[MOST_RANKS];
     MPI_Win_allocate((2 + DOUBLES) * (MPI_Aint)sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     memset(base, 0, (2 + DOUBLES) * sizeof *base);
-    base[1] = -1;
     memory = base;
     MPI_Barrier(MPI_COMM_WORLD);
     if (patterns[pattern].in_epoch)
         MPI_Win_lock_all(0, win);
-    int64_t done = count(patterns[pattern].once, seconds);
+    double late_s;
+    int64_t done = count(patterns[pattern].once, seconds, &late_s);
     if (patterns[pattern].in_epoch)
         MPI_Win_unlock_all(win);
+    if (late_s > seconds * late_part)
+        fprintf(stderr, "contention: rank %d began %.3f s late: no figures of a fair start\n", rank, late_s);
     MPI_Gather(&done, 1, MPI_INT64_T, shares, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         int64_t all = 0, least = INT64_MAX, most = 0;
