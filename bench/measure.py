@@ -107,7 +107,7 @@ class Bench:
             if not group:
                 continue
             job, ended = self._job(column, ranks, group)
-            silent = silent + 1 if ended and not job.began else 0
+            silent = silent + 1 if ended and not job.begun else 0
             if ended and (silent < SILENT_JOBS or column.samples):
                 groups = self._blame(column, job, *ended) + groups
             elif ended:  # no job ever came to a pattern: neither would the next ones
@@ -143,8 +143,8 @@ class Bench:
             last = _last_words(result.errors)
             last = ": " + last if last else ""
             if result.status is None:
-                return job, ("timeout", "printed nothing for %d s" % options.limit + last)
-            return job, ("crash", result.describe() + last)
+                return job, ("timeout", "no progress for %d s" % options.limit + last)
+            return job, ("crash", (result.describe() if result.status else "ended without a figure that makes sense") + last)
         if result.status not in (0, 1):  # 1: data were wrong, and a line says of which pattern
             self._note("%s: after the last pattern: %s" % (column.title, result.describe()))
             self.bad_ends += column.oriel
@@ -172,7 +172,17 @@ def _last_words(errors):
     """The lines of stderr that say most: not the launchers' frames."""
     lines = [line.strip() for line in errors.splitlines()]
     lines = [line for line in lines if line and not re.match(r"[-=|*+ ]*$|mpiexec noticed|prterun|Primary job", line)]
-    return " / ".join(lines[:6])[:1000]
+    return harmless(" / ".join(lines[:6]))[:1000]
+
+
+def harmless(text):
+    """Without what a terminal would obey: a host may print anything."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def is_figure(text):
+    """Nanoseconds of an operation: no operation takes none, or days."""
+    return re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,9})?", text) is not None and float(text) > 0
 
 
 class _Job:
@@ -183,32 +193,35 @@ class _Job:
         self.progress = progress
         self.left = list(cells)
         self.running = []
-        self.began = False
+        self.begun = set()
         self.foreign = ""  # what the library says where Oriel should be and is not
         self.names = {}  # what one name measures can be the figure of several cells
         for cell in cells:
             self.names.setdefault(catalogue.program_name(cell), []).append(cell)
 
     def hear(self, line):
+        """Takes a line of the job's; whether it was a step on: a host that talks for ever about something else makes none."""
         word, _, rest = line.partition(" ")
+        before = len(self.left), len(self.begun)
         if word == "library":
-            self.column.library = rest.strip()
+            self.column.library = harmless(rest.strip())
             if self.column.oriel and "Oriel" not in rest:
-                self.foreign = rest.strip()
+                self.foreign = self.column.library
         elif word == "begin" and rest in self.names:
             self.running = self.names[rest]
-            self.began = True
+            self.begun.add(rest)
             self.progress.show(self.column.title, rest)
         elif word in ("way", "why", "end"):
             name, _, value = rest.partition(" ")
             if name in self.names and not self.foreign:
                 self._take(word, self.names[name], value)
+        return before != (len(self.left), len(self.begun))
 
     def _take(self, word, cells, value):
         for cell in cells:
             if word in ("way", "why"):
-                (self.column.ways if word == "way" else self.column.whys)[cell] = value
-            elif cell in self.left and re.fullmatch(r"[0-9]+(\.[0-9]+)?|WRONG", value):
+                (self.column.ways if word == "way" else self.column.whys)[cell] = harmless(value)[:200]
+            elif cell in self.left and (value == "WRONG" or is_figure(value)):
                 self.left.remove(cell)
                 self.progress.skip(1)
                 if value == "WRONG":

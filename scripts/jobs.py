@@ -1,20 +1,22 @@
 """Starts MPI jobs for the demo and the benchmark: on a bare host or through `oriel run`, with a time limit.
 Whatever happens to a job, none of its processes is left when launch() returns.
-Imported by scripts/demo, bench/instructions and `oriel bench`, beside which a copy is installed; standard library only."""
+Imported by scripts/demo, the scripts in bench/ and `oriel bench`, beside which a copy is installed; standard library only."""
 
+import contextlib
 import os
 import re
 import selectors
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LABELS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 VERSIONS = {"mpich": r"MPICH Version:\s*(\S+)", "openmpi": r"Open MPI v(\S+?),"}
 GRACE_S = 5
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that a user or the system sends to have an end
+LINES_KEPT, LINE_CHARS_KEPT, ERRORS_KEPT = 10000, 4096, 1 << 16  # of a job that prints for ever
 
 # For root, and for more ranks than processors. They go into the job's environment and nowhere else.
 SETTINGS = {
@@ -93,8 +95,18 @@ def _marked(mark):
     return found
 
 
+@contextlib.contextmanager
+def _uninterrupted():
+    """Ending signals wait for the end of the block: only then is it said that they came. Yields the mask from before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end(process, mark):
-    """mpiexec first, so that it can end its ranks; then whatever of the job is still there."""
+    """mpiexec first, so that it can end its ranks; then whatever of the job is still there. Signals wait until all is done."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -112,31 +124,77 @@ def _end(process, mark):
         time.sleep(0.05)
 
 
-def _read_lines(process, on_line, deadline, quiet_s, start_s):
-    """Reads to the end of the output. Returns the lines, and whether the job ended by itself in time."""
-    lines, partial = [], b""
-    selector = selectors.DefaultSelector()
-    selector.register(process.stdout, selectors.EVENT_READ)
-    heard = time.monotonic() + start_s - quiet_s
-    while True:
-        limit = min(deadline, heard + quiet_s)
-        if not selector.select(max(0, limit - time.monotonic())):
-            return lines, False
-        chunk = os.read(process.stdout.fileno(), 65536)
-        if not chunk:
-            break
-        heard = time.monotonic()
-        *whole, partial = (partial + chunk).split(b"\n")
+class _Lines:
+    """What a job prints: whole lines go to on_line, and a limited number of them is kept."""
+
+    def __init__(self, on_line):
+        self.kept = []
+        self.partial = b""
+        self.on_line = on_line
+
+    def take(self, chunk):
+        """Whether there was progress in it: with a listener, what that calls progress."""
+        *whole, partial = (self.partial + chunk).split(b"\n")
+        self.partial = partial[:LINE_CHARS_KEPT]
+        progress = self.on_line is None
         for raw in whole:
-            line = raw.decode(errors="replace")
-            lines.append(line)
-            if on_line:
-                on_line(line)
+            line = raw[:LINE_CHARS_KEPT].decode(errors="replace")
+            if len(self.kept) < LINES_KEPT:
+                self.kept.append(line)
+            if self.on_line:
+                progress = bool(self.on_line(line)) or progress
+        return progress
+
+
+class _Errors:
+    """The beginning and the end of what a job writes to stderr."""
+
+    def __init__(self):
+        self.first = self.last = b""
+
+    def take(self, chunk):
+        room = ERRORS_KEPT - len(self.first)
+        self.first += chunk[:room]
+        self.last = (self.last + chunk[room:])[-ERRORS_KEPT:]
+
+    def text(self):
+        return (self.first + self.last).decode(errors="replace")
+
+
+def _listen(process, lines, errors, deadline, quiet_s, start_s):
+    """Reads to the end of the output. Returns whether the job ended by itself in time."""
+    heard = time.monotonic() + start_s - quiet_s
+    with selectors.DefaultSelector() as selector:
+        for file in (process.stdout, process.stderr):
+            selector.register(file, selectors.EVENT_READ)
+        while selector.get_map():
+            left_s = min(deadline, heard + quiet_s) - time.monotonic()
+            ready = selector.select(left_s) if left_s > 0 else []
+            if not ready:
+                return False
+            for key, _ in ready:
+                chunk = os.read(key.fd, 65536)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stderr:
+                    errors.take(chunk)
+                elif lines.take(chunk):
+                    heard = time.monotonic()
     try:
         process.wait(max(0.1, min(deadline, time.monotonic() + quiet_s) - time.monotonic()))
     except subprocess.TimeoutExpired:
-        return lines, False
-    return lines, True
+        return False
+    return True
+
+
+def _rest(process, errors):
+    """What lies in the pipe of stderr after the end: last words of a job that was ended."""
+    os.set_blocking(process.stderr.fileno(), False)
+    try:
+        for _ in range(64):
+            errors.take(os.read(process.stderr.fileno(), 65536))
+    except BlockingIOError:
+        pass
 
 
 def command(host, ranks, program, oriel=None):
@@ -146,24 +204,29 @@ def command(host, ranks, program, oriel=None):
 
 
 def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None):
-    """Runs a job to its end, or until limit_s are over or it has printed nothing for quiet_s, at its start for start_s.
-    Without a host the program is started as it is."""
+    """Runs a job to its end, or until limit_s are over or it made no progress for quiet_s, at its start for start_s.
+    Progress is a line for which on_line returns something true; without on_line, any output. Without a host the program is
+    started as it is. An ending signal that comes while the job is started or ended waits for that."""
     mark = "JOB_MARK=%d.%d" % (os.getpid(), time.monotonic_ns())
     env = dict(os.environ, **SETTINGS.get(host, {}), **(environment or {}))
     env["JOB_MARK"] = mark.partition("=")[2]
     if host == "openmpi" and ranks > cores():
         env["OMPI_MCA_mpi_yield_when_idle"] = "1"
     start = time.monotonic()
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command(host, ranks, program, oriel), env=env, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
+    line = command(host, ranks, program, oriel)
+    lines, errors, ended = _Lines(on_line), _Errors(), False
+    with _uninterrupted() as mask:
+        process = subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask))
         try:
-            lines, ended = _read_lines(process, on_line, start + limit_s, quiet_s,
-                                       quiet_s if start_s is None else start_s)
+            try:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+                ended = _listen(process, lines, errors, start + limit_s, quiet_s, quiet_s if start_s is None else start_s)
+            finally:
+                signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # may itself say that a signal came
         finally:
             _end(process, mark.encode())
+            _rest(process, errors)
             process.stdout.close()
-        elapsed_s = time.monotonic() - start
-        errors.seek(0)
-        text = errors.read().decode(errors="replace")
-    return Result(process.returncode if ended else None, lines, text, elapsed_s)
+            process.stderr.close()
+    return Result(process.returncode if ended else None, lines.kept, errors.text(), time.monotonic() - start)
