@@ -3,12 +3,12 @@ Every figure's data were verified; a pattern that crashes, hangs or is wrong say
 Started by the command (cli/bench.c), which lies in <prefix>/bin where this lies in <prefix>/lib/oriel/bench."""
 
 import argparse
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,13 +28,67 @@ class Refusal(Exception):
     """Something that stands in the way, before anything was started."""
 
 
-class Interrupted(Exception):
+class Interrupted(BaseException):
     """The user, or the system, wants an end."""
 
 
 def refuse(text):
-    sys.stderr.write("oriel: %s\n" % text)
+    try:
+        sys.stderr.write("oriel: %s\n" % text)
+        sys.stderr.flush()
+    except OSError:
+        pass  # nobody is left to tell
     return REFUSED
+
+
+class Ending:
+    """Hears the signals that want an end. The first one ends what is done while armed; at all other times, as when results are
+    written, it is only noted."""
+
+    def __init__(self):
+        self.asked = False
+        self.armed = False
+
+    def start(self):
+        """The command has blocked them, so that none comes before this."""
+        for kind in jobs.ENDS:
+            if kind != signal.SIGHUP or signal.getsignal(kind) != signal.SIG_IGN:  # nohup's stays
+                signal.signal(kind, self._hear)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, jobs.ENDS)
+
+    def _hear(self, number, frame):
+        self.asked = True
+        if self.armed:
+            self.armed = False
+            raise Interrupted()
+
+    def arm(self):
+        self.armed = True
+        if self.asked:
+            self.armed = False
+            raise Interrupted()
+
+    @contextlib.contextmanager
+    def held(self):
+        """What is in the block is done to its end."""
+        self.armed = False
+        yield
+        self.arm()
+
+
+ending = Ending()
+
+
+def printed(function, *arguments):
+    """Prints by the function; says what stands in the way of that."""
+    try:
+        function(*arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Refusal("stdout: %s" % error.strerror) from None
 
 
 # ---- the command line ----
@@ -127,6 +181,8 @@ def hosts_to_run(options):
     if not found:
         raise Refusal("no host MPI found: neither mpiexec of MPICH nor of Open MPI together with %s"
                       % os.path.join(PREFIX, "lib", "oriel", "<host>", "liboriel.so"))
+    if not options.alone and re.search(r"[\s:]", PREFIX):
+        raise Refusal("%s: a program cannot be made to load Oriel from a folder with a blank or a colon in its name" % PREFIX)
     programs = [os.path.join(PREFIX, "lib", "oriel", host, "rma") for host in found]
     for program in programs + [os.path.join(HERE, "raw")]:
         if not os.access(program, os.X_OK):
@@ -134,7 +190,25 @@ def hosts_to_run(options):
     return found
 
 
+def ignored(options, cells):
+    """What was asked for in vain, as lines."""
+    patterns = [catalogue.PATTERNS[name] for name in {cell.pattern for cell in cells}]
+    if options.patterns:
+        for option in ("groups", "alignment"):
+            if getattr(options, option):
+                yield "--%s changes nothing: --patterns says which" % option
+    if options.sizes and not any(len(pattern.sizes) > 1 for pattern in patterns):
+        yield "--sizes changes nothing: none of these patterns has sizes to choose from"
+    if options.ranks and not any(len(pattern.ranks) > 1 for pattern in patterns):
+        yield "--ranks changes nothing: these patterns are of 2 ranks"
+    for memory in options.memories or ():
+        if not any(cell.memory == memory for cell in cells):
+            yield "--memories: none of these patterns has memory \"%s\"" % memory
+
+
 def check_outputs(options):
+    if options.json is not None and options.html is not None and results.are_same(options.json, options.html):
+        raise Refusal("--json and --html name the same file, %s" % options.html)
     for path in (options.json, options.html):
         if path is not None:
             try:
@@ -144,20 +218,19 @@ def check_outputs(options):
 
 
 def page_writer():
-    """The function that writes the page; tried on nothing first, so that what it misses is not noticed at the end."""
+    """The function that makes the page's text; tried on nothing first, so that what it misses is not noticed at the end."""
     try:
         from page import page
     except ImportError as error:
         raise Refusal("--html: the page's generator is missing: %s" % error) from None
-    return page.write
+    return page.document
 
 
 def check_page(bench):
-    with tempfile.TemporaryDirectory(prefix="oriel-bench.") as folder:
-        try:
-            page_writer()(results.gather(bench, "", results.now(), 0, False), os.path.join(folder, "page.html"))
-        except (OSError, RuntimeError) as error:
-            raise Refusal("--html: %s" % error) from None
+    try:
+        page_writer()(results.gather(bench, "", results.now(), 0, False))
+    except (OSError, RuntimeError) as error:
+        raise Refusal("--html: %s" % error) from None
 
 
 def version():
@@ -168,16 +241,6 @@ def version():
 # ---- running ----
 
 
-def listen_for_the_end():
-    """The first signal ends the measuring; what comes then (ending jobs, writing) is not interrupted again."""
-    def end(number, frame):
-        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(kind, signal.SIG_IGN)
-        raise Interrupted()
-    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(kind, end)
-
-
 def write_outputs(options, record):
     """Returns what could not be written, as lines."""
     complaints = []
@@ -185,7 +248,7 @@ def write_outputs(options, record):
         complaints.append(results.write_or_keep(record, options.json))
     if options.html is not None:
         try:
-            page_writer()(record, options.html)
+            results.write_text(page_writer()(record), options.html)
         except Exception as error:  # whatever the page's trouble is, the results must not go with it
             complaints.append("%s could not be written: %s" % (options.html, error))
             if options.json is None:
@@ -201,15 +264,17 @@ def measured(bench, options, began):
         return results.gather(bench, name, began, time.monotonic() - start, done)
 
     def saved():
-        if options.json is not None:
-            try:
-                results.write(record(False), options.json)
-            except OSError:
-                pass  # said at the end, if it is still so
+        if options.json is None or not results.is_replaced(options.json):
+            return
+        with ending.held(), contextlib.suppress(OSError):  # said at the end, if it is still so
+            results.write(record(False), options.json)
 
-    listen_for_the_end()
     try:
-        bench.run(saved)
+        try:
+            ending.arm()
+            bench.run(saved)
+        finally:
+            ending.armed = False
     except Interrupted:
         complete = False
     except Exception as error:
@@ -221,10 +286,10 @@ def measured(bench, options, began):
 def main(arguments):
     options = parse(arguments)
     if options.version:
-        print("oriel " + version())
+        printed(print, "oriel " + version())
         return 0
     if options.list:
-        print_list()
+        printed(print_list)
         return 0
     hosts = hosts_to_run(options)
     cells = catalogue.cells(options)
@@ -234,23 +299,38 @@ def main(arguments):
     bench = measure.Bench(PREFIX, measure.columns_of(hosts, options.alone), cells, options, report.Progress())
     if options.html is not None:
         check_page(bench)
+    for text in ignored(options, cells):
+        bench.progress.note(text)
+    if ending.asked:
+        refuse("interrupted before anything was measured")
+        return INTERRUPTED
     record, failure = measured(bench, options, results.now())
     complaints = write_outputs(options, record)
     for text in complaints:
         refuse(text)
-    report.print_report(bench, record)
+    try:
+        printed(report.print_report, bench, record)
+    except Refusal as refusal:
+        complaints.append(refusal)
+        refuse(refusal)
     if failure is not None:
         raise failure
+    if ending.asked:
+        return INTERRUPTED
     if complaints:
         return REFUSED
-    if not record["complete"]:
-        return INTERRUPTED
     return 1 if bench.bad_ends or any(column.oriel and column.failed for column in bench.columns) else 0
 
 
 if __name__ == "__main__":
+    ending.start()
     try:
-        sys.exit(main(sys.argv[1:]))
+        try:
+            status = main(sys.argv[1:])
+        except SystemExit as end:  # of --help
+            status = end.code
+        printed(sys.stdout.flush)
+        sys.exit(status)
     except Refusal as refusal:
         sys.exit(refuse(refusal))
     except BrokenPipeError:

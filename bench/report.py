@@ -2,7 +2,7 @@
 A figure stands in the table only where the data of all runs were right; else the word that says what happened.
 Imported by bench.py."""
 
-import shutil
+import os
 import sys
 import time
 
@@ -36,17 +36,31 @@ class Progress:
         left = " %s left" % _clock(elapsed_s / part - elapsed_s) if part > 0.02 else ""
         bar = "#" * int(part * 24)
         text = "[%-24s] %3d %%%s  %s %s" % (bar, part * 100, left, self.label, self.what)
-        sys.stderr.write("\r\033[K" + text[:shutil.get_terminal_size().columns - 1])
-        sys.stderr.flush()
+        self._write("\r\033[K" + text[:_width() - 1])
 
     def clear(self):
         if self.shown:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+            self._write("\r\033[K")
 
     def note(self, text):
         self.clear()
-        sys.stderr.write("oriel bench: " + text + "\n")
+        self._write("oriel bench: " + text + "\n")
+
+    def _write(self, text):
+        """A terminal that is gone takes nothing of what is measured with it."""
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            self.shown = False
+
+
+def _width():
+    """Of the terminal that stderr is; stdout may be a file."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        return 80
 
 
 def _clock(seconds):

@@ -2,9 +2,11 @@
 Its schema is in docs/benchmark.md; a cell that was not reached is absent.
 Imported by bench.py."""
 
+import errno
 import json
 import os
 import platform
+import stat
 import tempfile
 from datetime import datetime, timezone
 
@@ -75,39 +77,76 @@ def gather(bench, version, began, elapsed_s, complete):
     }
 
 
+def _stream_of(path):
+    """1 or 2, if that is what the path leads to (/dev/stdout): opened anew, a redirected file would be written over."""
+    for fd in (1, 2):
+        try:
+            if os.path.samestat(os.stat(path), os.fstat(fd)):
+                return fd
+        except OSError:
+            continue
+    return None
+
+
+def is_replaced(path):
+    """Whether it is a regular file, or will be: what goes elsewhere is written once, at the end."""
+    return _stream_of(path) is None and (os.path.isfile(path) or not os.path.exists(path))
+
+
+def are_same(path, other):
+    """Whether one would be written over the other."""
+    try:
+        found = os.stat(path), os.stat(other)
+        return os.path.samestat(*found) and not stat.S_ISCHR(found[0].st_mode)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
 def check_writable(path):
     """Raises OSError where the file could not be written at the end; leaves everything as it is."""
-    existed = os.path.exists(path)
-    with open(path, "a"):
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not is_replaced(path):  # opening a FIFO would wait for its reader
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return
+    existed, place = os.path.exists(path), os.path.realpath(path)  # a link to nothing stays, and is written through
+    with open(place, "a"):
         pass
     if not existed:
-        os.remove(path)
+        os.remove(place)
+
+
+def _write_plainly(text, file):
+    with open(file, "w", encoding="utf-8", newline="\n") as out:
+        out.write(text)
+
+
+def write_text(text, path):
+    """Replaces a regular file at once, so that whoever reads it finds the old or the new text."""
+    if not is_replaced(path):
+        stream = _stream_of(path)
+        _write_plainly(text, path if stream is None else os.dup(stream))
+        return
+    place = os.path.realpath(path)
+    try:
+        fd, beside = tempfile.mkstemp(prefix=".oriel-bench.", dir=os.path.dirname(place))
+    except OSError:  # a folder that takes no new file may hold one that can be written
+        _write_plainly(text, place)
+        return
+    try:
+        _write_plainly(text, fd)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, os.stat(place).st_mode & 0o777 if os.path.exists(place) else 0o666 & ~mask)
+        os.replace(beside, place)
+    except BaseException:
+        os.remove(beside)
+        raise
 
 
 def write(results, path):
-    """Replaces a regular file at once, so that whoever reads it finds the old or the new results."""
-    text = json.dumps(results, indent=1) + "\n"
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "w") as out:
-            out.write(text)
-        return
-    folder = os.path.dirname(os.path.realpath(path))
-    try:
-        fd, beside = tempfile.mkstemp(prefix=".oriel-bench.", dir=folder)
-    except OSError:  # a folder that takes no new file may hold one that can be written
-        with open(path, "w") as out:
-            out.write(text)
-        return
-    try:
-        with os.fdopen(fd, "w") as out:
-            out.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask)
-        os.replace(beside, os.path.realpath(path))
-    except OSError:
-        os.remove(beside)
-        raise
+    write_text(json.dumps(results, indent=1) + "\n", path)
 
 
 def keep(results):

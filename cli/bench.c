@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,17 @@ static char *script_path(void)
     return path;
 }
 
+/* Until the script listens, a signal that wants an end waits: python3 would die of it in the middle of its beginning. */
+static void signals_hold(void)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+}
+
 int oriel_command_bench(int argc, char **argv)
 {
     static char python[] = "python3", isolated[] = "-I", no_cache[] = "-B";
@@ -32,6 +44,7 @@ int oriel_command_bench(int argc, char **argv)
     command[2] = no_cache;
     command[3] = script;
     memcpy(command + 4, argv + 1, (size_t)argc * sizeof *command); /* with the NULL at the end */
+    signals_hold();
     execvp(command[0], command);
     if (errno == ENOENT)
         oriel_die("oriel bench needs python3, which is not in PATH; on Debian: apt-get install python3");

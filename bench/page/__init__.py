@@ -1,1 +1,1 @@
-"""Oriel's HTML pages: page.write() makes the one of `oriel bench`; skeleton has what any page is made of."""
+"""Oriel's HTML pages: page.document() makes the one of `oriel bench`; skeleton has what any page is made of."""

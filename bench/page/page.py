@@ -1,7 +1,7 @@
 """The HTML page of `oriel bench`: where Oriel wins and where it loses, from the results as the schema has them.
 
 Every plot is a table too, and every failure stands where its figure would; the scripts only draw and filter.
-Called by the command through write(); the pieces of any page are skeleton's."""
+Called by the command through document(); the pieces of any page are skeleton's."""
 
 from . import figures, plots, skeleton, tables, units
 from .skeleton import element, join
@@ -122,7 +122,7 @@ def singles(results, drawings):
     rows = [element("div", *cards, class_="cards halves" if memories == 2 else "cards wide") for cards in sheaves]
     return section("singles", "Single operations",
                    "Time of one operation, shorter is better, on a logarithmic scale. The dashed line across the bars is the "
-                   "same work by plain instructions of this machine, where there is such a limit.",
+                   "same bytes moved or computed by plain instructions of this machine, where there is such a loop.",
                    *rows, legend=plots.legend(results, "bars"), plots=True)
 
 
@@ -137,7 +137,8 @@ NOTES = [
     "Best of all runs. Host and Oriel were run in turn, and data were verified: a wrong result has no time.",
     "“Oriel faster” compares the better of the hosts alone with the slower of Oriel's columns: what is gained at least.",
     "Bandwidth is bytes of data divided by the time of one operation; 1 GB is 10⁹ bytes.",
-    "The limit is the same work by plain instructions in one process, without MPI.",
+    "The limit is a loop of plain instructions in one process, without MPI, that moves or computes as many bytes in the same "
+    "shape; where there is no such loop, there is no limit.",
     "Figures of different machines, or of a busy one, do not compare.",
 ]
 
@@ -165,7 +166,7 @@ def body(raw, results, drawings):
                          "Time of one operation, lower is better. Where there are more ranks than cores, ranks share cores.",
                          plots.scaling, "No operation was measured with more than one number of ranks.")]
     if results.raw:
-        parts.append(section("raw", "This machine without MPI", "The limits: the same work by plain instructions.",
+        parts.append(section("raw", "This machine without MPI", "The limits, and what else this machine does by itself.",
                              tables.details("Every raw operation", tables.raw(results))))
     if results.cells:
         parts.append(section("all", "Every figure", "Best time, and the range of the runs where there were several.",
@@ -175,9 +176,9 @@ def body(raw, results, drawings):
     return element("main", *parts)
 
 
-def write(results, path):
-    """Makes the page of these results (a dict as in the file of --json) at path.
-    Raises OSError where that cannot be written, RuntimeError where the library that draws is missing."""
+def document(results):
+    """The page's text, of these results (a dict as in the file of --json).
+    Raises RuntimeError where the library that draws is missing."""
     digested = figures.Results(results)
     drawings = plots.Drawings()
     content = body(results, digested, drawings)
@@ -185,5 +186,9 @@ def write(results, path):
               "columns": [{"name": column.name, "title": column.title} for column in digested.columns]
               + [{"name": "raw", "title": digested.raw_title}],
               "memories": {name: tables.memory_name(name) for name in digested.distinct("memory")}}
-    text = skeleton.document("Oriel: one-sided MPI measured", content, values, SCRIPTS, STYLES)
-    skeleton.write(path, text)
+    return skeleton.document("Oriel: one-sided MPI measured", content, values, SCRIPTS, STYLES)
+
+
+def write(results, path):
+    """Makes the page at path. Raises OSError where that cannot be written, else as document()."""
+    skeleton.write(path, document(results))
