@@ -28,28 +28,59 @@ for name in "$@"; do
     echo "begin $name"
     case $name in
         get:*) echo "end $name WRONG"; continue ;;
+        accumulate:*) exec -a bench-stand-in yes "still here" ;;
+        get-accumulate:*) echo "end $name 0.00"; echo "end $name inf"; exit 0 ;;
         fetch-and-op:*) kill -SEGV $$ ;;
         compare-and-swap:*|hot-*) touch %(folder)s/hangs; exec -a bench-stand-in sleep 300 ;;
-        fence:*) echo "the host's last words" >&2; exit 3 ;;
+        fence:*) printf "the host's last\\033[2J words" >&2; exit 3 ;;
     esac
     echo "end $name 12.5"
 done
 """
 
-# Every operation does nothing, and says that it did.
-DROPPED = """
-int MPI_Put(void) { return 0; }
-int MPI_Get(void) { return 0; }
-int MPI_Accumulate(void) { return 0; }
-int MPI_Get_accumulate(void) { return 0; }
-int MPI_Fetch_and_op(void) { return 0; }
-int MPI_Compare_and_swap(void) { return 0; }
+# Operations of which some do nothing, and say that they did; n counts them from the last barrier on, which begins a batch.
+LOSING = """
+static long n;
+int PMPI_Barrier(long);
+int MPI_Barrier(long comm) { n = 0; return PMPI_Barrier(comm); }
+static int is_lost(void) { n++; return %s; }
+#define LIST(what) what a, what b, what c, what d, what e, what f, what g
+#define NAMES a, b, c, d, e, f, g
+#define OPERATION(name, more, names)                                                              \\
+    int PMPI_##name(LIST(long) more);                                                             \\
+    int MPI_##name(LIST(long) more) { return is_lost() ? 0 : PMPI_##name(NAMES names); }
+#define MORE(...) , __VA_ARGS__
+OPERATION(Put, MORE(long h), MORE(h))
+OPERATION(Get, MORE(long h), MORE(h))
+OPERATION(Accumulate, MORE(long h, long i), MORE(h, i))
+OPERATION(Get_accumulate, MORE(long h, long i, long j, long k, long l), MORE(h, i, j, k, l))
+OPERATION(Fetch_and_op, , )
+OPERATION(Compare_and_swap, , )
 #define REQUEST(name)                                                                             \\
     int PMPI_##name(long, long, long, long, long, long, long, long, long);                        \\
     int MPI_##name(long o, long oc, long ot, long t, long d, long tc, long tt, long w, long r)    \\
-    { (void)oc; (void)tc; return PMPI_##name(o, 0, ot, t, d, 0, tt, w, r); }
+    { int lost = is_lost(); return PMPI_##name(o, lost ? 0 : oc, ot, t, d, lost ? 0 : tc, tt, w, r); }
 REQUEST(Rput)
 REQUEST(Rget)
+"""
+
+# On both hosts the number of shared locks follows that of exclusive ones.
+SHARING = """
+int PMPI_Win_lock(int, int, int, long);
+int MPI_Win_lock(int kind, int rank, int assertion, long win) { return PMPI_Win_lock(kind %s, rank, assertion, win); }
+"""
+
+# Ends a job that does not want to end, and gets an interruption meanwhile.
+ENDED_TWICE = """
+import signal, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+import jobs
+signal.signal(signal.SIGINT, signal.default_int_handler)
+subprocess.Popen(["bash", "-c", "sleep 1.5; kill -INT $PPID"])
+try:
+    jobs.launch(None, 1, ["bash", "-c", "trap '' TERM; exec -a bench-stand-in sleep 300"], limit_s=0.5)
+except KeyboardInterrupt:
+    sys.exit(42)
 """
 
 
@@ -127,35 +158,58 @@ class Measuring(BenchCase):
         raw = subprocess.run([os.path.join(SCRIPTS, "raw"), "--list"], capture_output=True, text=True, timeout=60, check=True)
         self.assertEqual(set(raw.stdout.split()), set(catalogue.RAW))
 
-    def test_every_pattern_notices_operations_that_do_nothing(self):
+    def not_noticed(self, source, *limits, names=catalogue.PATTERNS):
+        """The patterns that call their data right on the bare host behind a library of this source."""
         host = HOSTS[0]
-        dropped = self.compile("dropped.so", DROPPED, "-shared", "-fPIC")
-        names = []
-        for name, pattern in catalogue.PATTERNS.items():
-            cell = catalogue.Cell(name, "allocate", 2, pattern.sizes[0], pattern.flights[0])
-            names.append(catalogue.program_name(cell))
+        library = self.compile("losing.so", source, "-shared", "-fPIC")
+        programs = {}
+        for name in names:
+            pattern = catalogue.PATTERNS[name]
+            for size in {pattern.sizes[0], pattern.sizes[-1]} if "contiguous" in pattern.group else pattern.sizes[:1]:
+                cell = catalogue.Cell(name, "allocate", 2, min(size, 64 << 10), pattern.flights[0])
+                programs[catalogue.program_name(cell)] = name
         result = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--plain", "--env",
-                                 f"LD_PRELOAD={dropped}", "--timeout", "100",
-                                 os.path.join(BUILD, "lib", "oriel", host, "rma"), "--batches=1", "--budget=0.01", *names],
+                                 f"LD_PRELOAD={library}", "--timeout", "100",
+                                 os.path.join(BUILD, "lib", "oriel", host, "rma"), *limits, *programs],
                                 env=environment(), capture_output=True, text=True, timeout=120, check=False)
         ends = dict(re.findall(r"^end (\S+) (\S+)$", result.stdout, re.M))
-        self.assertEqual({name for name in names if ends.get(name) != "WRONG"}, set(), result.stderr)
+        self.assertEqual(set(programs), set(ends), result.stderr)
+        return {programs[name] for name, word in ends.items() if word != "WRONG"}
+
+    def test_every_pattern_notices_operations_that_do_nothing(self):
+        self.assertEqual(self.not_noticed(LOSING % "1", "--batches=1", "--budget=0.01"), set())
+
+    def test_patterns_notice_that_only_the_first_operation_of_a_batch_works(self):
+        once = {"busy-target", "busy-target-again"}  # one operation each
+        self.assertEqual(self.not_noticed(LOSING % "n > 1", "--batches=1", "--budget=0.01"), once)
+
+    def test_patterns_notice_that_every_tenth_operation_is_lost(self):
+        few = {"busy-target", "busy-target-again", "fence", "create-free"}  # two puts in a batch, or one
+        self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=10", "--budget=0.03"), few)
+
+    def test_contended_locks_notice_that_they_exclude_nobody(self):
+        names = ["lock-contended"]
+        self.assertEqual(self.not_noticed(SHARING % "+ 1", names=names), set())
+        self.assertEqual(self.not_noticed(SHARING % "", names=names), set(names))
 
 
 class Misbehaviour(BenchCase):
     def test_each_failure_is_told_and_loses_no_other(self):
-        result, found = self.measured("--patterns", "put,get,fetch-and-op,compare-and-swap,lock-exclusive,fence", "--sizes", "8",
-                                      "--ranks", "2", "--hosts", HOSTS[0], "--limit", "8", oriel=self.stand_in())
+        result, found = self.measured("--patterns", "put,get,accumulate,get-accumulate,fetch-and-op,compare-and-swap,"
+                                      "lock-exclusive,fence", "--sizes", "8", "--ranks", "2", "--hosts", HOSTS[0], "--limit", "6",
+                                      oriel=self.stand_in())
         self.assertEqual(result.returncode, 1, result.stderr)
         for column in (HOSTS[0], "oriel-" + HOSTS[0]):
             told = {pattern: entry["status"] for (pattern, where), entry in found.items() if where == column}
-            self.assertEqual(told, {"put": "ok", "get": "wrong", "fetch-and-op": "crash", "compare-and-swap": "timeout",
+            self.assertEqual(told, {"put": "ok", "get": "wrong", "accumulate": "timeout", "get-accumulate": "crash",
+                                    "fetch-and-op": "crash", "compare-and-swap": "timeout",
                                     "lock-exclusive": "ok", "fence": "crash"})
             for entry in (entry for (_, where), entry in found.items() if where == column):
                 self.assertEqual(entry["best"] is None, entry["status"] != "ok")
                 self.assertEqual(entry["reason"] == "", entry["status"] == "ok")
-        self.assertIn("8 s", found["compare-and-swap", HOSTS[0]]["reason"])
-        self.assertIn("the host's last words", found["fence", HOSTS[0]]["reason"])
+        self.assertIn("6 s", found["compare-and-swap", HOSTS[0]]["reason"])
+        self.assertIn("the host's last?[2J words", found["fence", HOSTS[0]]["reason"])
+        self.assertIn("makes sense", found["get-accumulate", HOSTS[0]]["reason"])
         self.assertRegex(result.stdout, r"get, 8 B, flush .*\| +wrong \| +wrong \| +- \|")
         self.assertEqual(processes("bench-stand-in"), [])
 
@@ -191,6 +245,107 @@ class Misbehaviour(BenchCase):
             os.remove(self.path("out.json"))
 
 
+    def start(self, oriel, *arguments, **popen):
+        return subprocess.Popen([oriel, "bench", "--memories", "allocate", "--hosts", HOSTS[0], "--runs", "1", "--sizes", "8",
+                                 "--ranks", "3", *arguments], env=environment(), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+
+    def wait_for(self, is_there):
+        deadline = time.monotonic() + 60
+        while not is_there() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def test_interruption_before_the_beginning_leaves_files_as_they_are(self):
+        self.write("out.json", "old\n")
+        blocked = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        with self.start(self.stand_in(), "--patterns", "put", "--json", self.path("out.json"), preexec_fn=blocked) as job:
+            job.send_signal(signal.SIGTERM)
+            _, errors = job.communicate(timeout=60)
+        self.assertEqual((job.returncode, errors), (130, "oriel: interrupted before anything was measured\n"))
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old\n")
+
+    def test_interruption_while_results_are_written_loses_none(self):
+        os.mkfifo(self.path("fifo"))  # writing waits for a reader
+        with self.start(self.stand_in(), "--patterns", "put,pscw-pair", "--json", self.path("fifo"),
+                        "--html", self.path("out.html")) as job:
+            self.wait_for(lambda: self.waits_for_a_reader(job.pid))
+            for _ in range(2):
+                job.send_signal(signal.SIGTERM)
+                time.sleep(0.2)
+            with open(self.path("fifo"), encoding="utf-8") as file:
+                record = json.load(file)
+            output, errors = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 130, errors)
+        self.assertEqual({entry["best"] for entry in record["results"] if entry["column"] == HOSTS[0]}, {12.5})
+        self.assertIn("start, put, complete", output)
+        self.assertTrue(os.path.getsize(self.path("out.html")))
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [])
+
+    @staticmethod
+    def waits_for_a_reader(pid):
+        with open(f"/proc/{pid}/wchan", encoding="utf-8") as file:
+            return file.read() in ("fifo_open", "wait_for_partner")
+
+    def test_hangup_is_ignored_where_it_was(self):
+        with self.start(self.stand_in(), "--patterns", "put,hot-fetch-and-op", "--json", self.path("out.json"),
+                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as job:
+            self.wait_for(lambda: os.path.exists(self.path("hangs")))
+            job.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+            self.assertIsNone(job.poll())
+            job.send_signal(signal.SIGTERM)
+            _, errors = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 130, errors)
+
+    def test_interruption_while_a_job_is_ended_leaves_none_of_it(self):
+        result = subprocess.run([sys.executable, "-c", ENDED_TWICE, SCRIPTS], env=environment(), capture_output=True, text=True,
+                                timeout=60, check=False)
+        self.assertEqual(result.returncode, 42, result.stderr)
+        self.assertEqual(processes("bench-stand-in"), [])
+
+
+class Files(BenchCase):
+    def run_stand_in(self, *arguments, **popen):
+        tree = self.path("tree/bin/oriel")
+        return subprocess.run([tree if os.path.exists(tree) else self.stand_in(), "bench", "--memories", "allocate", "--hosts",
+                               HOSTS[0], "--runs", "1", "--patterns", "pscw-pair", *arguments], env=environment(), text=True,
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False, **popen)
+
+    def test_link_to_nothing_is_written_through(self):
+        os.symlink(self.path("there.json"), self.path("out.json"))
+        result = self.run_stand_in("--json", self.path("out.json"), stdout=subprocess.PIPE)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(os.path.islink(self.path("out.json")))
+        self.assertFalse(os.path.islink(self.path("there.json")))
+        self.read_results()
+
+    def test_standard_output_takes_results_and_table(self):
+        with open(self.path("both"), "w", encoding="utf-8") as file:
+            into_file = self.run_stand_in("--json", "/dev/stdout", stdout=file)
+        with open(self.path("both"), encoding="utf-8") as file:
+            written = file.read()
+        into_pipe = self.run_stand_in("--json", "/dev/stdout", stdout=subprocess.PIPE)
+        for status, text in ((into_file.returncode, written), (into_pipe.returncode, into_pipe.stdout)):
+            self.assertEqual(status, 0, into_file.stderr + into_pipe.stderr)
+            record, end = json.JSONDecoder().raw_decode(text)
+            self.assertTrue(record["complete"])
+            self.assertIn("start, put, complete", text[end:])
+
+    def test_full_standard_output_is_told_in_a_line(self):
+        for arguments in (("--json", self.path("out.json")), ("--list",), ("--help",)):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = self.run_stand_in(*arguments, stdout=full)
+            self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"))
+        self.read_results()
+
+    def test_options_in_vain_are_named(self):
+        result = self.run_stand_in("--sizes", "8", "--ranks", "4", "--groups", "lock", stdout=subprocess.PIPE)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for option in ("--sizes", "--ranks", "--groups"):
+            self.assertIn("oriel bench: " + option + " changes nothing", result.stderr)
+
+
 class Refusal(BenchCase):
     def test_options_that_make_no_sense(self):
         for arguments, word in ((["--patterns", "put,fly"], '"fly"'), (["--groups", "birds"], '"birds"'),
@@ -211,6 +366,19 @@ class Refusal(BenchCase):
         self.refused(bench(ORIEL, "--json", self.path("out.json"), "--html", self.folder), "cannot be written")
         with open(self.path("out.json"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
+
+    def test_one_file_for_two(self):
+        os.symlink(self.path("out"), self.path("link"))
+        for other in ("out", "link", "./out"):
+            self.refused(bench(ORIEL, "--json", self.path("out"), "--html", self.path(other)), "the same file")
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_folder_that_cannot_be_preloaded_from(self):
+        self.stand_in()
+        for name in ("a tree", "a:tree"):
+            os.rename(self.path("tree"), self.path(name))
+            self.refused(bench(self.path(name + "/bin/oriel")), self.path(name), "a blank or a colon")
+            os.rename(self.path(name), self.path("tree"))
 
     def test_no_host(self):
         oriel = self.tree()
