@@ -80,17 +80,21 @@ static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop,
 static void get(struct rma_run *run, uint64_t count)
 {
     const struct loop loop = loop_of(run, run->span_bytes);
-    const uint64_t end = run->done + count;
+    const uint64_t end = run->done + count, *const heads = run->heads;
     uint64_t first = run->done, differ = 0;
     for (uint64_t k = first; k < end; k++) {
-        size_t at = (k & loop.area_mask) * loop.len_bytes;
-        words_head_set(loop.buffer + at, ~run->heads[k & loop.area_mask]);
+        const size_t at = (k & loop.area_mask) * loop.len_bytes;
+        const uint64_t head = heads[k & loop.area_mask];
+        words_head_set(loop.buffer + at, ~head);
         MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
-        if (((k + 1) & loop.flight_mask) == 0) {
-            MPI_Win_flush(target, loop.win);
+        if (((k + 1) & loop.flight_mask) != 0)
+            continue;
+        MPI_Win_flush(target, loop.win);
+        if (first == k)
+            differ |= words_head_differs(loop.buffer + at, head);
+        else
             differ |= heads_differ(run, &loop, first, k + 1);
-            first = k + 1;
-        }
+        first = k + 1;
     }
     if (first < end)
         MPI_Win_flush(target, loop.win);
