@@ -336,3 +336,5 @@ if __name__ == "__main__":
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, jobs.ENDS)  # python3 gives up its handlers before it ends
