@@ -42,8 +42,8 @@ static enum oriel_status finish(MPI_Request *request, const char *what, const st
     }
 }
 
-/* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may still
- * read and write it when others come late: it is left to the host for good. */
+/* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may
+ * still read and write it when others come late: it is left to the host for good. */
 struct exchange {
     MPI_Request request;
     char *out;

@@ -45,7 +45,8 @@
 #include "memory/file.h"
 #include "window/window.h"
 
-/* At first, and at most: doubled each time that a bulk update follows after all, since raising bulk costs a look at all threads. */
+/* At first, and at most: doubled each time that a bulk update follows after all, since raising bulk costs a look at all
+ * threads. */
 enum { ORIEL_SINGLES_IN_A_ROW = 64, ORIEL_SINGLES_MOST = 4096 };
 
 /* S1 and S2 of a thread that has a slot, where no target of the window is updated in bulk: whether it may update elements by
