@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A wait yields for a millisecond, calling the host now and then, and then sleeps a millisecond at a time, since nobody wakes
- * it for what the host must do. */
+/* A wait looks EAGER times before it pauses or asks for the time, then spins, yields for a millisecond, calling the host now and
+ * then, and then sleeps a millisecond at a time, since nobody wakes it for what the host must do. */
 enum { EAGER = 100, YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
 
 static _Atomic(void (*)(void)) progress_hook;
@@ -76,12 +76,12 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
 enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
                                   uint32_t wanted, const struct oriel_watch *watch)
 {
-    uint64_t begin_ns = oriel_now_ns();
-    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
-    unsigned yields = 0;
     for (int i = 0; i < EAGER; i++)
         if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
             return ORIEL_OK;
+    uint64_t begin_ns = oriel_now_ns();
+    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
+    unsigned yields = 0;
     for (;;) {
         for (int i = 0; i < 16; i++) {
             oriel_cpu_relax();
