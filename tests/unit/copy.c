@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chance.h"
 #include "cmocka_all.h"
 
 enum { MAP_MOST = 6000, ROUNDS = 30000 };
@@ -15,16 +16,6 @@ struct map {
     int count;
     int64_t at[MAP_MOST];
 };
-
-static uint64_t state_of_chance = 88172645463325252u;
-
-static uint64_t below(uint64_t limit)
-{
-    state_of_chance ^= state_of_chance << 13;
-    state_of_chance ^= state_of_chance >> 7;
-    state_of_chance ^= state_of_chance << 17;
-    return (state_of_chance >> 20) % limit;
-}
 
 /* ---- runs ---- */
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chance.h"
 #include "cmocka_all.h"
 
 enum { MAP_MOST = 4096, ROUNDS = 20000 };
@@ -14,16 +15,6 @@ struct map {
     int count;
     int64_t at[MAP_MOST];
 };
-
-static uint64_t state_of_chance = 88172645463325252u;
-
-static uint64_t below(uint64_t limit)
-{
-    state_of_chance ^= state_of_chance << 13;
-    state_of_chance ^= state_of_chance >> 7;
-    state_of_chance ^= state_of_chance << 17;
-    return (state_of_chance >> 20) % limit;
-}
 
 /* One element: its fields, without the padding. */
 static void map_element(struct map *map, enum oriel_kind kind, int64_t at)
