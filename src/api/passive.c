@@ -33,20 +33,20 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
 }
 
 /* An exclusive lock of the recent window that is not simply there to be taken. */
-static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step, uint32_t ticket)
+static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step, uint64_t place)
 {
     struct oriel_window *window = oriel_recent.window;
-    return oriel_error_raise(window, "MPI_Win_lock", oriel_lock_finish(window, rank, step, ticket));
+    return oriel_error_raise(window, "MPI_Win_lock", oriel_lock_finish(window, rank, step, place));
 }
 
 int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
-    uint32_t ticket;
+    uint64_t place;
     if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks) ||
         oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely((assert & ~MPI_MODE_NOCHECK) != 0))
         return lock_general(lock_type, rank, assert, win);
-    enum oriel_lock_step step = oriel_lock_begin(oriel_recent.window, rank, &ticket);
-    return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, ticket);
+    enum oriel_lock_step step = oriel_lock_begin(oriel_recent.window, rank, &place);
+    return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, place);
 }
 
 static __attribute__((noinline)) int unlock_general(int rank, MPI_Win win)

@@ -1,8 +1,8 @@
 /* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all.  A shared lock takes the target's ticket lock, an
  * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING (L1) before
  * the process can block anybody, says SHARED or EXCLUSIVE (L2) while it holds the lock, and is cleared (L3) after it cannot block
- * anybody any more, which is what sync/watch.c relies on: whoever has seen G3 or T1 sees L1, which is before both, for G3 is a
- * release, and who waits at the ticket alone looks again every 100 ms.  The words themselves are made, and published, before the
+ * anybody any more, which is what sync/watch.c relies on: whoever has seen G3, T1 or R1 sees L1, which is before all, for G3 is a
+ * release, and who waits in the queue alone looks again every 100 ms.  The words themselves are made, and published, before the
  * first L1 (access.c): who sees none sees no L1.  api/ calls.
  *
  * The lock's own steps publish stores; L3 is before the wakes, which are late at worst when their process dies.  L1 is a
@@ -53,7 +53,7 @@ static enum oriel_status settle(struct oriel_window *window, int32_t target, enu
     return status;
 }
 
-enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target, enum oriel_lock_step step, uint32_t ticket)
+enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target, enum oriel_lock_step step, uint64_t place)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
@@ -67,7 +67,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     else if (step != ORIEL_LOCK_QUEUED)
         status = oriel_gate_enter_writer(gate, oriel_locks_held(window), &watch);
     if (status == ORIEL_OK) {
-        status = step == ORIEL_LOCK_QUEUED ? oriel_ticket_await(lock, ticket, &watch) : oriel_ticket_lock(lock, true, &watch);
+        status = step == ORIEL_LOCK_QUEUED ? oriel_ticket_await(lock, place, &watch) : oriel_ticket_lock(lock, true, &watch);
         if (status != ORIEL_OK)
             oriel_gate_leave_writer(gate);
     }
@@ -87,11 +87,11 @@ static enum oriel_status lock_shared(struct oriel_window *window, int32_t target
 
 enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    uint32_t ticket;
+    uint64_t place;
     if (!exclusive)
         return lock_shared(window, target);
-    enum oriel_lock_step step = oriel_lock_begin(window, target, &ticket);
-    return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, ticket);
+    enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
+    return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target)

@@ -14,17 +14,17 @@ enum oriel_lock_step {
     ORIEL_LOCK_NOT_BEGUN, /* another epoch is open, or the target is locked, or it is the window's first lock */
     ORIEL_LOCK_BEGUN,     /* L1 */
     ORIEL_LOCK_PUSHED,    /* and G3: readers are inside */
-    ORIEL_LOCK_QUEUED,    /* and G4, T1: the ticket has a number */
+    ORIEL_LOCK_QUEUED,    /* and G4, T1: the place in the queue is taken */
 };
 
 static inline __attribute__((always_inline)) enum oriel_lock_step oriel_lock_begin(struct oriel_window *window, int32_t target,
-                                                                                   uint32_t *ticket)
+                                                                                   uint64_t *place)
 {
     uint8_t none = ORIEL_ACCESS_NONE;
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
-    *ticket = 0;
+    *place = 0;
     if (oriel_unlikely(oriel_load_relaxed(&window->epoch) != 0) ||
         oriel_unlikely(!atomic_compare_exchange_strong_explicit(access, &none, ORIEL_ACCESS_WAITING, memory_order_seq_cst,
                                                                 memory_order_relaxed))) /* L1 */
@@ -35,15 +35,15 @@ static inline __attribute__((always_inline)) enum oriel_lock_step oriel_lock_beg
     if (oriel_unlikely(!oriel_gate_push_writer(gate)))
         return ORIEL_LOCK_PUSHED;
     oriel_delay();
-    *ticket = oriel_ticket_take(lock);
-    if (oriel_unlikely(!oriel_ticket_is_first(lock, *ticket)))
+    *place = oriel_ticket_take(lock);
+    if (oriel_unlikely(!oriel_ticket_is_first(lock, *place)))
         return ORIEL_LOCK_QUEUED;
     atomic_store_explicit(access, ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */
     return ORIEL_LOCK_TAKEN;
 }
 
 /* Goes on from any step but the first. */
-enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target, enum oriel_lock_step step, uint32_t ticket)
+enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target, enum oriel_lock_step step, uint64_t place)
     __attribute__((cold));
 
 enum oriel_lock_end {
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) enum oriel_lock_end oriel_unlock_ex
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
     if (oriel_unlikely(atomic_load_explicit(access, memory_order_relaxed) != ORIEL_ACCESS_EXCLUSIVE))
         return ORIEL_LOCK_NOT_EXCLUSIVE;
-    oriel_ticket_leave(lock); /* X2, X3 */
+    oriel_ticket_leave(lock); /* X3 */
     oriel_delay();
     oriel_gate_pull_writer(gate); /* G5 */
     atomic_store_explicit(access, ORIEL_ACCESS_NONE, memory_order_release); /* L3 */

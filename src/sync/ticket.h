@@ -1,5 +1,5 @@
-/* The FIFO reader-writer lock of one target (ticket.c has the argument).  What a writer does where nobody is in its way is here,
- * to be part of the caller's own code.  Thread-safe; lock.c calls, and api/ through lock.h. */
+/* The FIFO reader-writer lock of one target (ticket.c has the argument).  What is done where nobody is in the way is here, to be
+ * part of the caller's own code.  Thread-safe; lock.c calls, and api/ through lock.h. */
 #ifndef ORIEL_SYNC_TICKET_H
 #define ORIEL_SYNC_TICKET_H
 
@@ -9,38 +9,61 @@
 enum oriel_status oriel_ticket_lock(struct oriel_ticket *lock, bool exclusive, const struct oriel_watch *watch);
 void oriel_ticket_unlock(struct oriel_ticket *lock, bool exclusive);
 
-/* A writer's place in the queue. */
-static inline uint32_t oriel_ticket_take(struct oriel_ticket *lock)
+/* A place in the queue: how many tickets, and how many readers, came before. */
+static inline uint32_t oriel_ticket_number(uint64_t place)
 {
-    return atomic_fetch_add_explicit(&lock->next, 1, memory_order_relaxed); /* T1 */
+    return (uint32_t)(place >> 32);
 }
 
-/* Whether it is the writer's turn: X1, P1. */
-static inline bool oriel_ticket_is_first(struct oriel_ticket *lock, uint32_t ticket)
+static inline uint32_t oriel_ticket_readers(uint64_t place)
 {
-    return oriel_load_acquire(&lock->write) == ticket;
+    return (uint32_t)place;
 }
 
-enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint32_t ticket, const struct oriel_watch *watch);
+/* A writer's. */
+static inline uint64_t oriel_ticket_take(struct oriel_ticket *lock)
+{
+    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32, memory_order_relaxed); /* T1 */
+}
+
+/* A reader's. */
+static inline uint64_t oriel_ticket_come(struct oriel_ticket *lock)
+{
+    return atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed); /* R1 */
+}
+
+/* Whether the writer is in at once: X1, P1 and X2, P2. */
+static inline bool oriel_ticket_is_first(struct oriel_ticket *lock, uint64_t place)
+{
+    return oriel_likely(oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) &&
+           oriel_load_acquire(&lock->departed) == oriel_ticket_readers(place);
+}
+
+/* For a writer, and for a reader; after an error the place stays taken. */
+enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch);
+enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch);
 
 /* A writer leaves; those who sleep are not woken yet: oriel_ticket_wake after a full fence. */
 static inline void oriel_ticket_leave(struct oriel_ticket *lock)
 {
-    oriel_store_release(&lock->write, oriel_load_relaxed(&lock->write) + 1); /* X2, P1 */
-    oriel_delay();
-    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst); /* X3, P1 */
+    oriel_store_release(&lock->serving, oriel_load_relaxed(&lock->serving) + 1); /* X3, P1 */
 }
 
 static inline bool oriel_ticket_has_sleepers(struct oriel_ticket *lock)
 {
-    return atomic_load_explicit(&lock->write_sleepers, memory_order_seq_cst) != 0 ||
-           atomic_load_explicit(&lock->read_sleepers, memory_order_seq_cst) != 0;
+    return atomic_load_explicit(&lock->serving_sleepers, memory_order_seq_cst) != 0;
 }
 
 static inline void oriel_ticket_wake(struct oriel_ticket *lock)
 {
-    oriel_wake(&lock->write, &lock->write_sleepers);
-    oriel_wake(&lock->read, &lock->read_sleepers);
+    oriel_wake(&lock->serving, &lock->serving_sleepers);
+}
+
+/* A reader leaves. */
+static inline void oriel_ticket_depart(struct oriel_ticket *lock)
+{
+    atomic_fetch_add_explicit(&lock->departed, 1, memory_order_seq_cst); /* R3, P2 */
+    oriel_wake(&lock->departed, &lock->departed_sleepers);
 }
 
 #endif

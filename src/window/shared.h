@@ -64,14 +64,14 @@ struct oriel_common {
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */
 };
 
-/* FIFO reader-writer ticket lock (sync/ticket.c has the argument): next hands out tickets, read and write count the
- * tickets that readers and writers may pass. */
+/* FIFO reader-writer lock (sync/ticket.c has the argument).  All count modulo 2^32.
+ * queue: tickets given to writers in the upper half, readers that came in the lower.  Free: serving and departed say the same. */
 struct oriel_ticket {
-    _Atomic uint32_t next;
-    _Atomic uint32_t read;
-    _Atomic uint32_t write;
-    _Atomic uint32_t read_sleepers;
-    _Atomic uint32_t write_sleepers;
+    _Atomic uint64_t queue;
+    _Atomic uint32_t serving;  /* the ticket whose turn it is, or is next; changed by its writer */
+    _Atomic uint32_t departed; /* readers that left */
+    _Atomic uint32_t serving_sleepers;
+    _Atomic uint32_t departed_sleepers;
 };
 
 /* Mutual exclusion of accumulates that the CPU cannot do in one instruction (sync/mutex.c): 0 free, else the holder's

@@ -141,7 +141,7 @@ static void waiting_ticket(struct oriel_window *window)
     if (window->rank == OTHER) {
         team_expect(oriel_lock(window, OTHER, false) == ORIEL_OK);
         team_flag_set(READY, 1);
-        while (oriel_load_acquire(&lock->next) != 2) /* the victim has its ticket */
+        while (atomic_load(&lock->queue) >> 32 == 0) /* the victim has its ticket */
             sched_yield();
         team_kill(VICTIM);
         team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);

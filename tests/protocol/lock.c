@@ -1,6 +1,7 @@
 /* src/sync/lock.c: locks of targets and of all, as MPI programs take them, mixed at random.
  * Each target's window has a room for its own lock; a room on rank 0 is for lock_all against exclusive locks of anybody. */
 #include "room.h"
+#include "sync/lock.h"
 
 #include <sched.h>
 
@@ -43,8 +44,9 @@ static void mix(struct oriel_window *window)
     team_meet();
     team_expect(oriel_epochs_closed(window) == ORIEL_OK);
     team_expect(window->common->gate.word == 0);
-    team_expect(window->control->lock.read == window->control->lock.next);
-    team_expect(window->control->lock.write == window->control->lock.next);
+    uint64_t queue = atomic_load(&window->control->lock.queue);
+    team_expect(window->control->lock.serving == oriel_ticket_number(queue));
+    team_expect(window->control->lock.departed == oriel_ticket_readers(queue));
 }
 
 static void lock_kinds_exclude_as_the_standard_says(void **state)
@@ -77,17 +79,59 @@ static void lock_of_two_targets_in_one_order_ends(void **state)
     team_run_sizes(hold_two);
 }
 
-/* Who sleeps in the queue behind an exclusive lock is woken by its end: of many sleeps few last to the time limit. */
-static void sleep_behind(struct oriel_window *window, bool exclusive)
+/* A rank whose exclusive lock has a place in the queue sees each other rank come in once at most before it is in itself, so
+ * that none gets more than twice another's share while both want the lock.  Visits are counted inside. */
+static void count_visits(struct oriel_window *window, bool exclusive)
+{
+    _Atomic uint32_t *visits = (_Atomic uint32_t *)fabricate_memory(window, 0);
+    uint32_t before[TEAM_MOST];
+    uint64_t place;
+    for (int round = team_rounds(ROUNDS); round > 0 && !team_time_is_up(); round--) {
+        if (exclusive) {
+            enum oriel_lock_step step = oriel_lock_begin(window, 0, &place);
+            for (int32_t i = 0; i < window->n; i++)
+                before[i] = atomic_load(&visits[i]);
+            if (step != ORIEL_LOCK_TAKEN)
+                team_expect(oriel_lock_finish(window, 0, step, place) == ORIEL_OK);
+            for (int32_t i = 0; i < window->n && step == ORIEL_LOCK_QUEUED; i++)
+                team_expect(atomic_load(&visits[i]) - before[i] <= 1);
+        } else {
+            team_expect(oriel_lock(window, 0, false) == ORIEL_OK);
+        }
+        atomic_fetch_add(&visits[window->rank], 1);
+        oriel_delay();
+        team_expect(oriel_unlock(window, 0) == ORIEL_OK);
+    }
+}
+
+static void count_writers(struct oriel_window *window)
+{
+    count_visits(window, true);
+}
+
+static void count_writers_and_readers(struct oriel_window *window)
+{
+    count_visits(window, window->rank % 2 == 0);
+}
+
+static void lock_that_waits_is_overtaken_by_nobody(void **state)
+{
+    (void)state;
+    team_run_sizes(count_writers);
+    team_run_sizes(count_writers_and_readers);
+}
+
+/* Who sleeps in the queue behind a lock is woken by its end: of many sleeps few last to the time limit. */
+static void sleep_behind(struct oriel_window *window, bool holder_is_exclusive, bool exclusive)
 {
     struct oriel_ticket *lock = &oriel_window_control(window, 0)->lock;
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 1)
             team_meet();
-        team_expect(oriel_lock(window, 0, window->rank == 0 || exclusive) == ORIEL_OK);
+        team_expect(oriel_lock(window, 0, window->rank == 0 ? holder_is_exclusive : exclusive) == ORIEL_OK);
         if (window->rank == 0) {
             team_meet();
-            while (atomic_load(&lock->read_sleepers) + atomic_load(&lock->write_sleepers) == 0)
+            while (atomic_load(&lock->serving_sleepers) + atomic_load(&lock->departed_sleepers) == 0)
                 sched_yield();
             usleep(3000);
         }
@@ -99,12 +143,17 @@ static void sleep_behind(struct oriel_window *window, bool exclusive)
 
 static void sleep_for_exclusive(struct oriel_window *window)
 {
-    sleep_behind(window, true);
+    sleep_behind(window, true, true);
 }
 
 static void sleep_for_shared(struct oriel_window *window)
 {
-    sleep_behind(window, false);
+    sleep_behind(window, true, false);
+}
+
+static void sleep_behind_shared(struct oriel_window *window)
+{
+    sleep_behind(window, false, true);
 }
 
 static void lock_wakes_sleepers(void **state)
@@ -112,6 +161,7 @@ static void lock_wakes_sleepers(void **state)
     (void)state;
     team_run(2, sleep_for_exclusive);
     team_run(2, sleep_for_shared);
+    team_run(2, sleep_behind_shared);
 }
 
 /* Wrong use is refused and changes nothing: after it, another rank gets an exclusive lock of every target. */
@@ -152,6 +202,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lock_kinds_exclude_as_the_standard_says),
         cmocka_unit_test(lock_of_two_targets_in_one_order_ends),
+        cmocka_unit_test(lock_that_waits_is_overtaken_by_nobody),
         cmocka_unit_test(lock_wakes_sleepers),
         cmocka_unit_test(lock_misuse_is_refused_and_leaves_no_trace),
     };

@@ -108,39 +108,75 @@ MUTANTS = [
                          "    enum oriel_status status = look_at(board, board->rank, count);")],
      "board", "killed_rank_is_reported_to_all_by_who_finds_it", "broken tells those who look elsewhere"),
 
-    ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, ticket, watch); /* X1, P1 */", "ORIEL_WAIT_AT_LEAST, ticket - 1, watch);")],
-     "ticket", "ticket_p1_publishes_stores", "X1: a writer waits for all before it"),
-    ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, ticket, watch); /* R1, P1 */", "ORIEL_WAIT_AT_LEAST, ticket - 1, watch);")],
-     "ticket", "ticket_excludes", "R1: a reader waits for all writers before it"),
-    ("sync/ticket.c", [("oriel_wait(&lock->read, &lock->read_sleepers, ORIEL_WAIT_EQUAL, ticket, watch); /* R1, P1 */",
-                        "oriel_wait(&lock->write, &lock->write_sleepers, ORIEL_WAIT_EQUAL, ticket, watch);")],
-     "ticket", "ticket_shares", "R1: a reader does not wait for readers"),
-    ("sync/ticket.c", [("        add_one(&lock->read, &lock->read_sleepers); /* R2 */",
-                        "    {\n        add_one(&lock->read, &lock->read_sleepers);\n"
-                        "        add_one(&lock->write, &lock->write_sleepers);\n    }"),
-                       ("        add_one(&lock->write, &lock->write_sleepers); /* R3, P1 */\n", "")],
-     "ticket", "ticket_excludes", "R3: a reader counts for writers when it leaves, not when it enters"),
-    ("sync/ticket.h", [("    oriel_wake(&lock->write, &lock->write_sleepers);\n", "")],
-     "ticket", "ticket_wakes_sleepers", "X2 wakes writers"),
-    ("sync/ticket.h", [("    oriel_wake(&lock->read, &lock->read_sleepers);\n", "")],
-     "ticket", "ticket_wakes_sleepers", "X3 wakes readers"),
-    ("sync/ticket.h", [("    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst); /* X3, P1 */", "")],
-     "ticket", "ticket_excludes", "X3: a writer that leaves lets readers pass"),
-    ("sync/ticket.h", [("    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst); /* X3, P1 */",
-                        "    uint32_t read = oriel_load_relaxed(&lock->read);\n    oriel_delay();\n"
-                        "    oriel_store_release(&lock->read, read + 1);")],
-     "ticket", "ticket_excludes", "X3: the next writer may have left before"),
-    ("sync/ticket.h", [("    oriel_store_release(&lock->write, oriel_load_relaxed(&lock->write) + 1); /* X2, P1 */\n"
-                        "    oriel_delay();\n"
-                        "    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst); /* X3, P1 */",
-                        "    uint32_t write = oriel_load_relaxed(&lock->write);\n"
-                        "    atomic_fetch_add_explicit(&lock->read, 1, memory_order_seq_cst);\n    oriel_delay();\n"
-                        "    oriel_store_release(&lock->write, write + 1);")],
-     "ticket", "ticket_excludes", "X2 before X3: readers that are let in change write"),
-    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->next, 1, memory_order_relaxed); /* T1 */",
-                        "    uint32_t ticket = oriel_load_relaxed(&lock->next);\n    oriel_delay();\n"
-                        "    oriel_store_relaxed(&lock->next, ticket + 1);\n    return ticket;")],
+    ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, oriel_ticket_number(place), watch); /* X1, P1 */",
+                        "ORIEL_WAIT_AT_LEAST, oriel_ticket_number(place) - 1, watch);")],
+     "ticket", "ticket_p1_publishes_stores", "X1: a writer waits for the writers before it"),
+    ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, readers, watch); /* X2, P2 */", "ORIEL_WAIT_NOT_EQUAL, readers + 1, watch);")],
+     "ticket", "ticket_excludes", "X2: a writer waits for the readers before it"),
+    ("sync/ticket.h", [("oriel_load_acquire(&lock->departed) == oriel_ticket_readers(place);",
+                        "oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place) + 1;")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "X2: an exclusive lock that is begun looks at the readers"),
+    ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */", "ORIEL_WAIT_AT_LEAST, ticket - 1, watch);")],
+     "ticket", "ticket_excludes", "R2: a reader waits for all writers before it"),
+    ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */", "ORIEL_WAIT_EQUAL, ticket, watch);")],
+     "ticket", "ticket_shares_across_the_wrap", "R2: a reader that is late has not missed its turn"),
+    ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */",
+                        "ORIEL_WAIT_AT_LEAST, ticket, watch);\n"
+                        "    status = oriel_wait(&lock->departed, &lock->departed_sleepers, ORIEL_WAIT_EQUAL, "
+                        "oriel_ticket_readers(place), watch);")],
+     "ticket", "ticket_shares", "R2: a reader does not wait for readers"),
+    ("sync/ticket.c", [("    uint32_t ticket = oriel_ticket_number(place);\n",
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place)) {\n"
+                        "        (void)oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_AT_LEAST, "
+                        "oriel_ticket_number(place), watch);\n"
+                        "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_come(lock);\n    }\n"
+                        "    uint32_t ticket = oriel_ticket_number(place);\n")],
+     "ticket", "ticket_overtakes_nobody", "a reader that must wait keeps its place"),
+    ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
+                        "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
+                        "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
+                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "        oriel_delay();\n    }\n"
+                        "    uint32_t readers = oriel_ticket_readers(place);\n")],
+     "ticket", "ticket_overtakes_nobody", "a writer that must wait for readers keeps its place"),
+    ("sync/ticket.c", [("        pass_on(lock); /* R4 */", "        (void)lock;")],
+     "ticket", "ticket_counts_across_the_wrap", "R4: the ticket that a wrap makes is passed on"),
+    ("sync/ticket.c", [("        pass_on(lock); /* R4 */",
+                        "    {\n        status = oriel_ticket_await(lock, place, watch);\n        pass_on(lock);\n    }")],
+     "ticket", "ticket_shares_across_the_wrap", "R4: who passes it on waits for no reader"),
+    ("sync/ticket.c", [("    if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))",
+                        "    oriel_ticket_depart(lock);\n"
+                        "    if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))"),
+                       ("        oriel_ticket_depart(lock);\n}", "        (void)lock;\n}")],
+     "ticket", "ticket_excludes", "R3: a reader departs when it leaves, not when it enters"),
+    ("sync/ticket.h", [("    oriel_wake(&lock->serving, &lock->serving_sleepers);\n", "    (void)lock;\n")],
+     "ticket", "ticket_wakes_sleepers", "X3 wakes"),
+    ("sync/ticket.h", [("    oriel_wake(&lock->departed, &lock->departed_sleepers);\n", "")],
+     "ticket", "ticket_wakes_sleepers", "R3 wakes the writer behind"),
+    ("sync/ticket.h", [("    atomic_fetch_add_explicit(&lock->departed, 1, memory_order_seq_cst); /* R3, P2 */",
+                        "    uint32_t departed = oriel_load_relaxed(&lock->departed);\n    oriel_delay();\n"
+                        "    oriel_store_release(&lock->departed, departed + 1);")],
+     "ticket", "ticket_excludes", "R3: readers leave at the same time"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32, memory_order_relaxed); /* T1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
+                        "    atomic_store(&lock->queue, place + (UINT64_C(1) << 32));\n    return place;")],
      "ticket", "ticket_p1_publishes_stores", "T1: no two have one ticket"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32, memory_order_relaxed); /* T1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n"
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
+                        "           !atomic_compare_exchange_weak(&lock->queue, &place, place + (UINT64_C(1) << 32))) {\n"
+                        "        place = atomic_load(&lock->queue);\n        oriel_delay();\n    }\n    return place;")],
+     "ticket", "ticket_is_fifo", "T1: who waits has a ticket"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed); /* R1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
+                        "    atomic_store(&lock->queue, place + 1);\n    return place;")],
+     "ticket", "ticket_excludes", "R1: every reader counts"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed); /* R1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
+                        "    return place - (uint32_t)place +\n"
+                        "           (uint32_t)atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed);")],
+     "ticket", "ticket_excludes", "R1: a reader is counted where it has looked for writers"),
 
     ("sync/gate.c", [("while ((uint32_t)word == 0) {", "while (word < UINT64_MAX) {")],
      "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: a reader looks at the writers"),
@@ -177,9 +213,9 @@ MUTANTS = [
      "lock", "lock_kinds_exclude_as_the_standard_says", "every exclusive lock passes the gate"),
     ("sync/lock.h", [("    oriel_gate_pull_writer(gate); /* G5 */", "")],
      "lock", "lock_kinds_exclude_as_the_standard_says", "G5 at every exclusive unlock"),
-    ("sync/lock.h", [("    if (oriel_unlikely(!oriel_ticket_is_first(lock, *ticket)))",
-                      "    if (oriel_ticket_is_first(lock, *ticket + 1))")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "X1: an exclusive lock that is begun looks at the queue"),
+    ("sync/lock.h", [("    if (oriel_unlikely(!oriel_ticket_is_first(lock, *place)))",
+                      "    if (oriel_ticket_is_first(lock, *place + 1))")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "X1, X2: an exclusive lock that is begun looks at the queue"),
     ("sync/lock.h", [("    if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))", "    if (window->n < 0)")],
      "gate", "gate_writers_do_not_starve_readers", "courtesy begins where a lock begins"),
     ("sync/lock.h", [("oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)",

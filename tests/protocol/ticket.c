@@ -1,4 +1,4 @@
-/* src/sync/ticket.c by itself: a writer is alone, readers share, and all come in the order of their tickets.
+/* src/sync/ticket.c by itself: a writer is alone, readers share, and all come in the order of their places.
  * The lock is that of rank 0's control; no gate and no access words are involved. */
 #include "room.h"
 #include "sync/ticket.h"
@@ -10,6 +10,20 @@ enum { ROUNDS = 8000, WAKES = 12, MEMBERS = 6 };
 static struct oriel_ticket *the_lock(const struct oriel_window *window)
 {
     return &oriel_window_control(window, 0)->lock;
+}
+
+/* How many have come so far, while neither half has wrapped. */
+static uint32_t came(struct oriel_ticket *lock)
+{
+    uint64_t queue = atomic_load(&lock->queue);
+    return oriel_ticket_number(queue) + oriel_ticket_readers(queue);
+}
+
+static void expect_free(struct oriel_ticket *lock)
+{
+    uint64_t queue = atomic_load(&lock->queue);
+    team_expect(atomic_load(&lock->serving) == oriel_ticket_number(queue));
+    team_expect(atomic_load(&lock->departed) == oriel_ticket_readers(queue));
 }
 
 static void acquire(struct oriel_ticket *lock, bool exclusive)
@@ -58,8 +72,7 @@ static void visit_often(struct oriel_window *window)
 {
     visit(window, team_rounds(ROUNDS));
     team_meet();
-    team_expect(the_lock(window)->read == the_lock(window)->next);
-    team_expect(the_lock(window)->write == the_lock(window)->next);
+    expect_free(the_lock(window));
 }
 
 static void ticket_excludes(void **state)
@@ -68,21 +81,36 @@ static void ticket_excludes(void **state)
     team_run_sizes(visit_often);
 }
 
+/* Both halves of the queue are about to wrap. */
+static void start_before_the_wrap(struct oriel_ticket *lock, uint32_t rounds)
+{
+    uint32_t count = UINT32_MAX - rounds;
+    atomic_store(&lock->queue, (uint64_t)count << 32 | count);
+    atomic_store(&lock->serving, count);
+    atomic_store(&lock->departed, count);
+}
+
 static void visit_across_the_wrap(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
-    if (window->rank == 0)
-        lock->next = lock->read = lock->write = UINT32_MAX - 5;
-    team_meet();
-    visit(window, 20);
-    team_meet();
-    team_expect(lock->next == 54 && lock->read == 54 && lock->write == 54); /* 3 times 20 from there */
+    for (uint32_t round = 0; round < 20 && team_goes_on(round); round++) {
+        if (window->rank == 0)
+            start_before_the_wrap(lock, 5);
+        team_meet();
+        visit(window, 20);
+        team_meet();
+        expect_free(lock);
+        /* all that came, and the ticket that the wrap of the readers has added */
+        team_expect(came(lock) == 2 * (UINT32_MAX - 5) + (uint32_t)window->n * 20 + 1);
+        team_meet();
+    }
 }
 
 static void ticket_counts_across_the_wrap(void **state)
 {
     (void)state;
     team_run(3, visit_across_the_wrap);
+    team_run(MEMBERS, visit_across_the_wrap);
 }
 
 /* All are inside before one leaves. */
@@ -101,6 +129,34 @@ static void ticket_shares(void **state)
     team_run_sizes(share);
 }
 
+/* The reader that makes the count wrap waits for no other one, and a writer behind waits for all of them. */
+static void share_across_the_wrap(struct oriel_window *window)
+{
+    struct oriel_ticket *lock = the_lock(window);
+    struct room *room = room_at(window, 0, 0);
+    for (uint32_t round = 0; round < 50 && team_goes_on(round); round++) {
+        if (window->rank == 0)
+            start_before_the_wrap(lock, (uint32_t)(round % (uint32_t)window->n));
+        team_meet();
+        acquire(lock, false);
+        team_meet();
+        room_read(room);
+        oriel_ticket_unlock(lock, false);
+        acquire(lock, true);
+        room_write(room);
+        oriel_ticket_unlock(lock, true);
+        team_meet();
+        expect_free(lock);
+        team_meet();
+    }
+}
+
+static void ticket_shares_across_the_wrap(void **state)
+{
+    (void)state;
+    team_run_sizes(share_across_the_wrap);
+}
+
 /* Rank 0 holds the lock while the others queue up one after the other; everybody counts how many came in before.  No two
  * readers stand next to each other, so that there is only one right order. */
 static void queue_up(struct oriel_window *window)
@@ -112,16 +168,17 @@ static void queue_up(struct oriel_window *window)
     for (uint32_t round = 0; round < 20 && team_goes_on(round); round++) {
         if (window->rank == 0) {
             atomic_store(entered, 0);
-            lock->next = lock->read = lock->write = 0;
+            atomic_store(&lock->queue, 0);
+            lock->serving = lock->departed = 0;
             acquire(lock, true);
         }
         team_meet();
-        while (oriel_load_acquire(&lock->next) < place)
+        while (came(lock) < place)
             sched_yield();
         if (window->rank > 0)
             acquire(lock, exclusive);
         else
-            while (oriel_load_acquire(&lock->next) < (uint32_t)window->n)
+            while (came(lock) < (uint32_t)window->n)
                 sched_yield();
         team_expect(atomic_fetch_add(entered, 1) == place);
         oriel_delay();
@@ -144,11 +201,11 @@ static void come_behind(struct oriel_window *window)
     struct room *room = room_at(window, 0, 0);
     for (uint32_t round = 0; round < 20 && team_goes_on(round); round++) {
         uint32_t first = 3 * round;
-        while (oriel_load_acquire(&lock->next) != first + (uint32_t)window->rank)
+        while (came(lock) != first + (uint32_t)window->rank)
             sched_yield();
         acquire(lock, window->rank == 1);
         if (window->rank == 0)
-            while (oriel_load_acquire(&lock->next) != first + 3)
+            while (came(lock) != first + 3)
                 sched_yield();
         if (window->rank == 1)
             room_write(room);
@@ -165,22 +222,59 @@ static void ticket_readers_do_not_overtake(void **state)
     team_run(3, come_behind);
 }
 
+/* How often each rank has been inside, by kind.  Counted inside. */
+struct shares {
+    _Atomic uint32_t visits[2][TEAM_MOST];
+};
+
+/* Whoever has a place in the queue is overtaken by nobody: until it is in, each of the others comes in once at most, from the
+ * place that it had already.  What readers do among themselves is no overtaking. */
+static void look_who_overtakes(struct oriel_window *window)
+{
+    struct oriel_ticket *lock = the_lock(window);
+    struct shares *shares = (struct shares *)fabricate_memory(window, 0);
+    uint32_t before[2][TEAM_MOST];
+    for (int round = team_rounds(ROUNDS); round > 0 && !team_time_is_up(); round--) {
+        bool exclusive = team_random() % 2 == 0;
+        uint64_t place = exclusive ? oriel_ticket_take(lock) : oriel_ticket_come(lock);
+        for (int32_t i = 0; i < 2 * window->n; i++)
+            before[i % 2][i / 2] = atomic_load(&shares->visits[i % 2][i / 2]);
+        oriel_delay();
+        enum oriel_status status =
+            exclusive ? oriel_ticket_await(lock, place, NULL) : oriel_ticket_await_writers(lock, place, NULL);
+        team_expect(status == ORIEL_OK);
+        for (int32_t i = 0; i < window->n; i++) {
+            uint32_t writes = atomic_load(&shares->visits[1][i]) - before[1][i];
+            uint32_t reads = atomic_load(&shares->visits[0][i]) - before[0][i];
+            team_expect(writes + (exclusive ? reads : 0) <= 1);
+        }
+        atomic_fetch_add(&shares->visits[exclusive][window->rank], 1);
+        oriel_ticket_unlock(lock, exclusive);
+    }
+}
+
+static void ticket_overtakes_nobody(void **state)
+{
+    (void)state;
+    team_run_sizes(look_who_overtakes);
+}
+
 /* A sleeper is woken, not found out by its time limit: of many sleeps, few last to the limit. */
-static void wake(struct oriel_window *window, bool exclusive)
+static void wake(struct oriel_window *window, bool holder_is_exclusive, bool exclusive)
 {
     struct oriel_ticket *lock = the_lock(window);
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0) {
-            acquire(lock, true);
+            acquire(lock, holder_is_exclusive);
             team_meet();
-            while (atomic_load(&lock->read_sleepers) + atomic_load(&lock->write_sleepers) == 0)
+            while (atomic_load(&lock->serving_sleepers) + atomic_load(&lock->departed_sleepers) == 0)
                 sched_yield();
             usleep(3000);
         } else {
             team_meet();
             acquire(lock, exclusive);
         }
-        oriel_ticket_unlock(lock, window->rank == 0 || exclusive);
+        oriel_ticket_unlock(lock, window->rank == 0 ? holder_is_exclusive : exclusive);
         team_meet();
     }
     team_expect(team_timeouts < WAKES / 2);
@@ -188,12 +282,17 @@ static void wake(struct oriel_window *window, bool exclusive)
 
 static void wake_writer(struct oriel_window *window)
 {
-    wake(window, true);
+    wake(window, true, true);
 }
 
 static void wake_reader(struct oriel_window *window)
 {
-    wake(window, false);
+    wake(window, true, false);
+}
+
+static void wake_writer_behind_reader(struct oriel_window *window)
+{
+    wake(window, false, true);
 }
 
 static void ticket_wakes_sleepers(void **state)
@@ -201,6 +300,7 @@ static void ticket_wakes_sleepers(void **state)
     (void)state;
     team_run(2, wake_writer);
     team_run(2, wake_reader);
+    team_run(2, wake_writer_behind_reader);
 }
 
 int main(int argc, char **argv)
@@ -210,8 +310,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(ticket_excludes),
         cmocka_unit_test(ticket_counts_across_the_wrap),
         cmocka_unit_test(ticket_shares),
+        cmocka_unit_test(ticket_shares_across_the_wrap),
         cmocka_unit_test(ticket_is_fifo),
         cmocka_unit_test(ticket_readers_do_not_overtake),
+        cmocka_unit_test(ticket_overtakes_nobody),
         cmocka_unit_test(ticket_wakes_sleepers),
     };
     return team_main(tests, argc, argv);
