@@ -217,6 +217,66 @@ static void an_exclusive_locker_gets_in_among_sharers(enum window_kind kind)
     window_free(&window);
 }
 
+/* Inside: counts, and takes time, so that who is not inside waits, but for moments.  Whether the total is reached. */
+static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t wanted)
+{
+    const int64_t one = 1;
+    int64_t starts, total = 0;
+    if (!*started)
+        MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, win);
+    MPI_Win_flush(0, win);
+    *started = true;
+    MPI_Fetch_and_op(NULL, &starts, MPI_INT64_T, 0, 0, MPI_NO_OP, win);
+    MPI_Win_flush(0, win);
+    for (double end = seconds_now() + 50e-6; seconds_now() < end;)
+        continue;
+    if (starts == world_size) { /* nobody has been alone since */
+        MPI_Fetch_and_op(&one, &total, MPI_INT64_T, 0, 1, MPI_SUM, win);
+        ++*turns;
+    }
+    MPI_Win_flush(0, win);
+    return total >= wanted;
+}
+
+static bool host_is_alone(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    return strstr(version, "windows by Oriel") == NULL;
+}
+
+/* Every rank wants the lock again as soon as it has left, until there have been so many turns. */
+static void expect_even_shares(enum window_kind kind, int lock_type)
+{
+    if (host_is_alone()) {
+        harness_skip("MPI does not ask for it, and neither host does it");
+        return;
+    }
+    struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
+    int64_t turns = 0, least, most, wanted = 200 * (int64_t)world_size;
+    bool started = false, done = false;
+    while (!done) {
+        MPI_Win_lock(lock_type, 0, 0, window.win);
+        done = take_a_turn(window.win, &started, &turns, wanted);
+        MPI_Win_unlock(0, window.win);
+    }
+    MPI_Allreduce(&turns, &least, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&turns, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(most <= 2 * least, "one rank got %lld turns, another %lld", (long long)most, (long long)least);
+    window_free(&window);
+}
+
+static void exclusive_locks_are_shared_out_evenly(enum window_kind kind)
+{
+    expect_even_shares(kind, MPI_LOCK_EXCLUSIVE);
+}
+
+static void exclusive_and_shared_locks_are_shared_out_evenly(enum window_kind kind)
+{
+    expect_even_shares(kind, world_rank % 2 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE);
+}
+
 static void locks_of_different_windows_are_independent(enum window_kind kind)
 {
     struct window one = window_make(kind, 8, 8, MPI_COMM_WORLD), two = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -261,6 +321,8 @@ static const struct test_case cases[] = {
     CASE(locks_with_nocheck_work, KINDS_BOTH, 1),
     CASE(proc_null_may_be_locked_and_flushed, KINDS_BOTH, 1),
     CASE(an_exclusive_locker_gets_in_among_sharers, KINDS_BOTH, 2),
+    CASE(exclusive_locks_are_shared_out_evenly, KINDS_BOTH, 2),
+    CASE(exclusive_and_shared_locks_are_shared_out_evenly, KINDS_BOTH, 2),
     CASE(locks_of_different_windows_are_independent, KINDS_BOTH, 2),
     CASE(a_held_lock_stops_only_its_target, KINDS_BOTH, 2),
 };
