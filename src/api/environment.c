@@ -1,9 +1,11 @@
 /* What Oriel does around windows: it takes itself out of the environment when MPI starts, runs spawned programs under itself,
- * and says in the library version that it is there.  Programs call, through entries.c. */
+ * leaves the boards of communicators that are to be freed, and says in the library version that it is there.  Programs call,
+ * through entries.c. */
 #include "api/api.h"
 #include "api/launch.h"
 #include "base/options.h"
 #include "oriel/oriel.h"
+#include "window/boards.h"
 #include "window/create.h"
 
 #include <stdio.h>
@@ -25,6 +27,23 @@ int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided
     int code = oriel_host()->Init_thread(argc, argv, required, provided);
     if (code == MPI_SUCCESS && !oriel_options()->bypass)
         oriel_window_attach_finaliser();
+    return code;
+}
+
+/* A NULL is the host's to refuse. */
+int oriel_entry_Comm_free(MPI_Comm *comm)
+{
+    MPI_Comm outer = oriel_boards_begin_free(comm == NULL ? MPI_COMM_NULL : *comm);
+    int code = oriel_host()->Comm_free(comm);
+    oriel_boards_end_free(outer);
+    return code;
+}
+
+int oriel_entry_Comm_disconnect(MPI_Comm *comm)
+{
+    MPI_Comm outer = oriel_boards_begin_free(comm == NULL ? MPI_COMM_NULL : *comm);
+    int code = oriel_host()->Comm_disconnect(comm);
+    oriel_boards_end_free(outer);
     return code;
 }
 

@@ -7,7 +7,7 @@
 #include "window/create.h"
 #include "window/objects.h"
 
-enum { RECORD_VERSION = 4 };
+enum { RECORD_VERSION = 5 };
 
 /* Of a rank's agent. */
 enum readiness {
@@ -26,6 +26,7 @@ struct record {
     uint32_t noncontig;           /* MPI_Win_allocate_shared: every rank its own memory */
     uint32_t agent;               /* enum readiness */
     int32_t node;                 /* of the memory that is near the rank; -1: unknown */
+    uint32_t is_freeing;          /* the rank is in MPI_Comm_free of the communicator, which gets no board now */
     uint32_t cma_known;           /* the rank may copy to and from all others; said at boards only */
     uint64_t alignment;
     uint64_t common_offset;       /* rank 0's */

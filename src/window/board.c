@@ -16,6 +16,11 @@
  * All ranks come to the same meetings in the same order: a board belongs to one communicator, and MPI orders the collectives of
  * one communicator.
  *
+ * Leaving.  N6: a rank that is through with the last meeting to which it will come sets left (release).  Who comes to a meeting,
+ * or waits there, and sees it (acquire) looks at the turn once more: if that has moved on, the meeting was one of those to which
+ * the other had come.  If not, it never ends: it is the first without the other, since no meeting ends without all.  So a
+ * meeting ends for all who come or for none.
+ *
  * Death.  As in sync/barrier.c, by broken; who dies in N3 is one of those that the others look at.  A look at a process costs
  * some system calls, and all ranks at once looking at all would be busy with that alone where they are many: each looks at few
  * at a time, first at those behind it, so that of all who wait some look at any rank the first time; who finds one dead says so
@@ -49,6 +54,17 @@ static enum oriel_status name_dead(const struct oriel_board *board)
     return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
 }
 
+static bool is_left(const struct oriel_board *board)
+{
+    return oriel_load_acquire(&board->words->left) != 0;
+}
+
+static enum oriel_status somebody_left(struct oriel_board *board)
+{
+    board->is_over = true;
+    return oriel_fail(ORIEL_E_COMM, "a rank has freed the communicator, or tried to");
+}
+
 static void tell_user(struct oriel_board *board)
 {
     if (board->since_ns == 0 || oriel_now_ns() - board->since_ns < PATIENCE_S * UINT64_C(1000000000))
@@ -65,6 +81,8 @@ static enum oriel_status look_at_some(void *context)
     tell_user(board);
     if (oriel_load_acquire(&board->words->broken) != 0)
         return name_dead(board);
+    if (is_left(board))
+        return somebody_left(board); /* oriel_wait looks at the turn after this */
     enum oriel_status status = look_at(board, board->looked_at, count);
     board->looked_at = (board->looked_at + count) % board->group->n;
     return status;
@@ -88,6 +106,8 @@ enum oriel_status oriel_board_meet(struct oriel_board *board, const void *record
     struct oriel_watch watch = {look_at_some, board};
     if (oriel_unlikely(oriel_load_acquire(&words->broken) != 0))
         return name_dead(board);
+    if (oriel_unlikely(is_left(board))) /* this rank has seen the turn of all meetings before */
+        return somebody_left(board);
     board->side ^= 1;
     board->looked_at = board->rank;
     memcpy(record_of(board, board->rank), record, len_bytes); /* N1 */
@@ -108,7 +128,7 @@ enum oriel_status oriel_board_meet(struct oriel_board *board, const void *record
     oriel_delay();
     if (status == ORIEL_OK)
         *verdict = oriel_load_relaxed(&words->verdict); /* N5 */
-    else
+    else if (status == ORIEL_E_PEER)
         oriel_store_release(&words->broken, 1);
     return status;
 }

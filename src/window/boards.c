@@ -5,7 +5,15 @@
  * Life.  Either all ranks of a communicator have its board or none: it is attached before the agreement of the first window and
  * confirmed, or dropped, by what all have agreed on.  From then on all make their windows by it, in the same order.  No rank
  * frees its communicator before it has left its last meeting, but another may still be on its way out of that one: rank 0 keeps
- * the words until all others have counted themselves departed, their last touch. */
+ * the words until all others have counted themselves departed, their last touch.
+ *
+ * Freeing.  Delete callbacks of the program may make windows over the communicator that is being freed, and may make
+ * MPI_Comm_free fail, at which the communicator stays.  In what order attributes are deleted is the host's matter and need not be the same on
+ * all ranks, the host's table of them is in pieces meanwhile, and MPICH forgets the failure of one when another goes well after
+ * it.  So a rank deletes the board's attribute, and leaves the board (board.c, N6), before the host begins: windows made
+ * from then on use the host's collectives on all ranks, and no attribute is looked at or set if a rank makes one in such a
+ * callback.  A communicator that stays gets a new board with the next window that is made outside of them, on some ranks in
+ * the place of the old one. */
 #include "window/boards.h"
 
 #include "host/host.h"
@@ -16,13 +24,18 @@
 
 struct kept {
     struct oriel_board board; /* first: callers know this part */
+    MPI_Comm comm;
+    int key;
     int64_t own_offset;       /* rank 0's, else -1 */
     bool is_confirmed;
     struct kept *next_leaving;
+    struct kept *next;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *_Atomic leaving; /* of rank 0: others may still touch the words */
+static struct kept *living; /* all that are attributes now */
+static _Thread_local MPI_Comm freeing = MPI_COMM_NULL; /* what this thread's MPI_Comm_free is at work on */
 static int keyval = MPI_KEYVAL_INVALID;
 
 static void close_board(struct kept *kept)
@@ -60,6 +73,8 @@ void oriel_boards_reclaim(void)
 
 static void leave(struct kept *kept)
 {
+    if (kept->is_confirmed)
+        oriel_board_leave(&kept->board); /* the host may have freed the communicator by a way of its own */
     if (kept->is_confirmed && kept->own_offset >= 0) {
         pthread_mutex_lock(&mutex);
         kept->next_leaving = leaving;
@@ -73,14 +88,64 @@ static void leave(struct kept *kept)
     close_board(kept);
 }
 
+static void insert(struct kept *kept)
+{
+    pthread_mutex_lock(&mutex);
+    kept->next = living;
+    living = kept;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void remove_living(struct kept *kept)
+{
+    pthread_mutex_lock(&mutex);
+    struct kept **link = &living;
+    while (*link != kept)
+        link = &(*link)->next;
+    *link = kept->next;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Without the host, which would complain of what is no communicator. */
+static bool has_board(MPI_Comm comm)
+{
+    bool found = false;
+    pthread_mutex_lock(&mutex);
+    for (struct kept *kept = living; kept != NULL && !found; kept = kept->next)
+        found = kept->comm == comm && kept->key == keyval;
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+MPI_Comm oriel_boards_begin_free(MPI_Comm comm)
+{
+    MPI_Comm outer = freeing;
+    freeing = comm;
+    if (!oriel_handle_in_child() && has_board(comm))
+        oriel_host()->Comm_delete_attr(comm, keyval);
+    return outer;
+}
+
+void oriel_boards_end_free(MPI_Comm outer)
+{
+    freeing = outer;
+}
+
+bool oriel_boards_is_freeing(MPI_Comm comm)
+{
+    return comm == freeing;
+}
+
 /* The host calls it when it deletes the communicator, may be at MPI_Finalize: nothing of the host may be used. */
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm;
     (void)key;
     (void)extra;
-    if (!oriel_handle_in_child()) /* the words are its parent's business */
-        leave(value);
+    if (oriel_handle_in_child()) /* the words are its parent's business */
+        return MPI_SUCCESS;
+    remove_living(value);
+    leave(value);
     return MPI_SUCCESS;
 }
 
@@ -88,9 +153,11 @@ struct oriel_board *oriel_boards_find(MPI_Comm comm)
 {
     void *value = NULL;
     int found = 0;
-    if (keyval == MPI_KEYVAL_INVALID || oriel_host()->Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
+    if (keyval == MPI_KEYVAL_INVALID || comm == freeing ||
+        oriel_host()->Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
         return NULL;
-    return &((struct kept *)value)->board;
+    struct kept *kept = value;
+    return kept->board.is_over ? NULL : &kept->board;
 }
 
 enum oriel_status oriel_boards_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
@@ -105,7 +172,11 @@ enum oriel_status oriel_boards_attach(MPI_Comm comm, struct oriel_group *group, 
     kept->board.group = group;
     kept->board.rank = rank;
     kept->own_offset = own_offset;
+    kept->comm = comm;
+    kept->key = keyval;
+    insert(kept);
     if (oriel_host()->Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
+        remove_living(kept);
         oriel_group_release(group);
         free(kept);
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot keep an attribute of a communicator");

@@ -8,8 +8,14 @@
 
 #include <mpi.h>
 
-/* NULL when the communicator has none, on all its ranks alike. */
+/* NULL when the communicator has none, or this process knows that some rank has left it. */
 struct oriel_board *oriel_boards_find(MPI_Comm comm);
+
+/* Around the host's freeing of comm, which deletes its attributes and calls the program's delete callbacks: the board of comm
+ * goes before, and this thread makes windows over comm without its attributes meanwhile.  begin returns what end takes. */
+MPI_Comm oriel_boards_begin_free(MPI_Comm comm);
+void oriel_boards_end_free(MPI_Comm outer);
+bool oriel_boards_is_freeing(MPI_Comm comm);
 
 /* Gives comm a board with these words, which this process gives back in the end if it has allocated them at own_offset (else -1).
  * Until oriel_boards_confirm it may be dropped.  ORIEL_E_NO_MEM, *out is NULL then. */

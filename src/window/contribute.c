@@ -201,12 +201,21 @@ enum oriel_status oriel_attempt_join(struct attempt *attempt)
     return take_handles(attempt);
 }
 
+/* No attribute may be set or taken back where the host is in the middle of deleting them. */
+static bool somebody_frees(const struct attempt *attempt)
+{
+    for (int32_t i = 0; i < attempt->window->n; i++)
+        if (attempt->records[i].is_freeing)
+            return true;
+    return false;
+}
+
 /* A board for the next windows over the communicator, if rank 0 has one.  Its window can do without. */
 static bool take_board(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     uint64_t words_offset = attempt->records[0].board_offset;
-    if (words_offset == 0 ||
+    if (words_offset == 0 || somebody_frees(attempt) ||
         oriel_boards_attach(attempt->creation->comm, window->group, window->rank, words_offset, attempt->board_offset,
                             &attempt->new_board) != ORIEL_OK)
         return false;

@@ -1,7 +1,7 @@
 /* How the ranks of a creation talk.  Over a communicator that has a board they meet there: the last to come looks at all records
  * and either finds that each rank has done its part, fills the table of targets, and the window is made; or tells all to go
- * through the other steps with copies of the records.  Over any other communicator they use the host's collectives.  create.c
- * calls. */
+ * through the other steps with copies of the records.  Over any other communicator they use the host's collectives, and where a
+ * rank has left the board, as all find then.  create.c calls. */
 #include "window/attempt.h"
 
 #include "host/host.h"
@@ -45,7 +45,10 @@ static enum oriel_status watch_known(void *context)
 static enum oriel_status gather(struct attempt *attempt)
 {
     struct known known = {MPI_GROUP_NULL, ORIEL_OK};
-    struct oriel_watch watch = {watch_known, &known};
+    struct oriel_watched watched = {attempt->window, -1};
+    bool has_group = attempt->window->group != NULL; /* of a board that somebody has left */
+    struct oriel_watch watch = has_group ? (struct oriel_watch){oriel_watch_all, &watched}
+                                         : (struct oriel_watch){watch_known, &known};
     oriel_host()->Comm_group(attempt->creation->comm, &known.group);
     enum oriel_status status = oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
                                                  sizeof attempt->own, attempt->records, &watch);
@@ -128,7 +131,9 @@ enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done)
         status = oriel_board_meet(attempt->board, &attempt->own, sizeof attempt->own, conclude_records,
                                   (void *)attempt->creation, &verdict);
         *done = verdict == MADE;
-        if (status != ORIEL_OK || *done)
+        if (status == ORIEL_E_COMM)
+            attempt->board = NULL;
+        else if (status != ORIEL_OK || *done)
             return status;
     }
     if (!make_room(attempt)) /* nothing can be told to so many: they will say that they wait */

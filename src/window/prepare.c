@@ -135,7 +135,8 @@ static enum oriel_status prepare_control(struct attempt *attempt)
     attempt->own.target.control_offset = offset;
     if (window->rank != 0)
         return ORIEL_OK;
-    if (window->n > 1 && attempt->board == NULL && /* without one the next windows are made like this one */
+    bool wants_board = window->n > 1 && attempt->board == NULL && !attempt->own.is_freeing;
+    if (wants_board && /* without one the next windows are made like this one */
         oriel_attempt_alloc(oriel_board_bytes(window->n), ORIEL_CACHE_LINE, &attempt->board_offset, &offset) == ORIEL_OK)
         attempt->own.board_offset = offset;
     return oriel_attempt_alloc(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE, &window->common_offset,
@@ -149,6 +150,7 @@ enum oriel_status oriel_attempt_prepare(struct attempt *attempt)
     oriel_hints_init(hints);
     enum oriel_status status = oriel_hints_read(hints, creation->info);
     attempt->own.version = RECORD_VERSION;
+    attempt->own.is_freeing = oriel_boards_is_freeing(creation->comm);
     attempt->own.node = oriel_pages_node();
     attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
     attempt->own.alignment = oriel_hints_alignment(hints);

@@ -1,12 +1,12 @@
 /* src/window/board.c: the conclusion is drawn from every rank's record of this meeting, and all get it; records stay until their
- * reader comes to its next meeting.  Meetings follow each other at once, some ranks read slowly, some die. */
+ * reader comes to its next meeting.  Meetings follow each other at once, some ranks read slowly, some leave, some die. */
 #include "fabricate.h"
 #include "window/board.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 6000, WORDS = 16, VICTIM = 1, TEAM = 3, SLEEPERS = 40, SLEEPS = 10 };
+enum { ROUNDS = 6000, WORDS = 16, VICTIM = 1, TEAM = 3, SLEEPERS = 40, SLEEPS = 10, LEAVES = 12 };
 enum { READY }; /* flag: the victim is where it is to die */
 
 struct note {
@@ -155,6 +155,42 @@ static void board_n4_wakes_sleepers(void **state)
     team_run(3, sleep_often);
 }
 
+/* --- leaving --- */
+
+/* From the other's next meeting on; others may be on their way out of its last one. */
+static void leave_one(struct oriel_window *window)
+{
+    struct oriel_board board = open_board(window);
+    uint64_t round = 0;
+    for (int time = 0; time < LEAVES; time++) {
+        uint32_t verdict = 0;
+        for (int i = 0; i <= time % 3; i++) {
+            round++;
+            team_expect(meet(&board, round, &verdict) == ORIEL_OK);
+            team_expect(verdict == expected(window->n, round));
+        }
+        if (window->rank == time % window->n) {
+            if (time % 2 == 0)
+                usleep((useconds_t)(team_random() % 1000));
+            oriel_board_leave(&board);
+        } else {
+            team_expect(meet(&board, round + 1, &verdict) == ORIEL_E_COMM);
+            team_expect(meet(&board, round + 2, &verdict) == ORIEL_E_COMM); /* and not that somebody has died */
+        }
+        team_meet();
+        board.words->left = 0;
+        board.words->arrived = 0;
+        board.side = 0;
+        team_meet();
+    }
+}
+
+static void board_n6_meetings_end_for_all_or_for_none(void **state)
+{
+    (void)state;
+    team_run_sizes(leave_one);
+}
+
 /* --- death --- */
 
 static void expect_named(enum oriel_status status)
@@ -263,6 +299,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(board_records_stay_until_the_next_meeting),
         cmocka_unit_test(board_turn_wraps),
         cmocka_unit_test(board_n4_wakes_sleepers),
+        cmocka_unit_test(board_n6_meetings_end_for_all_or_for_none),
     };
     const struct CMUnitTest dying[] = {
         cmocka_unit_test(killed_rank_is_reported_by_a_meeting),

@@ -97,6 +97,11 @@ MUTANTS = [
      "board", "board_n4_wakes_sleepers", "N4 wakes those who sleep"),
     ("window/board.c", [("ORIEL_WAIT_NOT_EQUAL,", "ORIEL_WAIT_EQUAL,")],
      "board", "board_n3_concludes_from_every_record", "N5: a rank waits for N4"),
+    ("window/board.c", [("    if (is_left(board))\n        return somebody_left(board); /* oriel_wait looks at the turn after "
+                         "this */\n", "")],
+     "board", "board_n6_meetings_end_for_all_or_for_none", "N6: who waits for one that has left is told"),
+    ("window/board.c", [("    else if (status == ORIEL_E_PEER)\n", "    else\n")],
+     "board", "board_n6_meetings_end_for_all_or_for_none", "N6: who came in vain since somebody left breaks nothing"),
     ("window/board.c", [("        oriel_store_release(&words->broken, 1);\n", "        return status;\n")],
      "board", "killed_rank_is_reported_by_a_meeting", "a meeting that was left in vain ends for nobody"),
     ("window/board.c", [("look_at(board, board->looked_at, count);", "look_at(board, board->looked_at, 0);")],
@@ -104,8 +109,8 @@ MUTANTS = [
     ("window/board.c", [("    board->looked_at = (board->looked_at + count) % board->group->n;\n", "")],
      "board", "killed_rank_is_reported_to_one_who_waits_alone", "who waits looks at all in turn"),
     ("window/board.c", [("    if (oriel_load_acquire(&board->words->broken) != 0)\n        return name_dead(board);\n"
-                         "    enum oriel_status status = look_at(board, board->looked_at, count);",
-                         "    enum oriel_status status = look_at(board, board->rank, count);")],
+                         "    if (is_left(board))\n", "    if (is_left(board))\n"),
+                        ("look_at(board, board->looked_at, count);", "look_at(board, board->rank, count);")],
      "board", "killed_rank_is_reported_to_all_by_who_finds_it", "broken tells those who look elsewhere"),
 
     ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, oriel_ticket_number(place), watch); /* X1, P1 */",

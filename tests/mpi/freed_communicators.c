@@ -1,0 +1,183 @@
+/* Windows over communicators that are being freed: delete callbacks of their attributes make windows, or refuse to go, so that
+ * the communicator stays and has windows again.  On some ranks the attribute is older than the first window, on others younger,
+ * since hosts delete attributes in the order of their own.
+ * A plain MPI program, run by the test rows. */
+#include "harness.h"
+
+#include <stdlib.h>
+
+enum { ROUNDS = 3, ORDERS = 4 };
+
+/* What is cached with a communicator, and how its delete callback goes. */
+struct cached {
+    int windows; /* that the callback makes over the communicator */
+    int refusals; /* before it lets go */
+    int calls;
+};
+
+static int early_keyval; /* made before any window */
+static int late_keyval;
+
+/* Collective over comm: each rank gives its right neighbour a word. */
+static void use_a_window(MPI_Comm comm, int64_t mark)
+{
+    int64_t *base;
+    MPI_Win win;
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int64_t value = 100 * mark + rank;
+    if (!CHECK_OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, comm, &base, &win)))
+        return;
+    base[0] = -1;
+    CHECK_OK(MPI_Win_fence(0, win));
+    CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % size, 0, 1, MPI_INT64_T, win));
+    CHECK_OK(MPI_Win_fence(0, win));
+    CHECK_EQUAL(base[0], 100 * mark + (rank + size - 1) % size);
+    CHECK_OK(MPI_Win_free(&win));
+}
+
+static int let_go(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    struct cached *cached = value;
+    (void)keyval;
+    (void)extra;
+    cached->calls++;
+    for (int i = 0; i < cached->windows; i++)
+        use_a_window(comm, 10 + i);
+    return cached->refusals-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* This rank's choice in this order: 0 and 1 are everybody's, in 2 and 3 even and odd ranks differ. */
+static bool is_first(int order) { return order < 2 ? order == 0 : world_rank % 2 == order % 2; }
+
+static void make_keyvals(void)
+{
+    static bool made;
+    if (made)
+        return;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, let_go, &early_keyval, NULL);
+    use_a_window(MPI_COMM_WORLD, 0);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, let_go, &late_keyval, NULL);
+    made = true;
+}
+
+/* A communicator with a board where Oriel has such, and with cached. */
+static MPI_Comm make_communicator(int order, int keyval, struct cached *cached)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where one host reports that MPI_Comm_free failed */
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (is_first(order))
+        MPI_Comm_set_attr(comm, keyval, cached);
+    use_a_window(comm, 1);
+    use_a_window(comm, 2);
+    if (!is_first(order))
+        MPI_Comm_set_attr(comm, keyval, cached);
+    return comm;
+}
+
+/* In some orders the keyvals differ too: one host deletes in their order. */
+static int keyval_of(int order, int round) { return round % 2 == 0 || is_first(order) ? early_keyval : late_keyval; }
+
+static void delete_callbacks_make_windows(enum window_kind kind)
+{
+    (void)kind;
+    make_keyvals();
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int order = 0; order < ORDERS; order++) {
+            struct cached cached = { .windows = 1 + round % 3 };
+            MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
+            if (round % 3 == 2)
+                CHECK_OK(MPI_Comm_disconnect(&comm));
+            else
+                CHECK_OK(MPI_Comm_free(&comm));
+            CHECK(comm == MPI_COMM_NULL, "the communicator is still there");
+            CHECK_EQUAL(cached.calls, 1);
+        }
+    }
+}
+
+/* On one rank the callback runs in MPI_Comm_free, on the others as they delete the attribute. */
+static void callbacks_of_different_calls_make_one_window(enum window_kind kind)
+{
+    (void)kind;
+    make_keyvals();
+    for (int order = 0; order < ORDERS; order++) {
+        struct cached cached = { .windows = 2 };
+        int keyval = keyval_of(order, 1);
+        MPI_Comm comm = make_communicator(order, keyval, &cached);
+        if (world_rank != order % world_size)
+            CHECK_OK(MPI_Comm_delete_attr(comm, keyval));
+        CHECK_OK(MPI_Comm_free(&comm));
+        CHECK_EQUAL(cached.calls, 1);
+    }
+}
+
+/* The communicator has had no window before. */
+static void a_callback_makes_the_first_window(enum window_kind kind)
+{
+    (void)kind;
+    make_keyvals();
+    for (int order = 0; order < ORDERS; order++) {
+        struct cached cached = { .windows = 2 };
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_attr(comm, early_keyval, &cached);
+        MPI_Comm_set_attr(comm, late_keyval, &cached);
+        if (order % 2 == 0)
+            CHECK_OK(MPI_Comm_delete_attr(comm, order == 0 ? early_keyval : late_keyval));
+        if (order == 2)
+            use_a_window(comm, 3);
+        CHECK_OK(MPI_Comm_free(&comm));
+        CHECK_EQUAL(cached.calls, 2);
+    }
+}
+
+static void a_communicator_that_could_not_be_freed_has_windows_again(enum window_kind kind)
+{
+    (void)kind;
+    make_keyvals();
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int order = 0; order < ORDERS; order++) {
+            struct cached cached = { .refusals = 1, .windows = round % 2 };
+            MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
+            CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS, "MPI_Comm_free went through");
+            cached.windows = 0;
+            if (!CHECK(comm != MPI_COMM_NULL, "the communicator has gone"))
+                return;
+            for (int i = 0; i < 4; i++)
+                use_a_window(comm, 20 + i);
+            CHECK_OK(MPI_Comm_free(&comm));
+        }
+    }
+}
+
+/* Which the hosts allow, since their MPI_Comm_free waits for nobody. */
+static void one_rank_alone_could_not_free_it(enum window_kind kind)
+{
+    (void)kind;
+    make_keyvals();
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int order = 0; order < ORDERS; order++) {
+            struct cached cached = { .refusals = world_rank == round % world_size };
+            MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
+            if (cached.refusals > 0)
+                CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS, "MPI_Comm_free went through");
+            for (int i = 0; i < 4; i++)
+                use_a_window(comm, 30 + i);
+            CHECK_OK(MPI_Comm_free(&comm));
+        }
+    }
+}
+
+static const struct test_case cases[] = {
+    CASE(delete_callbacks_make_windows, KIND_ANY, 1),
+    CASE(callbacks_of_different_calls_make_one_window, KIND_ANY, 1),
+    CASE(a_callback_makes_the_first_window, KIND_ANY, 1),
+    CASE(a_communicator_that_could_not_be_freed_has_windows_again, KIND_ANY, 1),
+    CASE(one_rank_alone_could_not_free_it, KIND_ANY, 1),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
