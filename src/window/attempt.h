@@ -70,7 +70,7 @@ enum oriel_status oriel_attempt_prepare(struct attempt *attempt);
 enum oriel_status oriel_attempt_join(struct attempt *attempt);
 
 /* Step 2.  *done: all records were such that nothing is left to do, and the window is everybody's; else the attempt has the
- * records of all. */
+ * records of all, or at a board records may be NULL for lack of memory: those at the board can be read until step 4. */
 enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done);
 
 /* Step 4: the bits that all ranks have set. */

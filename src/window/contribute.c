@@ -228,6 +228,8 @@ uint32_t oriel_attempt_contribute(struct attempt *attempt)
 {
     const char *call = attempt->creation->call;
     uint32_t bits = AGREE_MEMORY;
+    if (attempt->records == NULL)
+        return AGREE_REACHED | AGREE_CMA;
     if (reach(attempt) != ORIEL_OK)
         oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
     else

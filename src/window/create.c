@@ -29,12 +29,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Until step 4. */
+static const struct record *record_of(const struct attempt *attempt, int32_t rank)
+{
+    return attempt->records != NULL ? &attempt->records[rank] : oriel_board_record(attempt->board, rank);
+}
+
 /* Whether some rank cannot share memory at all, or speaks another version. */
 static bool somebody_wants_host(const struct attempt *attempt)
 {
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        if (attempt->records[i].wants_host || attempt->records[i].version != RECORD_VERSION)
+    for (int32_t i = 0; i < attempt->window->n; i++) {
+        const struct record *record = record_of(attempt, i);
+        if (record->wants_host || record->version != RECORD_VERSION)
             return true;
+    }
     return false;
 }
 
@@ -45,7 +53,7 @@ enum { AFTER_YOU_US = 50000 };
 static enum oriel_status common_status(const struct attempt *attempt)
 {
     for (int32_t i = 0; i < attempt->window->n; i++) {
-        enum oriel_status status = attempt->records[i].status;
+        enum oriel_status status = record_of(attempt, i)->status;
         if (status == ORIEL_OK)
             continue;
         if (i == attempt->window->rank)
@@ -54,14 +62,6 @@ static enum oriel_status common_status(const struct attempt *attempt)
         return oriel_fail(status, "rank %d could not make its part of the window", (int)i);
     }
     return ORIEL_OK;
-}
-
-static uint64_t common_offset(const struct attempt *attempt)
-{
-    const struct record *first = attempt->records;
-    if (first == NULL)
-        first = oriel_board_record(attempt->board, 0);
-    return first->common_offset;
 }
 
 static void finish(struct attempt *attempt)
@@ -76,7 +76,7 @@ static void finish(struct attempt *attempt)
         [ORIEL_FLAVOUR_DYNAMIC] = MPI_WIN_FLAVOR_DYNAMIC,
     };
     window->flavour = creation->flavour;
-    window->common = (struct oriel_common *)(window->control_bases[0] + common_offset(attempt));
+    window->common = (struct oriel_common *)(window->control_bases[0] + record_of(attempt, 0)->common_offset);
     window->targets = window->common->targets;
     atomic_init(&window->access, window->group->absent);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE)
@@ -212,16 +212,17 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     settle_board(attempt, status == ORIEL_OK && (agreed & AGREE_BOARD));
     if (status != ORIEL_OK || (agreed & AGREE_ALL) == AGREE_ALL)
         return status;
-    bool by_host = !(agreed & AGREE_CMA) && somebody_is(attempt, AGENT_REFUSED);
-    if (by_host)
-        oriel_note("%s: the window goes to the host: no cross-memory copies, and ORIEL_AGENT=never", attempt->creation->call);
-    *use_host = by_host || !(agreed & AGREE_REACHED);
+    *use_host = !(agreed & AGREE_REACHED);
     if (*use_host)
         return ORIEL_OK;
-    if (!(agreed & AGREE_MEMORY))
+    if (!(agreed & AGREE_MEMORY)) /* who lacks it may have no records either */
         return own & AGREE_MEMORY ? oriel_fail(ORIEL_E_NO_MEM, "another rank has run out of memory or window handles")
                                   : ORIEL_E_NO_MEM;
-    return agree_on_agents(attempt, use_host);
+    *use_host = somebody_is(attempt, AGENT_REFUSED);
+    if (!*use_host)
+        return agree_on_agents(attempt, use_host);
+    oriel_note("%s: the window goes to the host: no cross-memory copies, and ORIEL_AGENT=never", attempt->creation->call);
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)

@@ -136,8 +136,11 @@ enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done)
         else if (status != ORIEL_OK || *done)
             return status;
     }
-    if (!make_room(attempt)) /* nothing can be told to so many: they will say that they wait */
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %d ranks", (int)attempt->window->n);
+    if (!make_room(attempt)) {
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %d ranks", (int)attempt->window->n);
+        /* at a board all meet once more; by the host nothing can be told to so many: they will say that they wait */
+        return attempt->board != NULL ? ORIEL_OK : status;
+    }
     if (attempt->board == NULL && attempt->window->n > 1)
         return gather(attempt);
     if (attempt->board != NULL)
