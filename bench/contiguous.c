@@ -104,12 +104,22 @@ static void get(struct rma_run *run, uint64_t count)
 
 /* ---- accumulate and get_accumulate ---- */
 
+/* Doubles, and behind them a guard that is none. */
+static void doubles_fill(const struct rma_run *run, char *memory, uint64_t seed)
+{
+    data_fill_doubles(memory, run->span_bytes, seed);
+    for (size_t at = 0; at < RMA_GUARD_BYTES; at += sizeof(uint64_t)) {
+        const uint64_t word = data_word(seed, (run->span_bytes + at) / sizeof word);
+        memcpy(memory + run->span_bytes + at, &word, sizeof word);
+    }
+}
+
 static void doubles_prepare(struct rma_run *run)
 {
-    data_fill(run->mine, run->span_bytes + RMA_GUARD_BYTES, rma_target_seed(run, run->rank));
-    data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
-    data_fill_doubles(run->mine, run->span_bytes, rma_target_seed(run, run->rank));
-    data_fill_doubles(run->buffer, run->span_bytes, rma_origin_seed(run, run->rank));
+    if (run->rank == target)
+        doubles_fill(run, run->mine, rma_target_seed(run, target));
+    if (run->rank == 0)
+        doubles_fill(run, run->buffer, rma_origin_seed(run, 0));
 }
 
 static void accumulate(struct rma_run *run, uint64_t count)

@@ -1,10 +1,9 @@
-/* Passive-target epochs with one 8-byte put each: exclusive, shared, of all ranks at one target, lock_all; and the busy target.
+/* Passive-target epochs with one put each, of 8 bytes: exclusive, shared, of all ranks at one target, lock_all; and of any
+ * length at a busy target.
  * What is put changes with every operation, so the last ones of each rank can be told from those before; exclusive locks of
  * several ranks protect a counter.
  * Driven by timing.c through the table at the end. */
-#include "rma.h"
-
-#include <string.h>
+#include "words.h"
 
 static const int target = 1, contended_target = 0;
 
@@ -69,6 +68,24 @@ static void places_check(struct rma_run *run)
 {
     if (run->rank == target)
         places_hold(run, 0, run->done);
+}
+
+/* ---- a busy target: puts of any length to one place ---- */
+
+static size_t span_one(const struct rma_run *run)
+{
+    return run->len_bytes;
+}
+
+static void busy_put(struct rma_run *run, uint64_t count)
+{
+    const int words = (int)(run->len_bytes / sizeof(uint64_t));
+    for (uint64_t i = 0; i < count; i++, run->done++) {
+        words_head_set(run->buffer, words_stamp(run) + run->done);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, run->win);
+        MPI_Put(run->buffer, words, MPI_UINT64_T, target, run->begin[target], words, MPI_UINT64_T, run->win);
+        MPI_Win_unlock(target, run->win);
+    }
 }
 
 /* ---- several ranks ---- */
@@ -145,6 +162,12 @@ static void left_check(struct rma_run *run)
     places_hold(run, left, run->done_by[left]);
 }
 
+#define BUSY(its_name, its_kind)                                                                                           \
+    {                                                                                                                      \
+        .name = its_name, .kind = its_kind, .span = span_one, .prepare = words_prepare, .repeat = busy_put,                \
+        .check = words_put_check, .renew = words_renew                                                                     \
+    }
+
 #define LOCKING(its_name, its_kind, its_repeat, its_check)                                                                 \
     {                                                                                                                      \
         .name = its_name, .kind = its_kind, .prepare = prepare, .repeat = its_repeat, .check = its_check                   \
@@ -156,7 +179,7 @@ const struct rma_pattern rma_epochs[] = {
     LOCKING("lock-contended", RMA_ALL_LOCKING, lock_contended, contended_check),
     LOCKING("lock-contended-shared", RMA_ALL_LOCKING, lock_contended_shared, contended_shared_check),
     LOCKING("lock-all", RMA_ALL_LOCKING, lock_all, left_check),
-    LOCKING("busy-target", RMA_BUSY, lock_exclusive, places_check),
-    LOCKING("busy-target-again", RMA_BUSY_AGAIN, lock_exclusive, places_check),
+    BUSY("busy-target", RMA_BUSY),
+    BUSY("busy-target-again", RMA_BUSY_AGAIN),
     {0},
 };

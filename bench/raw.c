@@ -71,7 +71,7 @@ static bool run_one(const char *name, const struct raw_operation *operation, siz
     printf("begin %s\n", name);
     fflush(stdout);
     memory_map(&run, operation->shared, room_bytes);
-    schedule_start(&plan, limits);
+    schedule_start(&plan, limits, 1);
     while (plan.count > 0)
         batch_run(operation, &run, &plan);
     if (run.wrong)

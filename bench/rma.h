@@ -64,7 +64,7 @@ struct rma_pattern {
     void (*prepare)(struct rma_run *run);                 /* before each batch, every rank, its own memory and buffer */
     void (*repeat)(struct rma_run *run, uint64_t count);  /* what is timed; counts run->done */
     void (*check)(struct rma_run *run);                   /* after each batch, every rank */
-    void (*renew)(struct rma_run *run);                   /* RMA_PASSIVE: before the last operations, at rank 0; may be NULL */
+    void (*renew)(struct rma_run *run);                   /* before the last operations of rank 0, there; may be NULL */
     void (*look)(struct rma_run *run);                    /* RMA_PASSIVE: now and then within a batch, at rank 0; may be NULL */
     bool placed;      /* `mine` begins offset_bytes after a multiple of RMA_HUGE_BYTES, else where MPI puts it */
     int offset_bytes;

@@ -16,9 +16,9 @@ double schedule_clock_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-void schedule_start(struct schedule *plan, const struct schedule_limits *limits)
+void schedule_start(struct schedule *plan, const struct schedule_limits *limits, uint64_t least)
 {
-    *plan = (struct schedule){.limits = *limits, .count = 1, .start_s = schedule_clock_s()};
+    *plan = (struct schedule){.limits = *limits, .count = least, .start_s = schedule_clock_s()};
 }
 
 /* One that took a hundredth of a batch's length may grow a hundredfold, less a margin: doubling all the way would spend

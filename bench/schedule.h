@@ -1,5 +1,5 @@
 /* Decides how many operations the next batch has, and keeps the best time of one operation.
- * The count doubles until a batch is long enough; then a number of such batches is taken, fewer when time runs out.
+ * The count is multiplied until a batch is long enough; then a number of such batches is taken, fewer when time runs out.
  * Used by the benchmark's programs, by the process that owns the clock; knows no MPI. */
 #ifndef ORIEL_BENCH_SCHEDULE_H
 #define ORIEL_BENCH_SCHEDULE_H
@@ -22,7 +22,8 @@ struct schedule {
 };
 
 double schedule_clock_s(void);
-void schedule_start(struct schedule *plan, const struct schedule_limits *limits);
+/* The first batch has the least count, and each other a multiple of it. */
+void schedule_start(struct schedule *plan, const struct schedule_limits *limits, uint64_t least);
 
 /* Tells how long the batch took; plan->count is the next one's. */
 void schedule_advance(struct schedule *plan, double elapsed_s);

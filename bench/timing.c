@@ -96,8 +96,9 @@ static double parts_time(struct rma_run *run, uint64_t count)
     return elapsed_s + repeat_timed(run, end - run->done);
 }
 
-/* One untimed operation comes first. In active patterns another one comes last, so that nobody is already in the host's
- * collective while rank 0's clock runs: it may spin there and keep the others from the processor. */
+/* One untimed operation comes first, of those in flight together a whole flight, so that those which are timed begin with
+ * one. In active patterns another one comes last, so that nobody is already in the host's collective while rank 0's clock
+ * runs: it may spin there and keep the others from the processor. */
 static double batch_time(struct rma_run *run, uint64_t count)
 {
     const struct rma_pattern *pattern = run->pattern;
@@ -107,7 +108,7 @@ static double batch_time(struct rma_run *run, uint64_t count)
         return 0;
     if (inside)
         MPI_Win_lock_all(0, run->win);
-    pattern->repeat(run, 1);
+    pattern->repeat(run, (uint64_t)run->in_flight);
     double elapsed_s = pattern->renew ? parts_time(run, count) : repeat_timed(run, count);
     if (pattern->kind == RMA_ACTIVE)
         pattern->repeat(run, 1);
@@ -118,10 +119,11 @@ static double batch_time(struct rma_run *run, uint64_t count)
 
 static double measure_batches(struct rma_run *run, const struct schedule_limits *limits)
 {
-    const uint64_t around = run->pattern->kind == RMA_ACTIVE ? 2 : 1; /* operations that are not timed */
+    const uint64_t flight = (uint64_t)run->in_flight;
+    const uint64_t around = run->pattern->kind == RMA_ACTIVE ? 2 : flight; /* operations that are not timed */
     struct schedule plan;
 
-    schedule_start(&plan, limits);
+    schedule_start(&plan, limits, flight);
     for (;;) {
         MPI_Bcast(&plan.count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
         if (plan.count == 0)
@@ -198,6 +200,10 @@ static double measure_busy(struct rma_run *run)
         while (schedule_clock_s() - start_s < compute_s)
             continue;
     if (run->rank == 0) {
+        if (run->pattern->renew) { /* the timed one's data are nobody's who came before */
+            run->pattern->renew(run);
+            run->renewed = before;
+        }
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); /* rank 1 is computing by now */
         start_s = schedule_clock_s();
         run->pattern->repeat(run, 1);

@@ -8,8 +8,10 @@ static const uint64_t never = UINT64_MAX;
 
 void words_prepare(struct rma_run *run)
 {
-    data_fill(run->mine, run->span_bytes + RMA_GUARD_BYTES, rma_target_seed(run, run->rank));
-    data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
+    if (run->rank == WORDS_TARGET)
+        data_fill(run->mine, run->span_bytes + RMA_GUARD_BYTES, rma_target_seed(run, run->rank));
+    if (run->rank == 0)
+        data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
     for (size_t area = 0; area < RMA_SLOTS; area++)
         run->heads[area] = data_word(rma_target_seed(run, WORDS_TARGET), area * run->len_bytes / sizeof(uint64_t));
 }
