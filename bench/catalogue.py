@@ -6,8 +6,8 @@ from collections import namedtuple
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [8 << i for i in range(20)]  # 8 B to 4 MiB
+BUSY_SIZES = [8, 4 * KIB, 64 * KIB, MIB]
 FLIGHT = 64
-FLIGHT_BYTES_MAX = 256 * KIB  # longer ones would need more window memory than they would tell
 RANKS = [2, 4, 8, 16, 32]
 MEMORIES = {  # name: (the program's own name for it, what Oriel is told)
     "allocate": ("allocate", {}),
@@ -50,6 +50,14 @@ def _put_limit(cell):
     return "raw-store-fence" if cell.in_flight == 1 else "raw-store"  # a flush has to be a full fence
 
 
+def _accumulate_limit(cell):
+    return "raw-sum" if cell.bytes > 8 else "raw-cas"  # a sum of doubles that is atomic
+
+
+def _busy_limit(cell):
+    return "raw-memcpy-shared" if cell.bytes > 8 else "raw-lock"
+
+
 def _get_limit(cell):
     return "raw-memcpy-shared" if cell.bytes > 8 else "raw-load"
 
@@ -58,48 +66,56 @@ def _sized(title, limit, quick):
     return Pattern(title, "contiguous", SIZES, limit, flights=(1, FLIGHT), quick=quick)
 
 
-def _shape(title, size, limit=None, quick=None):
+def _shape(title, size, limit, quick=None):
     return Pattern(title, "datatype", [size], limit, quick=quick)
+
+
+def _shared(title, group, size, limit, **more):
+    """Of several ranks, up to more than there are processors."""
+    return Pattern(title, group, [size], limit, ranks=RANKS, **more)
 
 
 PATTERNS = {
     "put": _sized("put", _put_limit, [8, 64 * KIB, MIB]),
     "get": _sized("get", _get_limit, [8, 64 * KIB, MIB]),
-    "accumulate": _sized("accumulate, sum of doubles", "raw-sum", [8, 32 * KIB]),
-    "get-accumulate": _sized("get_accumulate, sum of doubles", "raw-sum", None),
+    "accumulate": _sized("accumulate, sum of doubles", _accumulate_limit, [8, 32 * KIB]),
+    "get-accumulate": _sized("get_accumulate, sum of doubles", "raw-fetched-sum", None),
     "fetch-and-op": Pattern("fetch_and_op", "atomic", [8], "raw-atomic", flights=(1, FLIGHT), quick=[8]),
     "compare-and-swap": Pattern("compare_and_swap", "atomic", [8], "raw-cas", flights=(1, FLIGHT), quick=[8]),
-    "hot-fetch-and-op": Pattern("fetch_and_op by all ranks on one word", "atomic", [8], "raw-atomic", ranks=RANKS),
+    "hot-fetch-and-op": _shared("fetch_and_op by all ranks on one word", "atomic", 8, "raw-hot-atomic"),
     "put-strided": _shape("put, every second double", 8 * KIB, "raw-strided", quick=[8 * KIB]),
     "get-strided": _shape("get, every second double", 8 * KIB, "raw-gathered", quick=[8 * KIB]),
-    "put-strided-both": _shape("put, every second double on both sides", 8 * KIB),
-    "put-column": _shape("put, a column of a 256 x 256 matrix", 2 * KIB),
-    "get-column": _shape("get, a column of a 256 x 256 matrix", 2 * KIB),
-    "put-face-rows": _shape("put, a face of a cube, 64 rows of 64 doubles", 32 * KIB),
-    "get-face-rows": _shape("get, a face of a cube, 64 rows of 64 doubles", 32 * KIB),
-    "put-face-points": _shape("put, a face of a cube, 4,096 single doubles", 32 * KIB),
-    "get-face-points": _shape("get, a face of a cube, 4,096 single doubles", 32 * KIB),
-    "put-indexed": _shape("put, 512 irregular blocks of 1 to 4 doubles", 10 * KIB),
-    "get-indexed": _shape("get, 512 irregular blocks of 1 to 4 doubles", 10 * KIB),
-    "put-structs": _shape("put, 512 structs with holes", 8 * KIB),
-    "get-structs": _shape("get, 512 structs with holes", 8 * KIB),
-    "lock-exclusive": Pattern("lock (exclusive), put, unlock", "lock", [8], quick=[8]),
-    "lock-shared": Pattern("lock (shared), put, unlock", "lock", [8]),
-    "lock-contended": Pattern("lock (exclusive), get, add, put, unlock, all ranks at one target", "lock", [8], ranks=RANKS),
-    "lock-contended-shared": Pattern("lock (shared), put, unlock, all ranks at one target", "lock", [8], ranks=RANKS),
-    "lock-all": Pattern("lock_all, put, unlock_all, by all ranks", "lock", [8], ranks=RANKS),
-    "fence": Pattern("fence", "active", [0], ranks=RANKS, quick=[0], quick_ranks=[2, 8, 16]),
-    "fence-put": Pattern("put to the right, fence", "active", [8], ranks=RANKS),
-    "pscw-pair": Pattern("start, put, complete against post, wait", "active", [8], quick=[8]),
-    "pscw-ring": Pattern("post, start, put, complete, wait around a ring", "active", [8], ranks=RANKS, quick=[8],
+    "put-strided-both": _shape("put, every second double on both sides", 8 * KIB, "raw-put-strided-both"),
+    "put-column": _shape("put, a column of a 256 x 256 matrix", 2 * KIB, "raw-put-column"),
+    "get-column": _shape("get, a column of a 256 x 256 matrix", 2 * KIB, "raw-get-column"),
+    "put-face-rows": _shape("put, a face of a cube, 64 rows of 64 doubles", 32 * KIB, "raw-put-face-rows"),
+    "get-face-rows": _shape("get, a face of a cube, 64 rows of 64 doubles", 32 * KIB, "raw-get-face-rows"),
+    "put-face-points": _shape("put, a face of a cube, 4,096 single doubles", 32 * KIB, "raw-put-face-points"),
+    "get-face-points": _shape("get, a face of a cube, 4,096 single doubles", 32 * KIB, "raw-get-face-points"),
+    "put-indexed": _shape("put, 512 irregular blocks of 1 to 4 doubles", 10 * KIB, "raw-put-indexed"),
+    "get-indexed": _shape("get, 512 irregular blocks of 1 to 4 doubles", 10 * KIB, "raw-get-indexed"),
+    "put-structs": _shape("put, 512 structs with holes", 8 * KIB, "raw-put-structs"),
+    "get-structs": _shape("get, 512 structs with holes", 8 * KIB, "raw-get-structs"),
+    "lock-exclusive": Pattern("lock (exclusive), put, unlock", "lock", [8], "raw-lock", quick=[8]),
+    "lock-shared": Pattern("lock (shared), put, unlock", "lock", [8], "raw-lock"),
+    "lock-contended": _shared("lock (exclusive), get, add, put, unlock, all ranks at one target", "lock", 8,
+                              "raw-lock-contended"),
+    "lock-contended-shared": _shared("lock (shared), put, unlock, all ranks at one target", "lock", 8,
+                                     "raw-lock-contended-shared"),
+    "lock-all": _shared("lock_all, put, unlock_all, by all ranks", "lock", 8, "raw-lock-all"),
+    "fence": _shared("fence", "active", 0, "raw-barrier", quick=[0], quick_ranks=[2, 8, 16]),
+    "fence-put": _shared("put to the right, fence", "active", 8, "raw-barrier-put"),
+    "pscw-pair": Pattern("start, put, complete against post, wait", "active", [8], "raw-pair", quick=[8]),
+    "pscw-ring": _shared("post, start, put, complete, wait around a ring", "active", 8, "raw-ring", quick=[8],
                          quick_ranks=[2, 8, 16]),
-    "pscw-all": Pattern("post, start, puts, complete, wait, all to all", "active", [8], ranks=RANKS),
+    "pscw-all": _shared("post, start, puts, complete, wait, all to all", "active", 8, "raw-all"),
     "rput-wait": Pattern("rput, wait", "request", [8], "raw-store"),
     "rget-wait": Pattern("rget, wait", "request", [8], "raw-load"),
     "rput-64-waitall": Pattern("rput, 64 before one waitall", "request", [8], "raw-store", flights=(FLIGHT,)),
-    "create-free": Pattern("create and free a window", "window", [0], memories=USUAL + ["shared"], quick=[0]),
-    "busy-target": Pattern("lock, put, unlock at a busy target, first access", "progress", [8], quick=[8]),
-    "busy-target-again": Pattern("lock, put, unlock at a busy target, later access", "progress", [8]),
+    "create-free": _shared("create and free a window", "window", 0, "raw-barrier", memories=USUAL + ["shared"], quick=[0],
+                           quick_ranks=[2]),
+    "busy-target": Pattern("lock, put, unlock at a busy target, first access", "progress", BUSY_SIZES, _busy_limit, quick=[8]),
+    "busy-target-again": Pattern("lock, put, unlock at a busy target, later access", "progress", BUSY_SIZES, _busy_limit),
 }
 _PLACES = [("huge-page", "the start of a huge page"), ("page", "a page's start"), ("line", "a cache line's start"),
            ("element", "the second word of a line"), ("odd-byte", "an odd byte"), ("line-crossing", "60 bytes into a line"),
@@ -109,19 +125,46 @@ for _place, _words in _PLACES:
         PATTERNS["%s-at-%s" % (_what, _place)] = Pattern("%s at %s" % (_what, _words), "alignment",
                                                          [8, 4 * KIB, 64 * KIB], _limit)
 
+
+def _raw(title, sizes, ranks=(1,)):
+    return Pattern(title, "raw", sizes, ranks=ranks)
+
+
 RAW = {  # measured by the program without MPI; their memory is "local"
-    "raw-store": Pattern("store", "raw", [8]),
-    "raw-store-fence": Pattern("store, full fence", "raw", [8]),
-    "raw-load": Pattern("load and store", "raw", [8]),
-    "raw-atomic": Pattern("atomic add", "raw", [8]),
-    "raw-cas": Pattern("compare and swap", "raw", [8]),
-    "raw-memcpy": Pattern("memcpy", "raw", SIZES),
-    "raw-memcpy-shared": Pattern("memcpy into shared pages", "raw", SIZES),
-    "raw-strided": Pattern("loop that writes every second double", "raw", [8 * KIB]),
-    "raw-gathered": Pattern("loop that reads every second double", "raw", [8 * KIB]),
-    "raw-sum": Pattern("sum of doubles, in vectors", "raw", SIZES),
-    "raw-futex": Pattern("futex round trip", "raw", [0], ranks=[2]),
-    "raw-yield": Pattern("sched_yield round trip", "raw", [0], ranks=[2]),
+    "raw-store": _raw("store", [8]),
+    "raw-store-fence": _raw("store, full fence", [8]),
+    "raw-load": _raw("load and store", [8]),
+    "raw-atomic": _raw("atomic add", [8]),
+    "raw-cas": _raw("compare and swap", [8]),
+    "raw-lock": _raw("compare and swap, store, atomic add", [8]),
+    "raw-memcpy": _raw("memcpy", SIZES),
+    "raw-memcpy-shared": _raw("memcpy into shared pages", SIZES),
+    "raw-strided": _raw("loop that writes every second double", [8 * KIB]),
+    "raw-gathered": _raw("loop that reads every second double", [8 * KIB]),
+    "raw-put-strided-both": _raw("loop over every second double of both sides", [8 * KIB]),
+    "raw-put-column": _raw("loop that writes a column", [2 * KIB]),
+    "raw-get-column": _raw("loop that reads a column", [2 * KIB]),
+    "raw-put-face-rows": _raw("loop that writes a face of rows", [32 * KIB]),
+    "raw-get-face-rows": _raw("loop that reads a face of rows", [32 * KIB]),
+    "raw-put-face-points": _raw("loop that writes a face of points", [32 * KIB]),
+    "raw-get-face-points": _raw("loop that reads a face of points", [32 * KIB]),
+    "raw-put-indexed": _raw("loop that writes irregular blocks", [10 * KIB]),
+    "raw-get-indexed": _raw("loop that reads irregular blocks", [10 * KIB]),
+    "raw-put-structs": _raw("loop that writes structs", [8 * KIB]),
+    "raw-get-structs": _raw("loop that reads structs", [8 * KIB]),
+    "raw-sum": _raw("sum of doubles, in vectors", SIZES),
+    "raw-fetched-sum": _raw("copy and sum of doubles, in vectors", SIZES),
+    "raw-futex": _raw("futex round trip", [0], ranks=[2]),
+    "raw-yield": _raw("sched_yield round trip", [0], ranks=[2]),
+    "raw-barrier": _raw("barrier by hand", [0], ranks=RANKS),
+    "raw-barrier-put": _raw("store to the right, barrier by hand", [8], ranks=RANKS),
+    "raw-pair": _raw("flag, store, flag between two processes", [8], ranks=[2]),
+    "raw-ring": _raw("flag, store, flag around a ring", [8], ranks=RANKS),
+    "raw-all": _raw("flags, stores, flags, all to all", [8], ranks=RANKS),
+    "raw-hot-atomic": _raw("atomic add by all on one word", [8], ranks=RANKS),
+    "raw-lock-contended": _raw("test-and-set lock of all, load, add, store", [8], ranks=RANKS),
+    "raw-lock-contended-shared": _raw("two atomic adds by all on one word, a store between", [8], ranks=RANKS),
+    "raw-lock-all": _raw("two atomic adds on an own word, a store to the right between", [8], ranks=RANKS),
 }
 ALWAYS_RAW = ["raw-store", "raw-store-fence", "raw-load", "raw-atomic", "raw-cas", "raw-futex", "raw-yield"]
 GROUPS = list(dict.fromkeys(pattern.group for pattern in PATTERNS.values()))
@@ -130,7 +173,7 @@ GROUPS = list(dict.fromkeys(pattern.group for pattern in PATTERNS.values()))
 def program_name(cell):
     """What the program is asked for, and what its lines are about."""
     if cell.pattern in RAW:
-        return "%s:%d" % (cell.pattern, cell.bytes)
+        return "%s:%d" % (cell.pattern, cell.bytes) + (":%d" % cell.ranks if cell.ranks > 1 else "")
     return "%s:%s:%d:%d" % (cell.pattern, MEMORIES[cell.memory][0], cell.bytes, cell.in_flight)
 
 
@@ -166,10 +209,11 @@ def _pattern_cells(name, options):
         if memory not in (pattern.memories or [name for name in MEMORIES if name != "shared"]):
             continue
         for count in ranks:
+            if count > 2 and memory == "dynamic" and pattern.group != "window" and not options.memories:
+                continue  # who waits for whom has nothing to do with the memory: two kinds of it are enough
             for flight in flights:
                 for size in sizes:
-                    if flight == 1 or size <= FLIGHT_BYTES_MAX:
-                        yield Cell(name, memory, count, size, flight)
+                    yield Cell(name, memory, count, size, flight)
 
 
 def cells(options):
@@ -177,15 +221,20 @@ def cells(options):
     return [cell for name in _names(options) for cell in _pattern_cells(name, options)]
 
 
+def limit_cell(cell):
+    """The raw cell that limits this one, or None: of as many processes, where it is one of several."""
+    name = pattern_of(cell).limit_of(cell)
+    if name is None:
+        return None
+    return Cell(name, "local", cell.ranks if len(RAW[name].ranks) > 1 else RAW[name].ranks[0], cell.bytes, 1)
+
+
 def raw_cells(wanted):
     """The limits of these cells, and what says what this machine is."""
-    needed = dict.fromkeys((name, RAW[name].sizes[0]) for name in ALWAYS_RAW)
-    for cell in wanted:
-        limit = pattern_of(cell).limit_of(cell)
-        if limit:
-            needed[limit, cell.bytes] = None
-            if limit == "raw-memcpy-shared":
-                needed["raw-memcpy", cell.bytes] = None
+    needed = dict.fromkeys(Cell(name, "local", RAW[name].ranks[0], RAW[name].sizes[0], 1) for name in ALWAYS_RAW)
+    for limit in filter(None, map(limit_cell, wanted)):
+        needed[limit] = None
+        if limit.pattern == "raw-memcpy-shared":
+            needed[limit._replace(pattern="raw-memcpy")] = None
     order = list(RAW)
-    return [Cell(name, "local", RAW[name].ranks[0] if name in ("raw-futex", "raw-yield") else 1, size, 1)
-            for name, size in sorted(needed, key=lambda pair: (order.index(pair[0]), pair[1]))]
+    return sorted(needed, key=lambda cell: (order.index(cell.pattern), cell.ranks, cell.bytes))

@@ -2,32 +2,15 @@
  * irregular blocks, structs with holes; and one put that is strided on both sides.
  * Each shape is described twice: to MPI by a constructor, to the checks by its runs of bytes in the type's order.
  * Driven by timing.c through the table at the end. */
+#include "shapes.h"
 #include "words.h"
 
 #include <stdlib.h>
 
 static const int target = WORDS_TARGET;
-enum { MATRIX = 256, CUBE = 64, BLOCKS = 512, STRUCTS = 512, STRUCT_BYTES = 24, RUNS = 8192, LOOKED_BYTES = 16 * 8 };
-enum { WORD = sizeof(double) };
+enum { LOOKED_BYTES = 16 * 8 };
 
-/* The runs of the shape in hand; what lies between them must not change. */
-static struct {
-    size_t offset, len;
-} runs[RUNS];
-static size_t runs_len;
-
-static void run_add(size_t offset, size_t len)
-{
-    if (runs_len == RUNS)
-        rma_fail("a shape has too many runs");
-    runs[runs_len].offset = offset;
-    runs[runs_len++].len = len;
-}
-
-static void shape_begin(void)
-{
-    runs_len = 0;
-}
+static struct shape shape; /* the one in hand; what lies between its runs must not change */
 
 static void shape_end(struct rma_run *run)
 {
@@ -47,11 +30,8 @@ static size_t span_strided(const struct rma_run *run)
 
 static void strided(struct rma_run *run)
 {
-    const size_t count = run->len_bytes / WORD;
-    shape_begin();
-    for (size_t i = 0; i < count; i++)
-        run_add(i * 2 * WORD, WORD);
-    MPI_Type_vector((int)count, 1, 2, MPI_DOUBLE, &run->target_type);
+    shape_strided(&shape, run->len_bytes);
+    MPI_Type_vector((int)(run->len_bytes / SHAPE_WORD), 1, 2, MPI_DOUBLE, &run->target_type);
     shape_end(run);
 }
 
@@ -64,85 +44,74 @@ static void strided_both(struct rma_run *run)
 static size_t span_matrix(const struct rma_run *run)
 {
     (void)run;
-    return MATRIX * MATRIX * WORD;
+    return SHAPE_MATRIX * SHAPE_MATRIX * SHAPE_WORD;
 }
 
 static void column(struct rma_run *run)
 {
-    shape_begin();
-    for (size_t row = 0; row < MATRIX; row++)
-        run_add(row * MATRIX * WORD, WORD);
-    MPI_Type_vector(MATRIX, 1, MATRIX, MPI_DOUBLE, &run->target_type);
+    shape_column(&shape);
+    MPI_Type_vector(SHAPE_MATRIX, 1, SHAPE_MATRIX, MPI_DOUBLE, &run->target_type);
     shape_end(run);
 }
 
 static size_t span_cube(const struct rma_run *run)
 {
     (void)run;
-    return CUBE * CUBE * CUBE * WORD;
+    return SHAPE_CUBE * SHAPE_CUBE * SHAPE_CUBE * SHAPE_WORD;
 }
 
 static void cube_type(struct rma_run *run, const int part[3])
 {
-    MPI_Type_create_subarray(3, (int[]){CUBE, CUBE, CUBE}, part, (int[]){0, 0, 0}, MPI_ORDER_C, MPI_DOUBLE,
-                             &run->target_type);
+    const int whole[] = {SHAPE_CUBE, SHAPE_CUBE, SHAPE_CUBE}, first[] = {0, 0, 0};
+    MPI_Type_create_subarray(3, whole, part, first, MPI_ORDER_C, MPI_DOUBLE, &run->target_type);
     shape_end(run);
 }
 
 static void face_of_rows(struct rma_run *run)
 {
-    shape_begin();
-    for (size_t plane = 0; plane < CUBE; plane++)
-        run_add(plane * CUBE * CUBE * WORD, CUBE * WORD);
-    cube_type(run, (int[]){CUBE, 1, CUBE});
+    shape_face_rows(&shape);
+    cube_type(run, (int[]){SHAPE_CUBE, 1, SHAPE_CUBE});
 }
 
 static void face_of_points(struct rma_run *run)
 {
-    shape_begin();
-    for (size_t point = 0; point < CUBE * CUBE; point++)
-        run_add(point * CUBE * WORD, WORD);
-    cube_type(run, (int[]){CUBE, CUBE, 1});
+    shape_face_points(&shape);
+    cube_type(run, (int[]){SHAPE_CUBE, SHAPE_CUBE, 1});
 }
 
 static size_t span_indexed(const struct rma_run *run)
 {
     (void)run;
-    return BLOCKS * 16 * WORD;
+    return SHAPE_BLOCKS * SHAPE_BLOCK_ROOM * SHAPE_WORD;
 }
 
 /* Block i has 1 to 4 doubles somewhere in the i-th piece of 16. */
 static void indexed(struct rma_run *run)
 {
-    int lens[BLOCKS], places[BLOCKS];
-    shape_begin();
-    for (int i = 0; i < BLOCKS; i++) {
-        lens[i] = 1 + i % 4;
-        places[i] = i * 16 + (int)(data_word(7, (size_t)i) % 12);
-        run_add((size_t)places[i] * WORD, (size_t)lens[i] * WORD);
+    int lens[SHAPE_BLOCKS], places[SHAPE_BLOCKS];
+    for (size_t i = 0; i < SHAPE_BLOCKS; i++) {
+        lens[i] = (int)shape_block_len(i);
+        places[i] = (int)shape_block_place(i);
     }
-    MPI_Type_indexed(BLOCKS, lens, places, MPI_DOUBLE, &run->target_type);
+    shape_blocks(&shape);
+    MPI_Type_indexed(SHAPE_BLOCKS, lens, places, MPI_DOUBLE, &run->target_type);
     shape_end(run);
 }
 
 static size_t span_structs(const struct rma_run *run)
 {
     (void)run;
-    return STRUCTS * STRUCT_BYTES;
+    return SHAPE_STRUCTS * SHAPE_STRUCT_BYTES;
 }
 
 /* struct { int32_t a; double b; int32_t c; }: holes of four bytes after a and after c. */
 static void structs(struct rma_run *run)
 {
     MPI_Datatype one, sized, types[] = {MPI_INT32_T, MPI_DOUBLE, MPI_INT32_T};
-    shape_begin();
-    for (size_t i = 0; i < STRUCTS; i++) {
-        run_add(i * STRUCT_BYTES, 4);
-        run_add(i * STRUCT_BYTES + 8, 12); /* b and c follow each other */
-    }
+    shape_structs(&shape);
     MPI_Type_create_struct(3, (int[]){1, 1, 1}, (MPI_Aint[]){0, 8, 16}, types, &one);
-    MPI_Type_create_resized(one, 0, STRUCT_BYTES, &sized);
-    MPI_Type_contiguous(STRUCTS, sized, &run->target_type);
+    MPI_Type_create_resized(one, 0, SHAPE_STRUCT_BYTES, &sized);
+    MPI_Type_contiguous(SHAPE_STRUCTS, sized, &run->target_type);
     MPI_Type_free(&one);
     MPI_Type_free(&sized);
     shape_end(run);
@@ -155,7 +124,7 @@ static void structs_packed(struct rma_run *run)
     structs(run);
     MPI_Type_create_struct(3, (int[]){1, 1, 1}, (MPI_Aint[]){0, 4, 12}, types, &one);
     MPI_Type_create_resized(one, 0, 16, &sized);
-    MPI_Type_contiguous(STRUCTS, sized, &run->origin_type);
+    MPI_Type_contiguous(SHAPE_STRUCTS, sized, &run->origin_type);
     MPI_Type_free(&one);
     MPI_Type_free(&sized);
     MPI_Type_commit(&run->origin_type);
@@ -170,8 +139,8 @@ static uint64_t head_of(const char *memory)
     uint64_t word;
     size_t len = 0;
     for (size_t i = 0; len < sizeof head; i++)
-        for (size_t at = 0; at < runs[i].len && len < sizeof head; at++)
-            head[len++] = memory[runs[i].offset + at];
+        for (size_t at = 0; at < shape.runs[i].len && len < sizeof head; at++)
+            head[len++] = memory[shape.runs[i].offset + at];
     memcpy(&word, head, sizeof word);
     return word;
 }
@@ -197,7 +166,7 @@ static void prepare(struct rma_run *run)
 static void put(struct rma_run *run, uint64_t count)
 {
     const bool packed = run->origin_type == MPI_DATATYPE_NULL;
-    const int origin_count = packed ? (int)(run->len_bytes / WORD) : 1;
+    const int origin_count = packed ? (int)(run->len_bytes / SHAPE_WORD) : 1;
     const MPI_Datatype origin_type = packed ? MPI_DOUBLE : run->origin_type;
     const uint64_t stamp = words_stamp(run);
     for (uint64_t i = 0; i < count; i++, run->done++) {
@@ -210,7 +179,7 @@ static void put(struct rma_run *run, uint64_t count)
 static void get(struct rma_run *run, uint64_t count)
 {
     const bool packed = run->origin_type == MPI_DATATYPE_NULL;
-    const int origin_count = packed ? (int)(run->len_bytes / WORD) : 1;
+    const int origin_count = packed ? (int)(run->len_bytes / SHAPE_WORD) : 1;
     const MPI_Datatype origin_type = packed ? MPI_DOUBLE : run->origin_type;
     const uint64_t head = run->heads[0];
     uint64_t differ = 0;
@@ -240,12 +209,12 @@ static bool put_arrived(const struct rma_run *run, bool spread)
     size_t packed = 0, end = 0;
     bool right = true;
     words_head_set(sent, words_stamp(run) + run->done - 1);
-    for (size_t i = 0; i < runs_len; i++) {
-        const size_t from = spread ? runs[i].offset : packed;
-        right &= data_holds_from(run->mine + end, end, runs[i].offset - end, before) &&
-                 memcmp(run->mine + runs[i].offset, sent + from, runs[i].len) == 0;
-        packed += runs[i].len;
-        end = runs[i].offset + runs[i].len;
+    for (size_t i = 0; i < shape.runs_len; i++) {
+        const size_t from = spread ? shape.runs[i].offset : packed;
+        right &= data_holds_from(run->mine + end, end, shape.runs[i].offset - end, before) &&
+                 memcmp(run->mine + shape.runs[i].offset, sent + from, shape.runs[i].len) == 0;
+        packed += shape.runs[i].len;
+        end = shape.runs[i].offset + shape.runs[i].len;
     }
     free(sent);
     return right && data_holds_from(run->mine + end, end, run->span_bytes + RMA_GUARD_BYTES - end, before);
@@ -269,9 +238,10 @@ static void get_check(struct rma_run *run)
     size_t packed = 0;
     if (run->rank != 0)
         return;
-    for (size_t i = 0; i < runs_len; i++) {
-        run->wrong |= !data_holds_from(run->buffer + packed, runs[i].offset, runs[i].len, rma_target_seed(run, target));
-        packed += runs[i].len;
+    for (size_t i = 0; i < shape.runs_len; i++) {
+        run->wrong |= !data_holds_from(run->buffer + packed, shape.runs[i].offset, shape.runs[i].len,
+                                       rma_target_seed(run, target));
+        packed += shape.runs[i].len;
     }
     run->wrong |= !data_holds_from(run->buffer + packed, packed, run->span_bytes - packed, rma_renewed_seed(run));
     run->wrong |= !data_holds_from(run->buffer + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES, rma_origin_seed(run, 0));

@@ -1,6 +1,6 @@
 /* What this machine does without MPI: times plain instructions and system calls, the limits of the patterns.
  * A time is printed only when the data were right after each batch; otherwise the line says WRONG.
- * Started by `oriel bench`, or by hand: `raw raw-memcpy:65536 raw-futex:0`; its lines are those of rma.c. */
+ * Started by `oriel bench`, or by hand: `raw raw-memcpy:65536 raw-barrier:0:8`; its lines are those of rma.c. */
 #define _GNU_SOURCE
 #include "raw.h"
 
@@ -12,7 +12,7 @@
 
 #include "schedule.h"
 
-static const struct raw_operation *const groups[] = {raw_words, raw_bulk, raw_pairs};
+static const struct raw_operation *const groups[] = {raw_words, raw_bulk, raw_pairs, raw_shapes, raw_teams};
 enum { GROUPS = sizeof groups / sizeof *groups, LEAST_BYTES = 4096 };
 
 static _Noreturn void fail(const char *what)
@@ -53,25 +53,36 @@ static void batch_run(const struct raw_operation *operation, struct raw_run *run
     if (operation->prepare)
         operation->prepare(run);
     operation->repeat(run, 1);
+    run->timed_s = 0;
     double start_s = schedule_clock_s();
     operation->repeat(run, plan->count);
-    double elapsed_s = schedule_clock_s() - start_s;
+    double elapsed_s = run->timed_s > 0 ? run->timed_s : schedule_clock_s() - start_s;
     if (operation->check)
         operation->check(run);
     schedule_advance(plan, elapsed_s);
 }
 
-static bool run_one(const char *name, const struct raw_operation *operation, size_t len_bytes,
-                    const struct schedule_limits *limits)
+/* As for the patterns, a batch of more processes than a few outlasts the scheduler's slices. */
+static struct schedule_limits limits_for(const struct schedule_limits *limits, int ranks)
 {
-    struct raw_run run = {.len_bytes = len_bytes};
+    struct schedule_limits these = *limits;
+    these.batch_s = ranks > 2 ? 0.1 : 0.01;
+    return these;
+}
+
+static bool run_one(const char *name, const struct raw_operation *operation, size_t len_bytes, int ranks,
+                    const struct schedule_limits *given)
+{
+    struct raw_run run = {.operation = operation, .len_bytes = len_bytes, .ranks = ranks};
+    const struct schedule_limits limits = limits_for(given, ranks);
+    const size_t span_bytes = operation->span ? operation->span(&run) : 2 * len_bytes;
+    const size_t room_bytes = span_bytes > LEAST_BYTES ? span_bytes : LEAST_BYTES;
     struct schedule plan;
-    const size_t room_bytes = 2 * len_bytes > LEAST_BYTES ? 2 * len_bytes : LEAST_BYTES;
 
     printf("begin %s\n", name);
     fflush(stdout);
     memory_map(&run, operation->shared, room_bytes);
-    schedule_start(&plan, limits, 1);
+    schedule_start(&plan, &limits, 1);
     while (plan.count > 0)
         batch_run(operation, &run, &plan);
     if (run.wrong)
@@ -86,19 +97,20 @@ static bool run_one(const char *name, const struct raw_operation *operation, siz
     return !run.wrong;
 }
 
-/* NAME is OPERATION:BYTES. */
+/* NAME is OPERATION:BYTES, or OPERATION:BYTES:PROCESSES. */
 static bool name_run(const char *name, const struct schedule_limits *limits)
 {
     char word[64], end;
     unsigned long len_bytes;
+    int ranks = 1;
+    const int words = sscanf(name, "%63[^:]:%lu:%d%c", word, &len_bytes, &ranks, &end);
 
-    if (sscanf(name, "%63[^:]:%lu%c", word, &len_bytes, &end) != 2 || len_bytes % sizeof(double) != 0 ||
-        len_bytes > 1 << 30)
-        fail("an argument is not OPERATION:BYTES");
+    if ((words != 2 && words != 3) || len_bytes % sizeof(double) != 0 || len_bytes > 1 << 30 || ranks < 1 || ranks > RAW_RANKS)
+        fail("an argument is not OPERATION:BYTES or OPERATION:BYTES:PROCESSES");
     for (size_t group = 0; group < GROUPS; group++)
         for (const struct raw_operation *operation = groups[group]; operation->name; operation++)
-            if (strcmp(operation->name, word) == 0)
-                return run_one(name, operation, len_bytes, limits);
+            if (strcmp(operation->name, word) == 0 && ranks >= operation->ranks_least)
+                return run_one(name, operation, len_bytes, ranks, limits);
     fail("no such operation");
 }
 

@@ -10,14 +10,20 @@
 
 #include "data.h"
 
-enum { RAW_SLOTS = 64 };
+enum { RAW_SLOTS = 64, RAW_RANKS = 64 };
+
+struct member; /* of a team of processes */
+struct shape;
 
 struct raw_run {
+    const struct raw_operation *operation;
     size_t len_bytes;
+    int ranks; /* processes that take part */
     char *from, *to; /* len_bytes of what the operation reads and writes, twice that in strided ones */
     char *seen;      /* `to` by another mapping of the same pages, where it is shared; else `to` */
     uint64_t batch;
-    uint64_t done; /* operations in this batch */
+    uint64_t done;  /* operations in this batch */
+    double timed_s; /* that the last repeat took, where it says so itself; else 0 */
     bool wrong;
 };
 
@@ -27,9 +33,21 @@ struct raw_operation {
     void (*prepare)(struct raw_run *run);
     void (*repeat)(struct raw_run *run, uint64_t count);
     void (*check)(struct raw_run *run);
+    int ranks_least;                                             /* 0: it is one process's */
+    size_t (*span)(const struct raw_run *run);                   /* of `from` and `to`; NULL: twice len_bytes */
+    void (*shape)(struct shape *shape);                          /* of the loops by hand */
+    void (*move)(char *to, const char *from);
+    void (*together)(struct member *me, uint64_t count);         /* of the teams, one of these two: each does as many, */
+    void (*one)(struct member *me, uint64_t operation);          /* or each as many as it comes to */
 };
 
 /* Each ends with a row without a name. */
-extern const struct raw_operation raw_words[], raw_bulk[], raw_pairs[];
+extern const struct raw_operation raw_words[], raw_bulk[], raw_pairs[], raw_shapes[], raw_teams[];
+
+/* What the compiler may not take out of a loop: the memory may be looked at here. */
+static inline void raw_memory_used(void *memory)
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
 
 #endif

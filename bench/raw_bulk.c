@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-/* What the compiler may not take out of a loop: the memory may be looked at here. */
-static void memory_used(void *memory)
-{
-    __asm__ volatile("" : : "r"(memory) : "memory");
-}
-
 static void copies_prepare(struct raw_run *run)
 {
     data_fill(run->from, run->len_bytes, 2 * run->batch);
@@ -21,7 +15,7 @@ static void copy(struct raw_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         memcpy(run->to, run->from, run->len_bytes);
-        memory_used(run->to);
+        raw_memory_used(run->to);
     }
     run->done += count;
 }
@@ -41,7 +35,7 @@ static void strided_copy(struct raw_run *run, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         for (size_t k = 0; k < doubles; k++)
             to[2 * k] = from[k];
-        memory_used(to);
+        raw_memory_used(to);
     }
     run->done += count;
 }
@@ -70,7 +64,7 @@ static void gathered_copy(struct raw_run *run, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         for (size_t k = 0; k < doubles; k++)
             to[k] = from[2 * k];
-        memory_used(to);
+        raw_memory_used(to);
     }
     run->done += count;
 }
@@ -113,7 +107,7 @@ static void sum(struct raw_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         sum_once((double *)(void *)run->to, (const double *)(const void *)run->from, run->len_bytes / sizeof(double));
-        memory_used(run->to);
+        raw_memory_used(run->to);
     }
     run->done += count;
 }
@@ -124,11 +118,41 @@ static void sums_check(struct raw_run *run)
                                    run->done);
 }
 
+/* What get_accumulate does: the sum, and what was there before into other memory. */
+static size_t fetched_span(const struct raw_run *run)
+{
+    return 2 * run->len_bytes;
+}
+
+static void fetched_sum(struct raw_run *run, uint64_t count)
+{
+    char *const fetched = run->from + run->len_bytes;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(fetched, run->to, run->len_bytes);
+        sum_once((double *)(void *)run->to, (const double *)(const void *)run->from, run->len_bytes / sizeof(double));
+        raw_memory_used(run->to);
+    }
+    run->done += count;
+}
+
+static void fetched_check(struct raw_run *run)
+{
+    sums_check(run);
+    run->wrong |= !data_holds_sums(run->from + run->len_bytes, 0, run->len_bytes / sizeof(double), 2 * run->batch + 1,
+                                   2 * run->batch, run->done - 1);
+}
+
 const struct raw_operation raw_bulk[] = {
     {.name = "raw-memcpy", .prepare = copies_prepare, .repeat = copy, .check = copies_check},
     {.name = "raw-memcpy-shared", .shared = true, .prepare = copies_prepare, .repeat = copy, .check = copies_check},
     {.name = "raw-strided", .shared = true, .prepare = copies_prepare, .repeat = strided_copy, .check = strided_check},
     {.name = "raw-gathered", .prepare = gathered_prepare, .repeat = gathered_copy, .check = gathered_check},
     {.name = "raw-sum", .shared = true, .prepare = sums_prepare, .repeat = sum, .check = sums_check},
+    {.name = "raw-fetched-sum",
+     .shared = true,
+     .span = fetched_span,
+     .prepare = sums_prepare,
+     .repeat = fetched_sum,
+     .check = fetched_check},
     {0},
 };

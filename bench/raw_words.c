@@ -83,11 +83,24 @@ static void counter_check(struct raw_run *run)
     run->wrong |= atomic_load(word_of(run, 0)) != run->batch + run->done;
 }
 
+/* The least that lock, put and unlock have to do: take the lock, store, give it back. */
+static void locked_store(struct raw_run *run, uint64_t count)
+{
+    _Atomic uint64_t *lock = (_Atomic uint64_t *)(void *)run->to + RAW_SLOTS;
+    for (uint64_t i = 0; i < count; i++, run->done++) {
+        uint64_t is_free = 0;
+        run->wrong |= !atomic_compare_exchange_strong(lock, &is_free, 1);
+        atomic_store_explicit(word_of(run, run->done), run->batch + run->done, memory_order_relaxed);
+        atomic_fetch_sub(lock, 1);
+    }
+}
+
 const struct raw_operation raw_words[] = {
     {.name = "raw-store", .prepare = stores_prepare, .repeat = store, .check = stores_check},
     {.name = "raw-store-fence", .prepare = stores_prepare, .repeat = store_fence, .check = stores_check},
     {.name = "raw-load", .prepare = loads_prepare, .repeat = load, .check = loads_check},
     {.name = "raw-atomic", .prepare = counter_prepare, .repeat = atomic_add, .check = counter_check},
+    {.name = "raw-lock", .shared = true, .prepare = stores_prepare, .repeat = locked_store, .check = stores_check},
     {.name = "raw-cas", .prepare = counter_prepare, .repeat = atomic_swap, .check = counter_check},
     {0},
 };

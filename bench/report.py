@@ -114,8 +114,8 @@ def ratio(bench, cell):
 
 
 def limit_of(bench, cell):
-    name = catalogue.pattern_of(cell).limit_of(cell)
-    return next((bench.raw.best(raw) for raw in bench.raw_cells if (raw.pattern, raw.bytes) == (name, cell.bytes)), None)
+    limit = catalogue.limit_cell(cell)
+    return bench.raw.best(limit) if limit else None
 
 
 def ratio_text(value):

@@ -144,10 +144,11 @@ class Results:
         for cell in self.raw:
             figure = cell.figures["raw"]
             if figure.ns is not None:
-                raw.setdefault((cell.pattern, cell.bytes), (figure.ns, cell.title))
+                raw.setdefault((cell.pattern, cell.bytes, cell.ranks), (figure.ns, cell.title))
         for cell in self.cells:
-            if cell.limit_pattern:
-                cell.limit = raw.get((str(cell.limit_pattern), cell.bytes))
+            if cell.limit_pattern:  # of as many processes, or of one
+                key = (str(cell.limit_pattern), cell.bytes)
+                cell.limit = raw.get((*key, cell.ranks)) or raw.get((*key, 1))
 
     def distinct(self, name):
         """The values of a cell's attribute, in the order measured."""

@@ -137,8 +137,8 @@ NOTES = [
     "Best of all runs. Host and Oriel were run in turn, and data were verified: a wrong result has no time.",
     "“Oriel faster” compares the better of the hosts alone with the slower of Oriel's columns: what is gained at least.",
     "Bandwidth is bytes of data divided by the time of one operation; 1 GB is 10⁹ bytes.",
-    "The limit is a loop of plain instructions in one process, without MPI, that moves or computes as many bytes in the same "
-    "shape; where there is no such loop, there is no limit.",
+    "The limit is a loop of plain instructions, without MPI, that moves or computes as many bytes in the same shape, or what "
+    "as many processes at least have to do in shared memory to wait for each other; where there is neither, there is no limit.",
     "Figures of different machines, or of a busy one, do not compare.",
 ]
 

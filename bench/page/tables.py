@@ -91,7 +91,8 @@ def raw(results):
         figure = cell.figures["raw"]
         rate = units.rate(cell.bytes / figure.ns) if cell.bytes and figure.ns else "–"
         size = units.size(cell.bytes) if cell.bytes else "–"
-        rows.append(element("tr", element("th", cell.title, scope="row"), element("td", size), figure_cell(figure, samples=True),
+        name = cell.title + (f", {cell.ranks} processes" if cell.ranks > 1 else "")
+        rows.append(element("tr", element("th", name, scope="row"), element("td", size), figure_cell(figure, samples=True),
                             element("td", rate)))
     heads = [element("th", head, scope="col", class_="n") for head in ("Size", "Time", "Rate")]
     return table(["Operation"] + heads, rows, classes="figures")

@@ -26,6 +26,18 @@ class Figures(unittest.TestCase):
         self.assertEqual((cell.outcome, cell.verdict()), ("faster", "Oriel 2.1× faster"))
         self.assertEqual(cell.limit, (8.03, "store, full fence"))
 
+    def test_limit_is_of_as_many_processes_or_of_one(self):
+        results = example(lambda result: result["pattern"] in ("fence", "raw-atomic"))
+        model = next(result for result in results["results"] if result["pattern"] == "raw-atomic")
+        for result in results["results"]:
+            result["limit"] = "raw-barrier" if result["pattern"] == "fence" else None
+        for ranks, best in ((1, 100), (16, 1600)):
+            results["results"].append(dict(model, pattern="raw-barrier", title="barrier", bytes=0, ranks=ranks, best=best))
+        found = cells(results)
+        self.assertGreater(len(found), 1)
+        for (_, _, ranks, _, _), cell in found.items():
+            self.assertEqual(cell.limit, (1600 if ranks == 16 else 100, "barrier"))
+
     def test_slower_is_told_as_slower(self):
         cell = cells(EXAMPLE)[("accumulate", "allocate", 2, 65536, 1)]
         self.assertEqual((cell.outcome, cell.verdict()), ("slower", "Oriel 27× slower"))
