@@ -21,7 +21,7 @@ import report  # noqa: E402
 import results  # noqa: E402
 
 REFUSED, INTERRUPTED = 2, 130
-RUNS, QUICK_S = 3, 240
+RUNS, QUICK_S, FULL_S = 3, 240, 2400
 
 
 class Refusal(Exception):
@@ -156,7 +156,7 @@ def parse(arguments):
     add("-?", "--help", action="help", help="give this help list")
     add("-V", "--version", action="store_true", help="print the program's version")
     options = parser.parse_args(arguments)
-    options.enough_s = QUICK_S if options.quick and options.runs is None else None
+    options.enough_s = None if options.runs else QUICK_S if options.quick else FULL_S
     options.runs = options.runs or RUNS
     return options
 

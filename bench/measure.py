@@ -11,6 +11,9 @@ import jobs
 
 JOB_CELLS = 24  # of one job: memory that is given to windows over and over is not shared in place for ever
 SILENT_JOBS = 3  # one after the other that come to no pattern, and no more are tried
+BATCHES, QUICK_BATCHES = 10, 5
+QUICK_BUDGETS_S = 0.4, 1.0  # of a cell's batches in a job of two ranks, and of more
+BUDGETS_S, FULL_S = (0.2, 1.5), 1800  # a cell has its part of these seconds, but no less and no more than those
 START_S = 30  # that a job may take to its first pattern, beyond the limit
 
 
@@ -128,11 +131,17 @@ class Bench:
             return os.path.join(self.prefix, "lib", "oriel", "bench", "raw")
         return os.path.join(self.prefix, "lib", "oriel", column.host, "rma")
 
+    def _budget_s(self, ranks):
+        """Of one cell in one run: the more there are, the shorter. Batches are longer where ranks share processors."""
+        if self.options.quick:
+            return QUICK_BUDGETS_S[ranks > 2]
+        share_s = FULL_S / (len(self.cells) * len(self.columns) * self.options.runs)
+        return min(max(share_s * (1 if ranks <= 2 else 2.5), BUDGETS_S[0]), BUDGETS_S[1])
+
     def _job(self, column, ranks, cells):
         """Runs the cells. Returns who listened and, unless all were measured, how it ended as (status, reason)."""
         options, job = self.options, _Job(column, cells, self.progress)
-        budget_s = 1.5 if not options.quick else 0.4 if ranks == 2 else 1.0
-        limits = ["--batches=%d" % (5 if options.quick else 10), "--budget=%g" % budget_s]
+        limits = ["--batches=%d" % (QUICK_BATCHES if options.quick else BATCHES), "--budget=%.2f" % self._budget_s(ranks)]
         oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
         told = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else {}
         result = jobs.launch(column.host, ranks, [self._program(column)] + limits + list(job.names), oriel, limit_s=1e9,
