@@ -2,6 +2,7 @@
 
 A program of the test's own stands in for the benchmark's where a host has to misbehave; figures are never looked at."""
 
+import argparse
 import json
 import os
 import re
@@ -18,6 +19,7 @@ SCRIPTS = os.path.join(BUILD, "lib", "oriel", "bench")
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 sys.path.insert(0, SCRIPTS)
 import catalogue  # noqa: E402
+import measure  # noqa: E402
 
 # Rank 0 answers for the job. What it does follows from the pattern's name.
 STAND_IN = """#!/bin/bash
@@ -68,6 +70,26 @@ REQUEST(Rget)
 SHARING = """
 int PMPI_Win_lock(int, int, int, long);
 int MPI_Win_lock(int kind, int rank, int assertion, long win) { return PMPI_Win_lock(kind %s, rank, assertion, win); }
+"""
+
+# Counts the operations before each flush, and says at the end which counts there were.
+FLIGHTS = """
+#include <stdio.h>
+static long n, counts[1024];
+#define LIST(what) what a, what b, what c, what d, what e, what f, what g, what h
+int PMPI_Put(LIST(long));
+int MPI_Put(LIST(long)) { n++; return PMPI_Put(a, b, c, d, e, f, g, h); }
+int PMPI_Win_flush(long, long);
+int MPI_Win_flush(long rank, long win) { counts[n < 1023 ? n : 1023]++; n = 0; return PMPI_Win_flush(rank, win); }
+int PMPI_Finalize(void);
+int MPI_Finalize(void)
+{
+    for (int i = 1; i < 1024; i++)
+        if (counts[i])
+            printf("flight %d\\n", i);
+    fflush(stdout);
+    return PMPI_Finalize();
+}
 """
 
 # Ends a job that does not want to end, and gets an interruption meanwhile.
@@ -158,20 +180,23 @@ class Measuring(BenchCase):
         raw = subprocess.run([os.path.join(SCRIPTS, "raw"), "--list"], capture_output=True, text=True, timeout=60, check=True)
         self.assertEqual(set(raw.stdout.split()), set(catalogue.RAW))
 
+    def behind(self, library, *arguments):
+        """The program with two ranks on the bare host, with a library before the host's."""
+        return subprocess.run([LAUNCH, "--build", BUILD, "--host", HOSTS[0], "-n", "2", "--plain", "--env",
+                               f"LD_PRELOAD={library}", "--timeout", "100",
+                               os.path.join(BUILD, "lib", "oriel", HOSTS[0], "rma"), *arguments],
+                              env=environment(), capture_output=True, text=True, timeout=120, check=False)
+
     def not_noticed(self, source, *limits, names=catalogue.PATTERNS):
         """The patterns that call their data right on the bare host behind a library of this source."""
-        host = HOSTS[0]
         library = self.compile("losing.so", source, "-shared", "-fPIC")
         programs = {}
         for name in names:
             pattern = catalogue.PATTERNS[name]
-            for size in {pattern.sizes[0], pattern.sizes[-1]} if "contiguous" in pattern.group else pattern.sizes[:1]:
+            for size in {pattern.sizes[0], pattern.sizes[-1]} if len(pattern.sizes) > 1 else pattern.sizes[:1]:
                 cell = catalogue.Cell(name, "allocate", 2, min(size, 64 << 10), pattern.flights[0])
                 programs[catalogue.program_name(cell)] = name
-        result = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--plain", "--env",
-                                 f"LD_PRELOAD={library}", "--timeout", "100",
-                                 os.path.join(BUILD, "lib", "oriel", host, "rma"), *limits, *programs],
-                                env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        result = self.behind(library, *limits, *programs)
         ends = dict(re.findall(r"^end (\S+) (\S+)$", result.stdout, re.M))
         self.assertEqual(set(programs), set(ends), result.stderr)
         return {programs[name] for name, word in ends.items() if word != "WRONG"}
@@ -187,10 +212,76 @@ class Measuring(BenchCase):
         few = {"busy-target", "busy-target-again", "fence", "create-free"}  # two puts in a batch, or one
         self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=10", "--budget=0.03"), few)
 
+    def test_what_is_in_flight_together_is_a_whole_flight_at_every_size(self):
+        library = self.compile("flights.so", FLIGHTS, "-shared", "-fPIC")
+        for name in ("put:allocate:8:64", "put:allocate:1048576:64"):
+            result = self.behind(library, "--batches=1", "--budget=0.01", name)
+            self.assertRegex(result.stdout, f"end {name} [0-9.]+\n", result.stderr)
+            self.assertEqual(set(re.findall(r"^flight (\d+)$", result.stdout, re.M)), {"64"})
+
+    def test_raw_operations_leave_the_data_that_they_should(self):
+        cells = [catalogue.Cell(name, "local", count, size, 1) for name, raw in catalogue.RAW.items()
+                 for size in {raw.sizes[0], min(raw.sizes[-1], 64 << 10)}
+                 for count in ((2, 3) if len(raw.ranks) > 1 else raw.ranks)]
+        names = [catalogue.program_name(cell) for cell in cells]
+        result = subprocess.run([os.path.join(SCRIPTS, "raw"), "--batches=2", "--budget=0.01", *names],
+                                env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        ends = dict(re.findall(r"^end (\S+) ([0-9.]+)$", result.stdout, re.M))
+        self.assertEqual((result.returncode, set(ends)), (0, set(names)), result.stdout + result.stderr)
+
+    def test_limits_are_measured_with_as_many_processes(self):
+        _, found = self.measured("--patterns", "fence,pscw-ring,pscw-pair,lock-exclusive,lock-contended,put-column,create-free",
+                                 "--ranks", "3", "--hosts", HOSTS[-1], "--alone")
+        ranks = {"raw-barrier": 3, "raw-ring": 3, "raw-pair": 2, "raw-lock": 1, "raw-lock-contended": 3, "raw-put-column": 1}
+        limits = [entry for (_, column), entry in found.items() if column == HOSTS[-1]]
+        self.assertEqual({entry["limit"] for entry in limits}, set(ranks))
+        for entry in limits:
+            raw = found[entry["limit"], "raw"]
+            self.assertEqual((raw["status"], raw["ranks"], raw["bytes"]), ("ok", ranks[entry["limit"]], entry["bytes"]))
+
     def test_contended_locks_notice_that_they_exclude_nobody(self):
         names = ["lock-contended"]
         self.assertEqual(self.not_noticed(SHARING % "+ 1", names=names), set())
         self.assertEqual(self.not_noticed(SHARING % "", names=names), set(names))
+
+
+class Catalogue(unittest.TestCase):
+    def cells(self, **changes):
+        options = {"quick": False, "patterns": None, "groups": None, "alignment": False, "sizes": None, "ranks": None,
+                   "memories": None}
+        return catalogue.cells(argparse.Namespace(**dict(options, **changes)))
+
+    def test_transfers_have_all_sizes_alone_and_in_flight(self):
+        found = {(cell.pattern, cell.memory, cell.in_flight, cell.bytes) for cell in self.cells()}
+        for pattern in ("put", "get", "accumulate", "get-accumulate"):
+            for memory in ("allocate", "create", "dynamic"):
+                for flight in (1, 64):
+                    sizes = {size for *what, size in found if what == [pattern, memory, flight]}
+                    self.assertEqual(sizes, {8 << i for i in range(20)}, (pattern, memory, flight))
+
+    def test_patterns_of_several_ranks_have_all_counts(self):
+        found = {(cell.pattern, cell.memory, cell.ranks) for cell in self.cells()}
+        for pattern in ("fence", "fence-put", "pscw-ring", "pscw-all", "lock-contended", "lock-contended-shared", "lock-all",
+                        "hot-fetch-and-op", "create-free"):
+            for memory in ("allocate", "create"):
+                self.assertEqual({count for *what, count in found if what == [pattern, memory]}, {2, 4, 8, 16, 32}, pattern)
+
+    def test_every_pattern_has_a_limit(self):
+        cells = self.cells(alignment=True)
+        raw = set(catalogue.raw_cells(cells))
+        for cell in cells:
+            self.assertIn(catalogue.limit_cell(cell), raw, cell)
+        for cell in raw:
+            self.assertIn(cell.bytes, catalogue.RAW[cell.pattern].sizes, cell)
+
+    def test_much_to_measure_gets_little_time_each(self):
+        def budget_s(cells, ranks=2, quick=False):
+            options = argparse.Namespace(quick=quick, runs=3)
+            return measure.Bench("", measure.columns_of(HOSTS, False), cells, options, None)._budget_s(ranks)
+        everything = self.cells()
+        self.assertLess(budget_s(everything), 0.5)
+        self.assertGreater(budget_s(everything, 8), budget_s(everything))
+        self.assertEqual(budget_s(everything[:10]), 1.5)
 
 
 class Misbehaviour(BenchCase):
