@@ -10,10 +10,11 @@ import catalogue
 import jobs
 
 JOB_CELLS = 24  # of one job: memory that is given to windows over and over is not shared in place for ever
+HEAVY_BYTES = 16 << 20  # of the program's memory in one window: such a cell has a job of its own
 SILENT_JOBS = 3  # one after the other that come to no pattern, and no more are tried
 BATCHES, QUICK_BATCHES = 10, 5
 QUICK_BUDGETS_S = 0.4, 1.0  # of a cell's batches in a job of two ranks, and of more
-BUDGETS_S, FULL_S = (0.2, 1.5), 1800  # a cell has its part of these seconds, but no less and no more than those
+BUDGETS_S, FULL_S = (0.2, 0.8), 1200  # a cell has its part of these seconds, but no less and no more than those
 START_S = 30  # that a job may take to its first pattern, beyond the limit
 
 
@@ -96,8 +97,11 @@ class Bench:
                     told.append(catalogue.MEMORIES[cell.memory][1])
             for settings in told:
                 alike = [cell for cell in these if catalogue.MEMORIES[cell.memory][1] == settings]
-                for first in range(0, len(alike), JOB_CELLS):
-                    yield ranks, alike[first:first + JOB_CELLS]
+                for cell in filter(_is_heavy, alike):
+                    yield ranks, [cell]
+                light = [cell for cell in alike if not _is_heavy(cell)]
+                for first in range(0, len(light), JOB_CELLS):
+                    yield ranks, light[first:first + JOB_CELLS]
 
     def _column_run(self, column, ranks, part):
         """All cells in one job, and again without those that ended it."""
@@ -175,6 +179,11 @@ class Bench:
     def _note(self, text):
         self.notes.append(text)
         self.progress.note(text)
+
+
+def _is_heavy(cell):
+    """Whether the job's other windows would feel it: sharing so much memory in place costs what allows some more of them."""
+    return cell.memory == "create" and cell.bytes * cell.in_flight > HEAVY_BYTES
 
 
 def _last_words(errors):
