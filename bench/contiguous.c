@@ -5,12 +5,21 @@
 #include "words.h"
 
 static const int target = WORDS_TARGET;
-enum { SMALL_BYTES = 128 };
+enum { SMALL_BYTES = 128, LOOKED_BYTES = 8192 };
 
 /* Small operations take many areas in turn, as programs do; long ones go to one place unless they are in flight together. */
 static size_t span(const struct rma_run *run)
 {
     return run->in_flight > 1 || run->len_bytes <= SMALL_BYTES ? RMA_SLOTS * run->len_bytes : run->len_bytes;
+}
+
+/* Short gets take more areas, so that many can be looked at together; they stay in the nearest cache. */
+static size_t span_get(const struct rma_run *run)
+{
+    size_t areas = RMA_SLOTS;
+    while (run->len_bytes <= SMALL_BYTES && 2 * areas * run->len_bytes <= LOOKED_BYTES)
+        areas *= 2;
+    return areas > RMA_SLOTS ? areas * run->len_bytes : span(run);
 }
 
 /* The first half is what goes, the second what comes. */
@@ -77,7 +86,38 @@ static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop,
     return differ;
 }
 
-static void get(struct rma_run *run, uint64_t count)
+/* Short gets are looked at while the clock stands, whole: comparing would take as long as a good part of the get itself. */
+static void get_setup(struct rma_run *run)
+{
+    run->part = run->len_bytes <= SMALL_BYTES ? run->span_bytes / run->len_bytes : 0;
+}
+
+static void get_look(struct rma_run *run)
+{
+    for (uint64_t k = run->looked; run->part && k < run->done; k++) {
+        const size_t at = (k & (run->part - 1)) * run->len_bytes;
+        run->wrong |= !data_holds_from(run->buffer + at, at, run->len_bytes, rma_target_seed(run, target));
+        for (size_t i = 0; i < run->len_bytes; i++) /* no byte of the next one may be there already */
+            run->buffer[at + i] = (char)~run->buffer[at + i];
+    }
+}
+
+static void get_short(struct rma_run *run, uint64_t count)
+{
+    const struct loop loop = loop_of(run, run->span_bytes);
+    const uint64_t end = run->done + count;
+    for (uint64_t k = run->done; k < end; k++) {
+        const size_t at = (k & loop.area_mask) * loop.len_bytes;
+        MPI_Get(loop.buffer + at, loop.count, loop.type, target, loop.begin + (MPI_Aint)at, loop.count, loop.type, loop.win);
+        if (((k + 1) & loop.flight_mask) == 0)
+            MPI_Win_flush(target, loop.win);
+    }
+    if ((end & loop.flight_mask) != 0)
+        MPI_Win_flush(target, loop.win);
+    run->done = end;
+}
+
+static void get_long(struct rma_run *run, uint64_t count)
 {
     const struct loop loop = loop_of(run, run->span_bytes);
     const uint64_t end = run->done + count, *const heads = run->heads;
@@ -100,6 +140,14 @@ static void get(struct rma_run *run, uint64_t count)
         MPI_Win_flush(target, loop.win);
     run->wrong |= (differ | heads_differ(run, &loop, first, end)) != 0;
     run->done = end;
+}
+
+static void get(struct rma_run *run, uint64_t count)
+{
+    if (run->part)
+        get_short(run, count);
+    else
+        get_long(run, count);
 }
 
 /* ---- accumulate and get_accumulate ---- */
@@ -204,7 +252,14 @@ const struct rma_pattern rma_contiguous[] = {
      .check = words_put_check,
      .renew = words_renew,
      .look = words_look},
-    {.name = "get", .span = span, .prepare = words_prepare, .repeat = get, .check = words_get_check, .renew = words_renew},
+    {.name = "get",
+     .span = span_get,
+     .setup = get_setup,
+     .prepare = words_prepare,
+     .repeat = get,
+     .check = words_get_check,
+     .renew = words_renew,
+     .look = get_look},
     {.name = "accumulate", .span = span, .prepare = doubles_prepare, .repeat = accumulate, .check = accumulate_check},
     {.name = "get-accumulate",
      .span = span_both,
@@ -228,7 +283,7 @@ const struct rma_pattern rma_contiguous[] = {
         {.name = "get-at-" place,                                                                                          \
          .span = span_one,                                                                                                 \
          .prepare = words_prepare,                                                                                         \
-         .repeat = get,                                                                                                    \
+         .repeat = get_long,                                                                                               \
          .check = words_get_check,                                                                                         \
          .renew = words_renew,                                                                                             \
          .placed = true,                                                                                                   \

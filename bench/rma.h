@@ -50,6 +50,8 @@ struct rma_run {
 
     uint64_t batch; /* its number: data derive from it */
     uint64_t done;  /* operations so far in this batch; when a check runs also those of the rank that did them */
+    uint64_t part;    /* operations between two looks; 0: a sixteenth of a batch */
+    uint64_t looked;  /* operations before the last look */
     uint64_t renewed; /* the first operation after the renewal, when a check runs */
     uint64_t heads[RMA_SLOTS];   /* what gets find at the beginning of each area */
     uint64_t done_by[RMA_RANKS]; /* each rank's, when a check runs, where all work without waiting for each other */

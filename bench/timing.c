@@ -49,7 +49,7 @@ static void own_memory(struct rma_run *run, void (*use)(struct rma_run *run))
 static void batch_prepare(struct rma_run *run)
 {
     run->batch++;
-    run->done = 0;
+    run->done = run->looked = 0;
     run->renewed = UINT64_MAX;
     own_memory(run, run->pattern->prepare);
     if (is_passive(run->pattern->kind)) /* else the operations themselves bring the ranks together, faster than some hosts */
@@ -74,14 +74,14 @@ static double repeat_timed(struct rma_run *run, uint64_t count)
 }
 
 /* The operations in some parts, with a look at what each left; the last ones, each area at least once, with renewed data.
- * The clock stands in between: it is read twice for each part, which is nothing beside a sixteenth of a batch. Parts end
- * where operations are flushed. */
+ * The clock stands in between: it is read twice for each part, which is nothing beside a sixteenth of a batch, and little
+ * beside the parts of short gets. Parts end where operations are flushed. */
 static double parts_time(struct rma_run *run, uint64_t count)
 {
     const struct rma_pattern *pattern = run->pattern;
     const uint64_t areas = run->target_type == MPI_DATATYPE_NULL ? run->span_bytes / run->len_bytes : 1;
     const uint64_t flight = (uint64_t)run->in_flight;
-    const uint64_t end = run->done + count, part = (count / LOOKS / flight + 1) * flight;
+    const uint64_t end = run->done + count, part = run->part ? run->part : (count / LOOKS / flight + 1) * flight;
     const uint64_t renewal = end > areas ? (end - areas) / flight * flight : 0;
     double elapsed_s = 0;
 
@@ -90,6 +90,7 @@ static double parts_time(struct rma_run *run, uint64_t count)
         elapsed_s += repeat_timed(run, (until < renewal ? until : renewal) - run->done);
         if (pattern->look)
             pattern->look(run);
+        run->looked = run->done;
     }
     pattern->renew(run);
     run->renewed = run->done;
