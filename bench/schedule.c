@@ -30,11 +30,13 @@ static uint64_t grown(uint64_t count, double elapsed_s, double batch_s)
 }
 
 /* A host that is slow gets no longer batches, once it has spent its time; others do, so that what a wait in the host's
- * collectives leaves behind does not fill the batch. */
+ * collectives leaves behind does not fill the batch. Where the second batch is much shorter than the first, somebody else had
+ * the processor in the first, and its length said nothing. */
 static bool may_grow(const struct schedule *plan, double elapsed_s, double spent_s)
 {
     const struct schedule_limits *limits = &plan->limits;
-    return plan->batches == 0 && elapsed_s < limits->batch_s && plan->timed_s < limits->budget_s / 2 &&
+    const bool was_stopped = plan->batches == 1 && elapsed_s < limits->batch_s / 2;
+    return (plan->batches == 0 || was_stopped) && elapsed_s < limits->batch_s && plan->timed_s < limits->budget_s / 2 &&
            spent_s < GROWING_BUDGETS * limits->budget_s;
 }
 
@@ -45,6 +47,7 @@ void schedule_advance(struct schedule *plan, double elapsed_s)
 
     plan->timed_s += elapsed_s;
     if (may_grow(plan, elapsed_s, spent_s)) {
+        plan->batches = 0;
         plan->count = grown(plan->count, elapsed_s, plan->limits.batch_s);
         return;
     }
