@@ -99,7 +99,7 @@ static void list_print(void)
 /* With more ranks than processors a batch outlasts the scheduler's slices, in which order comes back after a wait. */
 static struct schedule_limits limits_usual(int ranks)
 {
-    return (struct schedule_limits){.batch_s = ranks > 2 ? 0.1 : 0.01, .budget_s = 1.5, .batches = 10};
+    return (struct schedule_limits){.batch_s = ranks > 2 ? 0.1 : 0.01, .budget_s = 1.5, .batches = 10, .least = 1};
 }
 
 int main(int argc, char **argv)
@@ -123,6 +123,8 @@ int main(int argc, char **argv)
             limits.batches = atoi(argv[i] + 10);
         else if (strncmp(argv[i], "--budget=", 9) == 0)
             limits.budget_s = atof(argv[i] + 9);
+        else if (strncmp(argv[i], "--least=", 8) == 0)
+            limits.least = strtoull(argv[i] + 8, NULL, 10);
         else
             status |= !run_one(argv[i], &limits, tells_way);
     }

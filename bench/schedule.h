@@ -10,6 +10,7 @@ struct schedule_limits {
     double batch_s;  /* how long a batch takes at least */
     double budget_s; /* of one pattern's batches, with preparing and checking */
     int batches;     /* that count */
+    uint64_t least;  /* operations of a batch */
 };
 
 struct schedule {

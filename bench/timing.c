@@ -124,7 +124,7 @@ static double measure_batches(struct rma_run *run, const struct schedule_limits 
     const uint64_t around = run->pattern->kind == RMA_ACTIVE ? 2 : flight; /* operations that are not timed */
     struct schedule plan;
 
-    schedule_start(&plan, limits, flight);
+    schedule_start(&plan, limits, (limits->least + flight - 1) / flight * flight);
     for (;;) {
         MPI_Bcast(&plan.count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
         if (plan.count == 0)

@@ -211,7 +211,7 @@ class Measuring(BenchCase):
 
     def test_patterns_notice_that_every_tenth_operation_is_lost(self):
         few = {"busy-target", "busy-target-again", "fence", "create-free"}  # two puts in a batch, or one
-        self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=10", "--budget=0.1"), few)
+        self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=2", "--budget=0.03", "--least=128"), few)
 
     def test_what_is_in_flight_together_is_a_whole_flight_at_every_size(self):
         library = self.compile("flights.so", FLIGHTS, "-shared", "-fPIC")
