@@ -5,7 +5,7 @@
 #include "words.h"
 
 static const int target = WORDS_TARGET;
-enum { SMALL_BYTES = 128, LOOKED_BYTES = 8192 };
+enum { SMALL_BYTES = 128, SHORT_BYTES = 32, LOOKED_BYTES = 8192 };
 
 /* Small operations take many areas in turn, as programs do; long ones go to one place unless they are in flight together. */
 static size_t span(const struct rma_run *run)
@@ -17,7 +17,7 @@ static size_t span(const struct rma_run *run)
 static size_t span_get(const struct rma_run *run)
 {
     size_t areas = RMA_SLOTS;
-    while (run->len_bytes <= SMALL_BYTES && 2 * areas * run->len_bytes <= LOOKED_BYTES)
+    while (run->len_bytes <= SHORT_BYTES && 2 * areas * run->len_bytes <= LOOKED_BYTES)
         areas *= 2;
     return areas > RMA_SLOTS ? areas * run->len_bytes : span(run);
 }
@@ -89,7 +89,7 @@ static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop,
 /* Short gets are looked at while the clock stands, whole: comparing would take as long as a good part of the get itself. */
 static void get_setup(struct rma_run *run)
 {
-    run->part = run->len_bytes <= SMALL_BYTES ? run->span_bytes / run->len_bytes : 0;
+    run->part = run->len_bytes <= SHORT_BYTES ? run->span_bytes / run->len_bytes : 0;
 }
 
 static void get_look(struct rma_run *run)
