@@ -174,7 +174,7 @@ static bool are_alike(const struct oriel_node *a, const struct oriel_node *b)
 
 /* ---- level by level ---- */
 
-static bool copy_parts(struct oriel_part to, struct oriel_part from);
+static bool copy_parts(const struct oriel_part *to, const struct oriel_part *from);
 
 static struct oriel_part branch_of(const struct oriel_part *list, uint64_t i)
 {
@@ -207,7 +207,7 @@ static bool copy_branches(const struct oriel_part *to, const struct oriel_part *
         if (other.node == NULL)
             cut(&other, 1, branch.node->size_bytes, &run);
         done_bytes += branch.node->size_bytes;
-        if (!(to_list ? copy_parts(branch, other) : copy_parts(other, branch)))
+        if (!(to_list ? copy_parts(&branch, &other) : copy_parts(&other, &branch)))
             return false;
     }
     return true;
@@ -232,54 +232,67 @@ static bool copy_one(const struct oriel_part *to, const struct oriel_part *from)
     return true;
 }
 
-/* Two parts with as many bytes, of which at least one is not runs. */
-static __attribute__((noinline)) bool copy_levels(struct oriel_part to, struct oriel_part from)
+/* Two parts with as many bytes, of which at least one is not runs; they are changed. */
+static __attribute__((noinline)) bool copy_levels(struct oriel_part *to, struct oriel_part *from)
 {
     struct oriel_node made_to, made_from;
-    if (is_dense(&to)) {
-        cut(&to, from.count, from.node->size_bytes, &made_to);
-    } else if (is_dense(&from)) {
-        cut(&from, to.count, to.node->size_bytes, &made_from);
-    } else if (to.count != from.count) {
-        uint64_t count = greatest_divisor(to.count, from.count);
-        group(&to, count, &made_to);
-        group(&from, count, &made_from);
+    if (is_dense(to)) {
+        cut(to, from->count, from->node->size_bytes, &made_to);
+    } else if (is_dense(from)) {
+        cut(from, to->count, to->node->size_bytes, &made_from);
+    } else if (to->count != from->count) {
+        uint64_t count = greatest_divisor(to->count, from->count);
+        group(to, count, &made_to);
+        group(from, count, &made_from);
     }
-    if (to.count == 1)
-        return copy_one(&to, &from);
-    if (to.count >= PLAN_ITEMS_LEAST && to.node->runs <= PLAN_PIECES / 2 && from.node->runs <= PLAN_PIECES / 2)
-        return copy_planned(&to, &from);
-    for (uint64_t i = 0; i < to.count; i++)
-        if (!copy_parts(oriel_part_one(&to, i), oriel_part_one(&from, i)))
+    if (to->count == 1)
+        return copy_one(to, from);
+    if (to->count >= PLAN_ITEMS_LEAST && to->node->runs <= PLAN_PIECES / 2 && from->node->runs <= PLAN_PIECES / 2)
+        return copy_planned(to, from);
+    for (uint64_t i = 0; i < to->count; i++) {
+        const struct oriel_part one_to = oriel_part_one(to, i);
+        const struct oriel_part one_from = oriel_part_one(from, i);
+        if (!copy_parts(&one_to, &one_from))
             return false;
+    }
     return true;
 }
 
-/* As many bytes on both sides.  Where both are runs this is all; a dense side is runs of any length. */
-static bool copy_parts(struct oriel_part to, struct oriel_part from)
+/* As many bytes on both sides.  Where both are runs this is all; a dense side is runs of any length.  The parts are the caller's
+ * own, so that they need no memory. */
+static inline __attribute__((always_inline)) bool copy_here(struct oriel_part to, struct oriel_part from)
 {
     unwrap(&to);
     unwrap(&from);
     const uint64_t to_bytes = to.node->size_bytes;
     const uint64_t from_bytes = from.node->size_bytes;
-    if (to.node->form != ORIEL_NODE_RUN || from.node->form != ORIEL_NODE_RUN)
-        return copy_levels(to, from);
-    if (is_dense(&to) && is_dense(&from))
-        oriel_copy(to.at, from.at, to.count * to_bytes);
-    else if (is_dense(&to))
-        oriel_copy_runs(to.at, (int64_t)from_bytes, from.at, from.stride_bytes, from_bytes, from.count);
-    else if (is_dense(&from))
-        oriel_copy_runs(to.at, to.stride_bytes, from.at, (int64_t)to_bytes, to_bytes, to.count);
-    else if (to_bytes == from_bytes)
-        oriel_copy_runs(to.at, to.stride_bytes, from.at, from.stride_bytes, to_bytes, to.count);
-    else
-        return copy_levels(to, from);
-    return true;
+    if (to.node->form == ORIEL_NODE_RUN && from.node->form == ORIEL_NODE_RUN) {
+        const bool to_dense = to.count == 1 || (uint64_t)to.stride_bytes == to_bytes;
+        const bool from_dense = from.count == 1 || (uint64_t)from.stride_bytes == from_bytes;
+        if (to_dense && from_dense) {
+            oriel_copy(to.at, from.at, to.count * to_bytes);
+            return true;
+        }
+        if (to_dense || from_dense || to_bytes == from_bytes) {
+            const uint64_t len_bytes = to_dense ? from_bytes : to_bytes;
+            oriel_copy_runs(to.at, to_dense ? (int64_t)len_bytes : to.stride_bytes, from.at,
+                            from_dense ? (int64_t)len_bytes : from.stride_bytes, len_bytes, to_dense ? from.count : to.count);
+            return true;
+        }
+    }
+    struct oriel_part whole_to = to;
+    struct oriel_part whole_from = from;
+    return copy_levels(&whole_to, &whole_from);
+}
+
+static bool copy_parts(const struct oriel_part *to, const struct oriel_part *from)
+{
+    return copy_here(*to, *from);
 }
 
 bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from, const struct oriel_items *from_items)
 {
     char *source = (char *)(uintptr_t)from;
-    return copy_parts((struct oriel_part){to, to_items->layout, to_items->count, to_items->extent_bytes},
-                      (struct oriel_part){source, from_items->layout, from_items->count, from_items->extent_bytes});
+    return copy_here((struct oriel_part){to, to_items->layout, to_items->count, to_items->extent_bytes},
+                     (struct oriel_part){source, from_items->layout, from_items->count, from_items->extent_bytes});
 }

@@ -6,44 +6,52 @@
 
 typedef uint32_t v4x4 __attribute__((vector_size(16)));
 
-struct runs {
-    char *restrict to;
-    const char *restrict from;
-    int64_t to_stride;
-    int64_t from_stride;
-    uint64_t len_bytes;
-    uint64_t count;
+/* Where four runs lie on one side, from the first on.  Compilers would step from each to the next, and so wait for as many
+ * additions: what they cannot see through stays in registers. */
+struct places {
+    int64_t second, third, fourth;
 };
 
-static inline __attribute__((always_inline)) void advance(struct runs *runs, uint64_t count)
+static inline __attribute__((always_inline)) struct places places_kept(struct places places)
 {
-    runs->to += (int64_t)count * runs->to_stride;
-    runs->from += (int64_t)count * runs->from_stride;
-    runs->count -= count;
+    __asm__("" : "+r"(places.second), "+r"(places.third), "+r"(places.fourth));
+    return places;
 }
 
-static inline __attribute__((always_inline)) void copy_four(enum oriel_width width, const struct runs *runs, uint64_t first)
+/* One run at each of the four places, or of the first of them. */
+static inline __attribute__((always_inline)) void copy_places(enum oriel_width width, unsigned places, char *restrict to,
+                                                              struct places there, const char *restrict from,
+                                                              struct places here, uint64_t len_bytes)
 {
-    char *to = runs->to + (int64_t)first * runs->to_stride;
-    const char *from = runs->from + (int64_t)first * runs->from_stride;
-    oriel_move_run(width, to, from, runs->len_bytes);
-    oriel_move_run(width, to + runs->to_stride, from + runs->from_stride, runs->len_bytes);
-    oriel_move_run(width, to + 2 * runs->to_stride, from + 2 * runs->from_stride, runs->len_bytes);
-    oriel_move_run(width, to + 3 * runs->to_stride, from + 3 * runs->from_stride, runs->len_bytes);
+    oriel_move_run(width, to, from, len_bytes);
+    oriel_move_run(width, to + there.second, from + here.second, len_bytes);
+    oriel_move_run(width, to + there.third, from + here.third, len_bytes);
+    if (places == 4)
+        oriel_move_run(width, to + there.fourth, from + here.fourth, len_bytes);
 }
 
-/* Short ones many at a time, so that it is the stores that limit it. */
-static inline __attribute__((always_inline)) void copy_all(enum oriel_width width, struct runs runs)
+/* Runs at equal distances.  Words and short ones four at a time, so that it is the stores that limit it; those that take two
+ * stores each leave no registers for the places. */
+static inline __attribute__((always_inline)) void copy_all(enum oriel_width width, char *restrict to, int64_t to_stride,
+                                                           const char *restrict from, int64_t from_stride, uint64_t len_bytes,
+                                                           uint64_t count)
 {
-    const bool is_word = width == ORIEL_WIDTH_1 || width == ORIEL_WIDTH_2 || width == ORIEL_WIDTH_4 || width == ORIEL_WIDTH_8;
-    for (; is_word && runs.count >= 8; advance(&runs, 8)) {
-        copy_four(width, &runs, 0);
-        copy_four(width, &runs, 4);
+    const bool is_word = width == ORIEL_WIDTH_1 || width == ORIEL_WIDTH_2 || width == ORIEL_WIDTH_4 || width == ORIEL_WIDTH_8 ||
+                         width == ORIEL_WIDTH_16;
+    struct places there = {to_stride, 2 * to_stride, 3 * to_stride};
+    struct places here = {from_stride, 2 * from_stride, 3 * from_stride};
+    if (is_word) {
+        there = places_kept(there);
+        here = places_kept(here);
     }
-    for (; !is_word && width <= ORIEL_WIDTH_32 && runs.count >= 4; advance(&runs, 4))
-        copy_four(width, &runs, 0);
-    for (; runs.count > 0; advance(&runs, 1))
-        oriel_move_run(width, runs.to, runs.from, runs.len_bytes);
+    if (width <= ORIEL_WIDTH_32) {
+#pragma GCC unroll 1 /* clang runs out of registers otherwise */
+        for (uint64_t fours = count / 4; fours > 0; fours--, to += 4 * to_stride, from += 4 * from_stride)
+            copy_places(width, 4, to, there, from, here, len_bytes);
+        count %= 4;
+    }
+    for (; count > 0; count--, to += to_stride, from += from_stride)
+        oriel_move_run(width, to, from, len_bytes);
 }
 
 static inline uint64_t load_8(const char *from)
@@ -72,15 +80,15 @@ static inline void store_4x4(char *to, v4x4 vector)
     __builtin_memcpy(to, &vector, sizeof vector);
 }
 
-typedef void loop(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride, uint64_t run_bytes,
+typedef void loop(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride, uint64_t len_bytes,
                   uint64_t count);
 
 /* A loop of its own for each width: inlined into one function they would take registers from each other. */
-#define LOOP(name, width)                                                                                                 \
-    static void name(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride, uint64_t run_bytes, \
-                     uint64_t count)                                                                                      \
-    {                                                                                                                     \
-        copy_all(width, (struct runs){to, from, to_stride, from_stride, run_bytes, count});                               \
+#define LOOP(name, width)                                                                                                      \
+    static void name(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride, uint64_t len_bytes, \
+                     uint64_t count)                                                                                           \
+    {                                                                                                                          \
+        copy_all(width, to, to_stride, from, from_stride, len_bytes, count);                                                   \
     }
 
 #define WIDTH(name, least, most, head_bytes, tail_bytes) LOOP(copy_##name, ORIEL_WIDTH_##name)
@@ -89,80 +97,97 @@ typedef void loop(char *restrict to, int64_t to_stride, const char *restrict fro
 LOOP(copy_65_to_256, ORIEL_WIDTH_65_TO_256)
 LOOP(copy_more, ORIEL_WIDTH_MORE)
 
-static inline struct runs gather_8(struct runs runs)
-{
-    for (; runs.count >= 4; advance(&runs, 4)) {
-        const char *from = runs.from;
-        oriel_store_16(runs.to, (oriel_v16){load_8(from), load_8(from + runs.from_stride)});
-        oriel_store_16(runs.to + 16, (oriel_v16){load_8(from + 2 * runs.from_stride), load_8(from + 3 * runs.from_stride)});
+/* ---- where the destination is dense ---- */
+
+/* A loop that collects some runs at a time into full registers, while there are at least least; the rest goes one by one. */
+#define GATHER(name, width, least, step)                                                                                       \
+    static void name(char *restrict to, int64_t to_stride, const char *restrict from, int64_t stride, uint64_t len_bytes,      \
+                     uint64_t count)                                                                                           \
+    {                                                                                                                          \
+        for (; count >= (least); count -= (step), to += (step) * (width), from += (step) * stride)                             \
+            name##_once(to, from, stride);                                                                                     \
+        for (; count > 0; count--, to += to_stride, from += stride)                                                            \
+            oriel_move_run(ORIEL_WIDTH_##width, to, from, len_bytes);                                                          \
     }
-    return runs;
+
+static inline void gather_8_once(char *restrict to, const char *restrict from, int64_t stride)
+{
+    oriel_store_16(to, (oriel_v16){load_8(from), load_8(from + stride)});
+    oriel_store_16(to + 16, (oriel_v16){load_8(from + 2 * stride), load_8(from + 3 * stride)});
 }
 
-static inline struct runs gather_4(struct runs runs)
+static inline void gather_4_once(char *restrict to, const char *restrict from, int64_t stride)
 {
-    for (; runs.count >= 4; advance(&runs, 4)) {
-        const char *from = runs.from;
-        v4x4 words = {load_4(from), load_4(from + runs.from_stride), load_4(from + 2 * runs.from_stride),
-                      load_4(from + 3 * runs.from_stride)};
-        store_4x4(runs.to, words);
-    }
-    return runs;
+    store_4x4(to, (v4x4){load_4(from), load_4(from + stride), load_4(from + 2 * stride), load_4(from + 3 * stride)});
 }
 
 /* Every second word: what lies between two that are wanted is loaded with them, and dropped.  Nothing behind the last is. */
-static inline struct runs gather_every_second_4(struct runs runs)
+static inline void gather_every_second_4_once(char *restrict to, const char *restrict from, int64_t stride)
 {
-    for (; runs.count >= 9; advance(&runs, 8)) {
-        const char *from = runs.from;
-        store_4x4(runs.to, __builtin_shufflevector(load_4x4(from), load_4x4(from + 16), 0, 2, 4, 6));
-        store_4x4(runs.to + 16, __builtin_shufflevector(load_4x4(from + 32), load_4x4(from + 48), 0, 2, 4, 6));
-    }
-    return runs;
+    (void)stride;
+    store_4x4(to, __builtin_shufflevector(load_4x4(from), load_4x4(from + 16), 0, 2, 4, 6));
+    store_4x4(to + 16, __builtin_shufflevector(load_4x4(from + 32), load_4x4(from + 48), 0, 2, 4, 6));
 }
 
-static inline struct runs gather_every_second_8(struct runs runs)
+static inline void gather_every_second_8_once(char *restrict to, const char *restrict from, int64_t stride)
 {
-    for (; runs.count >= 5; advance(&runs, 4)) {
-        const char *from = runs.from;
-        oriel_store_16(runs.to, __builtin_shufflevector(oriel_load_16(from), oriel_load_16(from + 16), 0, 2));
-        oriel_store_16(runs.to + 16, __builtin_shufflevector(oriel_load_16(from + 32), oriel_load_16(from + 48), 0, 2));
-    }
-    return runs;
+    (void)stride;
+    oriel_store_16(to, __builtin_shufflevector(oriel_load_16(from), oriel_load_16(from + 16), 0, 2));
+    oriel_store_16(to + 16, __builtin_shufflevector(oriel_load_16(from + 32), oriel_load_16(from + 48), 0, 2));
 }
 
 /* Runs of so many vectors and a word more, two at a time: the word of the first run and the first of the second make a vector, and
  * no store crosses a cache line where the destination is aligned. */
-static inline __attribute__((always_inline)) struct runs gather_uneven(unsigned vectors, struct runs runs)
+static inline __attribute__((always_inline)) void gather_uneven(unsigned vectors, char *restrict to, const char *restrict from,
+                                                                int64_t stride)
 {
     const unsigned half = 16 * vectors;
-    for (; runs.count >= 2; advance(&runs, 2)) {
-        const char *first = runs.from;
-        const char *second = runs.from + runs.from_stride;
-        const oriel_v16 middle = {load_8(first + half), load_8(second)};
-        oriel_move_parts(half, 0, runs.to, first, half);
-        oriel_store_16(runs.to + half, middle);
-        oriel_move_parts(half, 0, runs.to + half + 16, second + 8, half);
-    }
-    return runs;
+    const char *second = from + stride;
+    const oriel_v16 middle = {load_8(from + half), load_8(second)};
+    oriel_move_parts(half, 0, to, from, half);
+    oriel_store_16(to + half, middle);
+    oriel_move_parts(half, 0, to + half + 16, second + 8, half);
 }
 
-/* Where the destination is dense: as many runs as there are special loops for. */
-static struct runs gather(struct runs runs)
+static inline void gather_24_once(char *restrict to, const char *restrict from, int64_t stride)
 {
-    switch (runs.len_bytes) {
+    gather_uneven(1, to, from, stride);
+}
+
+static inline void gather_40_once(char *restrict to, const char *restrict from, int64_t stride)
+{
+    gather_uneven(2, to, from, stride);
+}
+
+static inline void gather_56_once(char *restrict to, const char *restrict from, int64_t stride)
+{
+    gather_uneven(3, to, from, stride);
+}
+
+GATHER(gather_4, 4, 4, 4)
+GATHER(gather_8, 8, 4, 4)
+GATHER(gather_every_second_4, 4, 9, 8)
+GATHER(gather_every_second_8, 8, 5, 4)
+GATHER(gather_24, 24, 2, 2)
+GATHER(gather_40, 40, 2, 2)
+GATHER(gather_56, 56, 2, 2)
+
+/* The loop for runs that come to lie side by side; other where there is no special one. */
+static loop *gather_for(uint64_t len_bytes, int64_t from_stride, loop *other)
+{
+    switch (len_bytes) {
     case 4:
-        return runs.from_stride == 8 ? gather_every_second_4(runs) : gather_4(runs);
+        return from_stride == 8 ? gather_every_second_4 : gather_4;
     case 8:
-        return runs.from_stride == 16 ? gather_every_second_8(runs) : gather_8(runs);
+        return from_stride == 16 ? gather_every_second_8 : gather_8;
     case 24:
-        return gather_uneven(1, runs);
+        return gather_24;
     case 40:
-        return gather_uneven(2, runs);
+        return gather_40;
     case 56:
-        return gather_uneven(3, runs);
+        return gather_56;
     default:
-        return runs;
+        return other;
     }
 }
 
@@ -175,8 +200,8 @@ void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from
         [ORIEL_WIDTH_65_TO_256] = copy_65_to_256,
         [ORIEL_WIDTH_MORE] = copy_more,
     };
-    struct runs runs = {to, from, to_stride, from_stride, run_bytes, count};
+    loop *copy = loops[oriel_width_of(run_bytes)];
     if ((uint64_t)to_stride == run_bytes)
-        runs = gather(runs);
-    loops[oriel_width_of(run_bytes)](runs.to, to_stride, runs.from, from_stride, run_bytes, runs.count);
+        copy = gather_for(run_bytes, from_stride, copy);
+    copy(to, to_stride, from, from_stride, run_bytes, count);
 }
