@@ -94,6 +94,33 @@ static uint64_t magnitude(int64_t number)
     return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
+/* Pieces of one length next to each other: they move together. */
+static void sort_by_length(struct oriel_pair_piece *pieces, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++) {
+        const struct oriel_pair_piece piece = pieces[i];
+        unsigned k = i;
+        for (; k > 0 && pieces[k - 1].len_bytes > piece.len_bytes; k--)
+            pieces[k] = pieces[k - 1];
+        pieces[k] = piece;
+    }
+}
+
+/* As many of the pieces as move together, in so many items; returns how many these were. */
+static unsigned copy_some(char *to, int64_t to_step, char *from, int64_t from_step, const struct oriel_pair_piece *pieces,
+                          unsigned left, uint64_t items)
+{
+    struct oriel_places there = {oriel_at(to, pieces[0].to_bytes), to_step, {0}};
+    struct oriel_places here = {oriel_at(from, pieces[0].from_bytes), from_step, {0}};
+    unsigned places = 1;
+    for (; places < left && places < ORIEL_PLACES && pieces[places].len_bytes == pieces[0].len_bytes; places++) {
+        there.offsets[places] = pieces[places].to_bytes - pieces[0].to_bytes;
+        here.offsets[places] = pieces[places].from_bytes - pieces[0].from_bytes;
+    }
+    oriel_copy_places(places, there, here, pieces[0].len_bytes, items);
+    return places;
+}
+
 static __attribute__((noinline)) bool copy_planned(const struct oriel_part *to, const struct oriel_part *from)
 {
     struct oriel_pair_piece pieces[PLAN_PIECES];
@@ -101,14 +128,14 @@ static __attribute__((noinline)) bool copy_planned(const struct oriel_part *to, 
     const struct oriel_part first_from = oriel_part_one(from, 0);
     const unsigned count = oriel_pair_pieces(&first_to, &first_from, pieces, PLAN_PIECES);
     const uint64_t farthest = magnitude(to->stride_bytes) + magnitude(from->stride_bytes);
-    const uint64_t items = PLAN_ITEMS_LEAST + PLAN_BYTES / (farthest + 1);
+    const uint64_t items = (PLAN_ITEMS_LEAST + PLAN_BYTES / (farthest + 1)) & ~(uint64_t)1;
+    sort_by_length(pieces, count);
     for (uint64_t done = 0; done < to->count; done += items) {
         char *to_first = oriel_at(to->at, (int64_t)done * to->stride_bytes);
         char *from_first = oriel_at(from->at, (int64_t)done * from->stride_bytes);
         uint64_t now = smaller(items, to->count - done);
-        for (unsigned i = 0; i < count; i++)
-            oriel_copy_runs(oriel_at(to_first, pieces[i].to_bytes), to->stride_bytes,
-                            oriel_at(from_first, pieces[i].from_bytes), from->stride_bytes, pieces[i].len_bytes, now);
+        for (unsigned i = 0; i < count;)
+            i += copy_some(to_first, to->stride_bytes, from_first, from->stride_bytes, &pieces[i], count - i, now);
     }
     return count > 0;
 }

@@ -3,6 +3,7 @@
 #include "transport/shared/runs.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef uint32_t v4x4 __attribute__((vector_size(16)));
 
@@ -136,8 +137,8 @@ static inline void gather_every_second_8_once(char *restrict to, const char *res
     oriel_store_16(to + 16, __builtin_shufflevector(oriel_load_16(from + 32), oriel_load_16(from + 48), 0, 2));
 }
 
-/* Runs of so many vectors and a word more, two at a time: the word of the first run and the first of the second make a vector, and
- * no store crosses a cache line where the destination is aligned. */
+/* Runs of so many vectors and a word more, two at a time: the word of the first run and the first of the second make a vector,
+ * and no store crosses a cache line where the destination is aligned. */
 static inline __attribute__((always_inline)) void gather_uneven(unsigned vectors, char *restrict to, const char *restrict from,
                                                                 int64_t stride)
 {
@@ -204,4 +205,79 @@ void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from
     if ((uint64_t)to_stride == run_bytes)
         copy = gather_for(run_bytes, from_stride, copy);
     copy(to, to_stride, from, from_stride, run_bytes, count);
+}
+
+/* ---- items of several runs ---- */
+
+/* Items of three or four runs of one width, in the order of the items: what lies in one cache line is stored in a row. */
+static inline __attribute__((always_inline)) void copy_each(enum oriel_width width, unsigned places,
+                                                            const struct oriel_places *to, const struct oriel_places *from,
+                                                            uint64_t count)
+{
+    const unsigned last = places - 1;
+    const struct places there = places_kept((struct places){to->offsets[1], to->offsets[2], to->offsets[last]});
+    const struct places here = places_kept((struct places){from->offsets[1], from->offsets[2], from->offsets[last]});
+    const int64_t to_step = to->step_bytes, from_step = from->step_bytes;
+    char *restrict sink = to->at;
+    const char *restrict source = from->at;
+#pragma GCC unroll 1
+    for (; count > 0; count--, sink += to_step, source += from_step)
+        copy_places(width, places, sink, there, source, here, 0);
+}
+
+typedef void each(const struct oriel_places *to, const struct oriel_places *from, uint64_t count);
+
+/* Functions of their own, for the registers. */
+#define EACH(name, places, bytes)                                                                               \
+    static void name(const struct oriel_places *to, const struct oriel_places *from, uint64_t count)            \
+    {                                                                                                           \
+        copy_each(ORIEL_WIDTH_##bytes, places, to, from, count);                                                \
+    }
+EACH(three_4, 3, 4)
+EACH(three_8, 3, 8)
+EACH(three_16, 3, 16)
+EACH(three_24, 3, 24)
+EACH(four_4, 4, 4)
+EACH(four_8, 4, 8)
+EACH(four_16, 4, 16)
+EACH(four_24, 4, 24)
+
+static each *each_for(unsigned places, uint64_t len_bytes)
+{
+    switch (len_bytes) {
+    case 4:
+        return places == 3 ? three_4 : four_4;
+    case 8:
+        return places == 3 ? three_8 : four_8;
+    case 16:
+        return places == 3 ? three_16 : four_16;
+    case 24:
+        return places == 3 ? three_24 : four_24;
+    default:
+        return NULL;
+    }
+}
+
+/* Two items of two runs are one of four. */
+static void join(struct oriel_places *side)
+{
+    side->offsets[2] = side->step_bytes;
+    side->offsets[3] = side->step_bytes + side->offsets[1];
+    side->step_bytes *= 2;
+}
+
+void oriel_copy_places(unsigned places, struct oriel_places to, struct oriel_places from, uint64_t len_bytes, uint64_t count)
+{
+    each *copy = each_for(places == 3 ? 3 : 4, len_bytes);
+    if (places == 1 || copy == NULL || (places == 2 && count % 2 != 0)) {
+        for (unsigned i = 0; i < places; i++)
+            oriel_copy_runs(to.at + to.offsets[i], to.step_bytes, from.at + from.offsets[i], from.step_bytes, len_bytes, count);
+        return;
+    }
+    if (places == 2) {
+        join(&to);
+        join(&from);
+        count /= 2;
+    }
+    copy(&to, &from, count);
 }
