@@ -145,6 +145,14 @@ MUTANTS = [
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
      "ticket", "ticket_overtakes_nobody", "a writer that must wait for readers keeps its place"),
+    ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
+                        "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
+                        "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
+                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "        oriel_delay();\n    }\n"
+                        "    uint32_t readers = oriel_ticket_readers(place);\n")],
+     "lock", "lock_that_waits_is_overtaken_by_nobody", "an exclusive lock that must wait keeps its place"),
     ("sync/ticket.c", [("        pass_on(lock); /* R4 */", "        (void)lock;")],
      "ticket", "ticket_counts_across_the_wrap", "R4: the ticket that a wrap makes is passed on"),
     ("sync/ticket.c", [("        pass_on(lock); /* R4 */",
