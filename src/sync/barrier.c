@@ -1,16 +1,20 @@
-/* The barrier that fence, free and creation stand on: one counter per window, last one opens.
+/* The barrier that fence and free stand on: one counter per window that only grows, whoever comes last opens by coming.
  *
- * Argument.  A rank reads generation (B1) before it arrives (B2, one read-modify-write).  The generation cannot move on
- * before all n ranks have arrived, this one included, so B1 reads the current one.  The last to arrive resets the counter
- * (B3) before it moves the generation on (B4, release); nobody arrives at the next barrier before it has seen B4, hence
- * after B3.  Stores before B2 (release) of any rank come before B4 through the counter's chain of read-modify-writes, and
- * so before what any rank does after it has acquired the new generation.
+ * Argument.  Each rank arrives (B1) by adding one to arrivals, and leaves when that has come up to n for each barrier so far,
+ * this one included (B2, acquire): each rank counts them for itself, in its window.  At most n arrivals belong to each
+ * barrier, and nobody arrives at the next one before it has seen all n of this one.  So arrivals reaches n times k when all
+ * have arrived at the k-th, not earlier, and is never n ahead of who waits: B2 compares modulo 2^32.
+ * Stores before B1 of any rank come before B2 of every rank through the counter's chain of read-modify-writes (B1 releases
+ * and acquires), and for the last one, who does not wait, before what follows its B1.
+ * Only the last arrival wakes sleepers.  Who sleeps over an earlier one has counted itself as a sleeper before it looked at
+ * the word, as wait.h argues.
  *
- * Death.  A rank that leaves because another died stays counted in arrived, so the barrier must never open again: it sets
- * broken before it returns, and whoever comes later gets the error at once.
+ * Death.  A rank that leaves because another died stays counted, but the dead one's arrival is missing for ever, so the
+ * barrier does not open: it sets broken before it returns, and whoever comes later gets the error at once.
  *
  * One counter and not log2(n) rounds of pairwise flags: where ranks outnumber cores every round costs a turn of the
- * scheduler, the counter costs one. */
+ * scheduler, the counter costs one.  One word and not a counter and a generation: the arrival that opens needs the cache
+ * line once, where a second write would find it gone to those who wait.  broken lies on a line that only frees write. */
 #include "base/delay.h"
 #include "sync/sync.h"
 #include "sync/watch.h"
@@ -24,17 +28,15 @@ enum oriel_status oriel_barrier(struct oriel_window *window)
         enum oriel_status dead = oriel_watch_all(&watched);
         return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the window has died");
     }
-    uint32_t generation = oriel_load_acquire(&common->generation.value); /* B1 */
+    uint32_t all = window->arrivals += (uint32_t)window->n;
     oriel_delay();
-    uint32_t arrived = atomic_fetch_add_explicit(&common->arrived, 1, memory_order_seq_cst) + 1; /* B2 */
-    if (arrived == (uint32_t)window->n) {
-        oriel_store_relaxed(&common->arrived, 0); /* B3 */
+    uint32_t arrived = atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
+    if (arrived == all) {
         oriel_delay();
-        oriel_event_signal(&common->generation); /* B4 */
+        oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);
         return ORIEL_OK;
     }
-    enum oriel_status status = oriel_wait(&common->generation.value, &common->generation.sleepers, ORIEL_WAIT_NOT_EQUAL,
-                                          generation, &watch);
+    enum oriel_status status = oriel_event_wait(&common->arrivals, all, &watch); /* B2 */
     if (status != ORIEL_OK)
         oriel_store_release(&common->broken, 1);
     return status;

@@ -55,10 +55,9 @@ struct oriel_gate {
 struct oriel_common {
     alignas(ORIEL_CACHE_LINE) uint32_t version;
     int32_t n;
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t arrived; /* sync/barrier.c */
-    struct oriel_event generation;
     _Atomic uint32_t broken; /* 0, or 1 for ever once a rank has left a barrier because another died */
     struct oriel_event departed; /* ranks that will not touch this struct any more */
+    alignas(ORIEL_CACHE_LINE) struct oriel_event arrivals; /* at all barriers so far; wraps (sync/barrier.c) */
     alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk_targets; /* whose bulk is 1, or is about to become it (sync/singles.h) */
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */

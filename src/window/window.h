@@ -36,6 +36,7 @@ struct oriel_window {
     char *const *control_bases; /* by win_rank: of a rank's own memory file */
     struct oriel_common *common;
     struct oriel_control *control;
+    uint32_t arrivals;              /* of all ranks, that open the barrier that this process entered last (sync/barrier.c) */
     struct oriel_partner **started; /* own entries for the targets of the open start epoch */
     int32_t started_count;
     _Atomic(struct oriel_partner *) recent_partner; /* the own entry that was looked up last; NULL before */

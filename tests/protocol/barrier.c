@@ -1,8 +1,10 @@
 /* src/sync/barrier.c: nobody leaves before all have come, and what was stored before is seen after.  Barriers follow each
- * other at once, which is where a counter that is reset too late would be caught. */
+ * other at once, so that the fastest arrive at the next one while the slowest are still to see that the last one is open. */
 #include "fabricate.h"
 
-enum { ROUNDS = 8000 };
+#include <sched.h>
+
+enum { ROUNDS = 8000, WAKES = 24 };
 
 /* Each round has one of two words, so that a single barrier lies between a store and the next one to the same word. */
 static void publish(struct oriel_window *window, uint32_t rounds)
@@ -19,16 +21,16 @@ static void publish_often(struct oriel_window *window)
 {
     publish(window, (uint32_t)team_rounds(ROUNDS));
     team_meet();
-    team_expect(window->common->arrived == 0);
+    team_expect(window->common->arrivals.value == window->arrivals);
 }
 
-static void barrier_b4_publishes_stores(void **state)
+static void barrier_b2_publishes_stores(void **state)
 {
     (void)state;
     team_run_sizes(publish_often);
 }
 
-static void barrier_b3_is_before_b4(void **state)
+static void barrier_of_two_publishes_stores(void **state)
 {
     (void)state;
     team_run(2, publish_often);
@@ -36,16 +38,17 @@ static void barrier_b3_is_before_b4(void **state)
 
 static void publish_across_the_wrap(struct oriel_window *window)
 {
+    window->arrivals = UINT32_MAX - 5;
     if (window->rank == 0)
-        window->common->generation.value = UINT32_MAX - 5;
+        window->common->arrivals.value = window->arrivals;
     team_meet();
     publish(window, 30);
     for (int i = 0; i < 10; i++)
         team_expect(oriel_barrier(window) == ORIEL_OK);
-    team_expect(window->common->generation.value < 60);
+    team_expect(window->common->arrivals.value == window->arrivals && window->arrivals < 40 * 3);
 }
 
-static void barrier_generation_wraps(void **state)
+static void barrier_arrivals_wrap(void **state)
 {
     (void)state;
     team_run(3, publish_across_the_wrap);
@@ -60,13 +63,33 @@ static void come_late(struct oriel_window *window)
         team_expect(oriel_barrier(window) == ORIEL_OK);
     }
     team_meet();
-    team_expect(window->common->generation.sleepers == 0);
+    team_expect(window->common->arrivals.sleepers == 0);
 }
 
 static void barrier_waits_for_the_late(void **state)
 {
     (void)state;
     team_run(3, come_late);
+}
+
+/* The last one comes when the others have long been asleep, some of them over an arrival that was not the last. */
+static void wake_all(struct oriel_window *window)
+{
+    for (int32_t wake = 0; wake < WAKES; wake++) {
+        if (window->rank == wake % window->n) {
+            while (atomic_load(&window->common->arrivals.sleepers) != (uint32_t)window->n - 1)
+                sched_yield();
+            usleep(3000);
+        }
+        team_expect(oriel_barrier(window) == ORIEL_OK);
+    }
+    team_expect(team_timeouts < WAKES / 2);
+}
+
+static void barrier_wakes_all_sleepers(void **state)
+{
+    (void)state;
+    team_run(3, wake_all);
 }
 
 static void leave_alone(struct oriel_window *window)
@@ -85,10 +108,11 @@ static void barrier_of_one_never_waits(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(barrier_b4_publishes_stores),
-        cmocka_unit_test(barrier_b3_is_before_b4),
-        cmocka_unit_test(barrier_generation_wraps),
+        cmocka_unit_test(barrier_b2_publishes_stores),
+        cmocka_unit_test(barrier_of_two_publishes_stores),
+        cmocka_unit_test(barrier_arrivals_wrap),
         cmocka_unit_test(barrier_waits_for_the_late),
+        cmocka_unit_test(barrier_wakes_all_sleepers),
         cmocka_unit_test(barrier_of_one_never_waits),
     };
     return team_main(tests, argc, argv);

@@ -345,7 +345,7 @@ static void leave_in_good_order(struct oriel_window *window)
 {
     team_expect(oriel_barrier(window) == ORIEL_OK);
     if (window->rank == VICTIM) {
-        atomic_fetch_add(&window->common->arrived, 1);
+        atomic_fetch_add(&window->common->arrivals.value, 1);
         return;
     }
     while (oriel_identity_alive(&team->identities[VICTIM]))

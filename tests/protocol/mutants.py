@@ -43,19 +43,15 @@ MUTANTS = [
                      ("            break;\n        syscall", "            break;\n        usleep(200);\n        syscall")],
      "event", "event_w1_s1_lose_no_wake", "S2: the kernel compares with the value that was looked at"),
 
-    ("sync/barrier.c", [("        oriel_store_relaxed(&common->arrived, 0); /* B3 */\n        oriel_delay();\n"
-                         "        oriel_event_signal(&common->generation); /* B4 */\n",
-                         "        oriel_event_signal(&common->generation);\n        oriel_delay();\n"
-                         "        oriel_store_relaxed(&common->arrived, 0);\n")],
-     "barrier", "barrier_b3_is_before_b4", "B3 before B4: the counter is reset before the barrier opens"),
-    ("sync/barrier.c", [("if (arrived == (uint32_t)window->n) {", "if (arrived + 1 >= (uint32_t)window->n) {")],
-     "barrier", "barrier_b4_publishes_stores", "B4: the last one opens, not the last but one"),
-    ("sync/barrier.c", [("ORIEL_WAIT_NOT_EQUAL,", "ORIEL_WAIT_EQUAL,")],
-     "barrier", "barrier_b4_publishes_stores", "a rank waits for B4"),
-    ("sync/barrier.c", [("    if (arrived == (uint32_t)window->n) {",
-                         "    generation = oriel_load_acquire(&common->generation.value);\n"
-                         "    if (arrived == (uint32_t)window->n) {")],
-     "barrier", "barrier_b4_publishes_stores", "B1 before B2: the generation is read before arrival"),
+    ("sync/barrier.c", [("if (arrived == all) {", "if (arrived + 1 >= all) {")],
+     "barrier", "barrier_b2_publishes_stores", "B1: the last one need not wait, not the last but one"),
+    ("sync/barrier.c", [("oriel_event_wait(&common->arrivals, all, &watch); /* B2 */",
+                         "oriel_event_wait(&common->arrivals, all - 1, &watch);")],
+     "barrier", "barrier_b2_publishes_stores", "B2: a rank waits for all"),
+    ("sync/barrier.c", [("window->arrivals += (uint32_t)window->n;", "(uint32_t)window->n;")],
+     "barrier", "barrier_of_two_publishes_stores", "B2: each barrier needs n arrivals more than the one before"),
+    ("sync/barrier.c", [("        oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);\n", "")],
+     "barrier", "barrier_wakes_all_sleepers", "the last arrival wakes"),
     ("sync/barrier.c", [("        oriel_store_release(&common->broken, 1);", "        return status;")],
      "faults", "killed_rank_is_reported_by_barrier", "a barrier that was left in vain opens to nobody"),
     ("sync/barrier.c", [("struct oriel_watch watch = {oriel_watch_all,", "struct oriel_watch watch = {oriel_watch_rank,"),
