@@ -15,8 +15,13 @@
 #include <unistd.h>
 
 /* A wait looks EAGER times before it pauses or asks for the time, then spins, yields for a millisecond, calling the host now and
- * then, and then sleeps a millisecond at a time, since nobody wakes it for what the host must do. */
+ * then, and then sleeps a millisecond at a time, since nobody wakes it for what the host must do.
+ * A yield that takes CROWD_NS has let others run.  Who waits for one that could run here spins in vain then: waits of this
+ * thread do not spin any more, until a few yields in a row have come back at once. */
 enum { EAGER = 100, YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
+enum { PAUSES = 16, CROWD_NS = 1000, CROWD_LASTS = 4 };
+
+static _Thread_local int crowded; /* so many yields must come back at once until waits spin again */
 
 static _Atomic(void (*)(void)) progress_hook;
 
@@ -73,29 +78,50 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
     return status;
 }
 
+/* Looks at once, and again and again; or pauses before each look, which leaves the line to who writes it. */
+static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted, int times, bool pauses)
+{
+    for (int i = 0; i < times; i++) {
+        if (pauses)
+            oriel_cpu_relax();
+        if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+            return true;
+    }
+    return false;
+}
+
+/* Returns when it came back. */
+static uint64_t yield(void)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    sched_yield();
+    uint64_t back_ns = oriel_now_ns();
+    if (back_ns - begin_ns >= CROWD_NS)
+        crowded = CROWD_LASTS;
+    else if (crowded > 0)
+        crowded--;
+    return back_ns;
+}
+
 enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
                                   uint32_t wanted, const struct oriel_watch *watch)
 {
-    for (int i = 0; i < EAGER; i++)
-        if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
-            return ORIEL_OK;
+    if (look(word, what, wanted, EAGER, false))
+        return ORIEL_OK;
     uint64_t begin_ns = oriel_now_ns();
+    uint64_t now_ns = begin_ns;
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     unsigned yields = 0;
-    for (;;) {
-        for (int i = 0; i < 16; i++) {
-            oriel_cpu_relax();
-            if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
-                return ORIEL_OK;
+    while (now_ns - begin_ns < spin_ns + YIELD_NS) {
+        if (crowded == 0 && now_ns - begin_ns < spin_ns) {
+            now_ns = oriel_now_ns();
+        } else {
+            if (++yields % YIELDS_PER_PROGRESS == 0)
+                oriel_wait_progress();
+            now_ns = yield();
         }
-        uint64_t waited_ns = oriel_now_ns() - begin_ns;
-        if (waited_ns < spin_ns)
-            continue;
-        if (waited_ns >= spin_ns + YIELD_NS)
-            break;
-        if (++yields % YIELDS_PER_PROGRESS == 0)
-            oriel_wait_progress();
-        sched_yield();
+        if (crowded > 0 ? look(word, what, wanted, EAGER, false) : look(word, what, wanted, PAUSES, true))
+            return ORIEL_OK;
     }
     return wait_asleep(word, sleepers, what, wanted, watch);
 }
