@@ -20,6 +20,7 @@ enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
     ORIEL_BY_COPY,  /* copied at address, by CMA or by the target's agent as the window's by_agent says */
     ORIEL_BY_PARTS, /* in the middle like the first, at both ends like the second: promoted pages */
+    ORIEL_BY_NETWORK, /* on another machine: messages to its agent (window/far.h) */
     ORIEL_BY_ADDRESS, /* the one or the other, as the target's table of regions says: dynamic windows, memory of several sorts */
 };
 

@@ -47,6 +47,7 @@ struct oriel_window {
     uint64_t looked_ns;
     /* the rest */
     struct oriel_group *group;
+    struct oriel_far *far; /* NULL: all ranks are on this machine (window/far.h) */
     struct oriel_peer **memory_peers; /* own array where some memory lies in another process's file, else NULL */
     char **own_memory_bases;          /* likewise */
     void *base;                       /* of the own window; NULL for a dynamic one and for size 0 of Win_create */

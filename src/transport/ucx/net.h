@@ -1,0 +1,130 @@
+/* Messages between processes of different machines, by UCX.  It knows processes and messages; what a message means is its
+ * service's.  Each process has two workers: the origin's, which sends what the program's threads ask for and takes the answers,
+ * and the agent's, which a thread of its own serves while the program computes or sleeps.  libucp is loaded at the first start.
+ *
+ * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by
+ * any thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
+ * Progress.  What was told or asked leaves, and its answer is taken, without further calls of the program: where none of its
+ * threads is in a call, the agent's thread does it (N3).
+ * Death.  A process whose connection breaks, or that says nothing for ORIEL_TIMEOUT seconds while it is waited for, is lost for
+ * good: ORIEL_E_PEER for all that is outstanding and all that comes later (N4).  A process that is waited for is asked now and
+ * then whether it lives, which its agent's thread answers.
+ *
+ * Thread-safe.  memory/ starts and stops; sync/, ops/ and window/ use it. */
+#ifndef ORIEL_TRANSPORT_UCX_NET_H
+#define ORIEL_TRANSPORT_UCX_NET_H
+
+#include "base/identity.h"
+#include "base/status.h"
+#include "base/wait.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum {
+    ORIEL_NET_ADDRESS_BYTES = 1024, /* at most, of a process's address */
+    ORIEL_NET_HEAD_BYTES = 192,     /* at most, of a message's or an answer's head */
+    ORIEL_NET_DATA_BYTES = 1 << 18, /* at most, of a message's or an answer's data */
+};
+
+struct oriel_net_peer; /* a process elsewhere; lives until the net stops */
+
+/* Bytes of a message: all of them are copied before the call that takes them returns. */
+struct oriel_net_bytes {
+    const void *head;
+    size_t head_bytes;
+    const struct iovec *data; /* pieces, one after the other */
+    unsigned pieces;
+};
+
+/* What has come.  Valid during the call that gives it. */
+struct oriel_net_arrived {
+    const void *head; /* aligned to 8 */
+    size_t head_bytes;
+    const char *data; /* aligned to 8 */
+    size_t len_bytes;
+};
+
+/* --- at the receiver --- */
+
+/* Who asked.  May be copied and kept, to answer later; dead ones may be answered, which does nothing. */
+struct oriel_net_asker {
+    uint64_t words[4];
+};
+
+struct oriel_net_service {
+    /* One message; in the agent's thread, which serves nobody else meanwhile.  It may answer at once or later, or never if it
+     * was told and not asked.  from: the identity of the process that sent it. */
+    void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message);
+    /* Where something waits here for more than messages: called after every turn of the agent's thread until it returns false,
+     * at least every 50 us.  After serve, or oriel_net_nudge. */
+    bool (*look)(void);
+    /* The process is lost (N4); in the agent's thread.  Its messages that came before have been served. */
+    void (*lost)(const struct oriel_identity *who);
+};
+
+/* Once for each asker, in any thread. */
+void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer);
+
+/* Has the agent's thread call look soon. */
+void oriel_net_nudge(void);
+
+/* --- start and stop --- */
+
+/* Makes the workers and starts the agent's thread; nothing where it runs.  ORIEL_E_OTHER with the reason: no libucp, no
+ * device, ORIEL_NET=off, or an address longer than ORIEL_NET_ADDRESS_BYTES.  self: what peers are told of this process. */
+enum oriel_status oriel_net_start(const struct oriel_identity *self, const struct oriel_net_service *service);
+bool oriel_net_is_started(void);
+
+/* Sends what is left, and ends the thread and all connections.  When no window is left. */
+void oriel_net_stop(void);
+
+/* This process's address, for oriel_net_open elsewhere; the same from start to stop. */
+const void *oriel_net_address(size_t *len_bytes);
+
+/* --- at the sender --- */
+
+/* The process with this identity at an address, or as it was opened before; the connection is made when first used. */
+enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address, size_t len_bytes,
+                                 struct oriel_net_peer **out);
+
+/* The same, where it was opened before; else NULL. */
+struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who);
+
+const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *peer);
+
+/* A message without an answer.  May wait while too much is on its way. */
+enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message);
+
+/* A message that is answered.  The caller's until done; then status says how it went. */
+struct oriel_net_request {
+    /* The answer has come; in any thread of the process, one at a time, which holds the origin's worker: it may copy, and must
+     * not call anything of this file.  Not called when the peer is lost.  May be NULL. */
+    void (*take)(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
+    /* Called last, also when the peer is lost, with done set: the request may be freed here.  May be NULL. */
+    void (*end)(struct oriel_net_request *request);
+    enum oriel_status status; /* ORIEL_OK or ORIEL_E_PEER; before done */
+    _Atomic bool done;        /* release */
+    struct oriel_net_peer *peer;
+    struct oriel_net_request *next; /* the net's own, until done */
+    uint64_t number;                /* likewise */
+};
+enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                                struct oriel_net_request *request);
+
+/* Until it is done; its status, with a message when it is not ORIEL_OK.  watch (or NULL) is asked as in base/wait.h, and may end
+ * the wait while the request is still the net's. */
+enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch);
+
+/* Whether all that this process sent there is known to be served, and nothing that it asked is open. */
+bool oriel_net_is_quiet(const struct oriel_net_peer *peer);
+
+/* For those who wait by other means for what the peer will do: ORIEL_E_PEER if it is lost.  Asks whether it lives (N4). */
+enum oriel_status oriel_net_check(struct oriel_net_peer *peer);
+
+/* Lets what is on its way go on; for loops that wait by themselves. */
+void oriel_net_progress(void);
+
+#endif

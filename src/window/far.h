@@ -1,0 +1,94 @@
+/* What a process keeps of a window whose ranks are on several machines, and what the processes of two machines tell each other
+ * about it.  A target on another machine has mechanism ORIEL_BY_NETWORK in this machine's table of targets: offset is the id of
+ * the window there, control_offset the number of its machine.  Creation makes it; sync/ and ops/ work on it.
+ *
+ * The messages of a window go to the agent of the process at whose rank they are aimed (transport/ucx/net.h), which does there
+ * what the origin would do by itself on one machine: so each target has one atomicity domain and one lock. */
+#ifndef ORIEL_WINDOW_FAR_H
+#define ORIEL_WINDOW_FAR_H
+
+#include "transport/ucx/net.h"
+#include "window/window.h"
+
+#include <pthread.h>
+
+enum oriel_far_kind {
+    ORIEL_FAR_FLUSH, /* asked: all before has been done */
+    ORIEL_FAR_PUT,
+    ORIEL_FAR_GET,        /* asked */
+    ORIEL_FAR_ACCUMULATE, /* asked where it returns the old contents */
+    ORIEL_FAR_SWAP,       /* asked */
+    ORIEL_FAR_LOCK,       /* asked: answered when it is held */
+    ORIEL_FAR_UNLOCK,
+    ORIEL_FAR_POST,
+    ORIEL_FAR_COMPLETE,
+    ORIEL_FAR_ARRIVED, /* at a barrier: for the machine of the receiver */
+    ORIEL_FAR_ADDRESS, /* asked: the address of another process of the receiver's machine */
+};
+
+/* The head of every message.  The receiver believes nothing of it: window, numbers and ranges are checked there. */
+struct oriel_far_head {
+    uint64_t window; /* the receiver's id of it */
+    uint32_t kind;   /* enum oriel_far_kind */
+    int32_t from;    /* the sender's rank in the window */
+    uint64_t a;      /* as the kind says: sync/far.h, ops/far.h */
+    uint64_t b;
+    uint32_t c;
+    uint32_t d;
+};
+
+/* The head of every answer. */
+struct oriel_far_answer {
+    uint32_t status; /* enum oriel_status: of the first message of this window and origin that failed since the last answer */
+    char text[124];  /* its message */
+};
+_Static_assert(sizeof(struct oriel_far_answer) <= ORIEL_NET_HEAD_BYTES, "it is an answer's head");
+
+/* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush. */
+struct oriel_far_request {
+    struct oriel_net_request net; /* end is NULL */
+    struct oriel_far_request *next;
+    struct oriel_window *window;
+    int32_t target;
+};
+
+/* Of a target, for this process. */
+enum oriel_far_mark {
+    ORIEL_FAR_TOLD = 1, /* something, since the last flush */
+    ORIEL_FAR_HELD = 2, /* its lock, since this lock_all epoch */
+};
+
+/* Epochs that a rank of another machine has opened to this process, and that it has closed; they wrap. */
+struct oriel_far_partner {
+    int32_t rank;
+    uint32_t posts;
+    uint32_t completes;
+    uint32_t posts_taken;
+    uint32_t completes_taken;
+};
+
+struct oriel_far {
+    uint64_t id;      /* of the window, for the others */
+    int32_t machine;  /* this one's number: machines count from 0 in the order of their lowest ranks */
+    int32_t machines;
+    _Atomic uint8_t *marks; /* by win_rank, enum oriel_far_mark */
+    pthread_mutex_t mutex;  /* of all below */
+    int32_t *marked;        /* ranks with a mark, each once; room for n */
+    int32_t marked_count;
+    struct oriel_far_request *open; /* not awaited yet, newest first */
+    unsigned open_count;
+    enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
+    char failure_text[200];
+    struct oriel_far_partner *partners; /* by rank of first use */
+    int32_t partner_count;
+    int32_t partner_room;
+    struct oriel_event news; /* posts and completes so far */
+    pthread_mutex_t flushing; /* held by a flush: others wait until it is done */
+};
+
+static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_rank)
+{
+    return window->targets[win_rank].mechanism == ORIEL_BY_NETWORK;
+}
+
+#endif
