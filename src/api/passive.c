@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/check.h"
 #include "api/fast.h"
+#include "sync/far.h"
 #include "sync/lock.h"
 #include "window/handle.h"
 
@@ -106,11 +107,22 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_unlock_all", oriel_unlock_all(window));
 }
 
+/* The same where some ranks are on other machines. */
+static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote)
+{
+    oriel_recent_flush();
+    if (target >= 0 && !oriel_is_far(window, target))
+        return ORIEL_OK;
+    return remote ? oriel_far_flush(window, target) : oriel_far_flush_local(window, target);
+}
+
 /* Any of the four flushes; target is -1 for all.  Local completion needs nothing. */
-static inline enum oriel_status flush(const struct oriel_window *window, int32_t target, bool remote)
+static inline enum oriel_status flush(struct oriel_window *window, int32_t target, bool remote)
 {
     if (oriel_unlikely(!oriel_passive_epoch(window, target)))
         return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
+    if (oriel_unlikely(window->far != NULL))
+        return flush_far(window, target, remote);
     if (remote)
         oriel_recent_flush();
     else
@@ -118,7 +130,7 @@ static inline enum oriel_status flush(const struct oriel_window *window, int32_t
     return ORIEL_OK;
 }
 
-static inline enum oriel_status flush_rank(const struct oriel_window *window, int rank, bool remote)
+static inline enum oriel_status flush_rank(struct oriel_window *window, int rank, bool remote)
 {
     if (oriel_unlikely(rank == MPI_PROC_NULL))
         return ORIEL_OK;

@@ -96,6 +96,27 @@ enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void 
     return exchange_close(exchange, what, watch, out, (size_t)n * len_bytes);
 }
 
+enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in, const int *lens_bytes,
+                                         const int *starts_bytes, void *out, const struct oriel_watch *watch)
+{
+    int n = 0;
+    int rank = 0;
+    oriel_host()->Comm_size(comm, &n);
+    oriel_host()->Comm_rank(comm, &rank);
+    size_t out_bytes = (size_t)starts_bytes[n - 1] + (size_t)lens_bytes[n - 1];
+    size_t numbers_bytes = 2 * (size_t)n * sizeof(int); /* the host reads them until the end */
+    struct exchange *exchange = exchange_open(in, (size_t)lens_bytes[rank], out_bytes + numbers_bytes + sizeof(int));
+    if (exchange == NULL)
+        return no_memory();
+    int *lens = (int *)(((uintptr_t)exchange->out + out_bytes + sizeof(int) - 1) & ~(sizeof(int) - 1));
+    memcpy(lens, lens_bytes, (size_t)n * sizeof(int));
+    memcpy(lens + n, starts_bytes, (size_t)n * sizeof(int));
+    if (oriel_host()->Iallgatherv(exchange->in, lens[rank], MPI_BYTE, exchange->out, lens, lens + n, MPI_BYTE, comm,
+                                  &exchange->request) != MPI_SUCCESS)
+        return refused(exchange);
+    return exchange_close(exchange, what, watch, out, out_bytes);
+}
+
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch)
 {

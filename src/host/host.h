@@ -40,6 +40,10 @@ const char *oriel_host_name(void);
 enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
                                     const struct oriel_watch *watch);
 
+/* The same, of lens_bytes[i] of rank i, at starts_bytes[i]; in is this rank's. */
+enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in, const int *lens_bytes,
+                                         const int *starts_bytes, void *out, const struct oriel_watch *watch);
+
 /* The bits that every rank of comm has set.  Collective, waits like oriel_host_gather. */
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch);

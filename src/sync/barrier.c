@@ -9,6 +9,10 @@
  * Only the last arrival wakes sleepers.  Who sleeps over an earlier one has counted itself as a sleeper before it looked at
  * the word, as wait.h argues.
  *
+ * M: over several machines arrivals counts the ranks of this one and, once more, all others: the last rank to arrive meets the other
+ * machines (sync/far.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a message is
+ * sent is before what follows its arrival.
+ *
  * Death.  A rank that leaves because another died stays counted, but the dead one's arrival is missing for ever, so the
  * barrier does not open: it sets broken before it returns, and whoever comes later gets the error at once.
  *
@@ -16,28 +20,75 @@
  * scheduler, the counter costs one.  One word and not a counter and a generation: the arrival that opens needs the cache
  * line once, where a second write would find it gone to those who wait.  broken lies on a line that only frees write. */
 #include "base/delay.h"
+#include "sync/far.h"
 #include "sync/sync.h"
 #include "sync/watch.h"
+
+#include <stdio.h>
+
+/* The barrier never opens. */
+static enum oriel_status leave(struct oriel_window *window, const struct oriel_watched *watched, enum oriel_status status)
+{
+    uint32_t whole = 0;
+    if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)watched->dead + 1,
+                                                memory_order_release, memory_order_relaxed) &&
+        window->far != NULL)
+        oriel_far_tell_lost(window, watched->dead);
+    return status;
+}
+
+/* One arrives; the one whose arrival makes it so many opens. */
+static bool arrive(struct oriel_common *common, uint32_t all)
+{
+    uint32_t arrived = atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
+    if (arrived != all)
+        return false;
+    oriel_delay();
+    oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);
+    return true;
+}
+
+static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
+{
+    struct oriel_watch watch = {oriel_watch_all, watched};
+    enum oriel_status status = oriel_event_wait(&window->common->arrivals, window->arrivals, &watch); /* B2 */
+    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
+}
+
+/* M */
+static enum oriel_status meet_machines(struct oriel_window *window, struct oriel_watched *watched)
+{
+    struct oriel_common *common = window->common;
+    uint32_t number = ++window->far->barriers;
+    uint32_t all = window->arrivals += (uint32_t)window->here + 1;
+    uint32_t arrived = atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
+    if (arrived != all - 1)
+        return await_all(window, watched);
+    enum oriel_status status = oriel_far_barrier(window, number, &watched->dead);
+    if (status != ORIEL_OK)
+        return leave(window, watched, status);
+    (void)arrive(common, all);
+    return ORIEL_OK;
+}
+
+static enum oriel_status flush_and_meet(struct oriel_window *window, struct oriel_watched *watched)
+{
+    char message[400];
+    enum oriel_status flushed = oriel_far_flush(window, -1);
+    snprintf(message, sizeof message, "%s", oriel_fail_message());
+    enum oriel_status status = meet_machines(window, watched); /* the others wait also when an operation has failed */
+    return status != ORIEL_OK || flushed == ORIEL_OK ? status : oriel_fail(flushed, "%s", message);
+}
 
 enum oriel_status oriel_barrier(struct oriel_window *window)
 {
     struct oriel_common *common = window->common;
-    struct oriel_watched watched = {window, -1};
-    struct oriel_watch watch = {oriel_watch_all, &watched};
-    if (oriel_unlikely(oriel_load_acquire(&common->broken) != 0)) {
-        enum oriel_status dead = oriel_watch_all(&watched);
-        return dead != ORIEL_OK ? dead : oriel_fail(ORIEL_E_PEER, "a rank of the window has died");
-    }
+    struct oriel_watched watched = {.window = window, .win_rank = -1};
+    if (oriel_unlikely(oriel_load_acquire(&common->broken) != 0))
+        return oriel_watch_all(&watched);
+    if (oriel_unlikely(window->far != NULL))
+        return flush_and_meet(window, &watched);
     uint32_t all = window->arrivals += (uint32_t)window->n;
     oriel_delay();
-    uint32_t arrived = atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
-    if (arrived == all) {
-        oriel_delay();
-        oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);
-        return ORIEL_OK;
-    }
-    enum oriel_status status = oriel_event_wait(&common->arrivals, all, &watch); /* B2 */
-    if (status != ORIEL_OK)
-        oriel_store_release(&common->broken, 1);
-    return status;
+    return arrive(common, all) ? ORIEL_OK : await_all(window, &watched);
 }

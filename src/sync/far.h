@@ -5,7 +5,10 @@
 
 #include "window/far.h"
 
-/* Before an operation on a far target: its process, connected; inside lock_all the target's lock is taken first if it is not. */
+/* A far rank's process. */
+enum oriel_status oriel_far_peer(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
+
+/* Before an operation on a far target: its process; inside lock_all the target's lock is taken first if it is not. */
 enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
 
 /* The head's window and from are filled in. */
@@ -23,6 +26,27 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
 /* All operations of this process on a far target, or on all for -1, are complete there and here.  The failure of any. */
 enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target);
 
+/* Those that bring something here are complete here. */
+enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target);
+
+/* The lock of a far target; unlock, and unlock_all for the targets that an operation has locked, flush as well. */
+enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive);
+enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target);
+enum oriel_status oriel_far_unlock_all(struct oriel_window *window);
+
+/* Post to, or complete towards, a far rank, which a process counts in its own entry as well (pscw.c). */
+enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target);
+enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target);
+
+/* Where a far rank's posts and completes are counted in this process; NULL without memory. */
+struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank);
+
+/* All ranks of this machine are at the barrier of this number: returns when those of all others are, or *lost is. */
+enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank);
+
+/* Tells all machines that a rank is lost, as far as they can be told. */
+void oriel_far_tell_lost(struct oriel_window *window, int32_t rank);
+
 /* --- at the target, in the agent's thread --- */
 
 /* Answers with what has failed so far; data is sent only where nothing has. */
@@ -31,5 +55,18 @@ void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker 
 
 /* A message of this origin has failed, with the thread's message: the next answer tells it. */
 void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status);
+
+/* Any message but an operation's. */
+void oriel_far_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head);
+
+/* Whether a lock of any window is waited for, and goes on with those of one. */
+bool oriel_far_waits(void);
+void oriel_far_look(struct oriel_window *window);
+
+/* A rank elsewhere is lost. */
+void oriel_far_forget(struct oriel_window *window, int32_t rank);
+
+/* When nobody serves the window any more. */
+void oriel_far_close(struct oriel_window *window);
 
 #endif

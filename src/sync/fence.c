@@ -1,4 +1,4 @@
-/* MPI_Win_fence on one machine: operations are complete when they return, so a fence is a barrier that publishes stores.
+/* MPI_Win_fence.  On one machine operations are complete when they return, so a fence is a barrier that publishes stores.
  * The four assertions may be ignored but for NOSUCCEED, which closes the epoch.  api/ calls. */
 #include "sync/sync.h"
 

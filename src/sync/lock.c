@@ -8,11 +8,15 @@
  * The lock's own steps publish stores; L3 is before the wakes, which are late at worst when their process dies.  L1 is a
  * read-modify-write for the sake of threads that lock one target at the same time: the second is refused.
  *
+ * Targets on other machines are locked by their own process on this one's behalf (far.c, far_serve.c); here the access word alone
+ * says so.  lock_all is for this machine's targets.
+ *
  * MPI_MODE_NOCHECK may be ignored: the caller promises that nobody conflicts, so nothing here waits. */
 #include "sync/lock.h"
 
 #include "sync/access.h"
 #include "sync/epoch.h"
+#include "sync/far.h"
 #include "sync/watch.h"
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
@@ -57,7 +61,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
-    struct oriel_watched watched = {window, target};
+    struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_watch_lock, &watched};
     enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
@@ -76,7 +80,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
 
 static enum oriel_status lock_shared(struct oriel_window *window, int32_t target)
 {
-    struct oriel_watched watched = {window, target};
+    struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_watch_lock, &watched};
     enum oriel_status status = begin(window, target);
     if (status != ORIEL_OK)
@@ -85,9 +89,30 @@ static enum oriel_status lock_shared(struct oriel_window *window, int32_t target
     return settle(window, target, ORIEL_ACCESS_SHARED, status);
 }
 
+static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    enum oriel_status status = begin(window, target);
+    if (status == ORIEL_OK)
+        status = settle(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED,
+                        oriel_far_lock(window, target, exclusive));
+    return status;
+}
+
+static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
+{
+    uint8_t access = oriel_window_access_to(window, target);
+    if (access != ORIEL_ACCESS_EXCLUSIVE && access != ORIEL_ACCESS_SHARED)
+        return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
+    enum oriel_status status = oriel_far_unlock(window, target);
+    set_access(window, target, ORIEL_ACCESS_NONE);
+    return status;
+}
+
 enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     uint64_t place;
+    if (window->far != NULL && oriel_is_far(window, target))
+        return lock_far(window, target, exclusive);
     if (!exclusive)
         return lock_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
@@ -102,6 +127,8 @@ void oriel_unlock_wake(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
 {
+    if (window->far != NULL && oriel_is_far(window, target))
+        return unlock_far(window, target);
     enum oriel_lock_end end = oriel_unlock_exclusive(window, target);
     if (end == ORIEL_LOCK_LEFT_SLEEPERS)
         oriel_unlock_wake(window, target);
@@ -124,7 +151,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     status = oriel_epoch_leave_fence(window);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_watched watched = {window, -1};
+    struct oriel_watched watched = {.window = window, .win_rank = -1};
     struct oriel_watch watch = {oriel_watch_locks, &watched};
     oriel_store_release(&window->control->lock_all, 1);
     status = oriel_gate_enter_reader(&window->common->gate, &watch);
@@ -140,7 +167,8 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
     uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
     if (!(before & ORIEL_EPOCH_LOCK_ALL))
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
+    enum oriel_status status = window->far != NULL ? oriel_far_unlock_all(window) : ORIEL_OK;
     oriel_gate_leave_reader(&window->common->gate);
     oriel_store_release(&window->control->lock_all, 0);
-    return ORIEL_OK;
+    return status;
 }

@@ -31,7 +31,7 @@ static bool try_lock(struct oriel_mutex *mutex, uint32_t as)
 
 static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_status *status)
 {
-    struct oriel_watched watched = {window, (int32_t)(word & ~ASLEEP) - 1};
+    struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
     *status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);
     return *status == ORIEL_OK;
 }

@@ -16,11 +16,14 @@
  * taken; a table that is half empty ends every search.
  * P3, none is there twice: the mutex; the owner's threads look without it, and once more with it.
  * P4: counters of a new entry are 0, since free memory is: who finds it sees that by N2.
+ * Machines.  The entry for a peer on another machine leads from the beginning to what its messages count (sync/far.c), by an
+ * address of this process, and the peer's base is NULL.
  * Death: who waits at F3 watches P.  An entry without its N3 belongs to a dead P. */
 #include "sync/partners.h"
 
 #include "base/delay.h"
 #include "memory/file.h"
+#include "sync/far.h"
 #include "sync/watch.h"
 
 #include <pthread.h>
@@ -98,8 +101,12 @@ static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, s
         status = add_table(partners, &newest);
     if (status != ORIEL_OK)
         return status;
+    struct oriel_partner *theirs = oriel_is_far(window, peer) ? oriel_far_partner(window, peer) : NULL;
+    if (theirs == NULL && oriel_is_far(window, peer))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for epochs with rank %d", (int)peer);
     newest->count++;
     *own = place_of(newest, peer);
+    atomic_store_explicit(&(*own)->theirs, (uint64_t)(uintptr_t)theirs, memory_order_relaxed);
     oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */
     oriel_delay();
     oriel_event_signal(&partners->made); /* N3 */

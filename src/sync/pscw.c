@@ -12,10 +12,13 @@
  * Each counter has one writer.  An entry never moves: the peer waits at the counter itself, however many others are made
  * meanwhile.  Entries that exist and say 0, since their owner has started something else or its making of others failed, say
  * nothing.  MPI_MODE_NOCHECK changes nothing: the counters must advance all the same.
+ * Machines.  A peer on another machine has no entry to look at: it sends a message for C1 and C3 as well, behind those of its
+ * operations, and this process's agent counts it in an entry of this process's own, which theirs leads to (partners.c).
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of the dead stay as they are. */
 #include "base/delay.h"
 #include "sync/access.h"
 #include "sync/epoch.h"
+#include "sync/far.h"
 #include "sync/partners.h"
 #include "sync/sync.h"
 #include "sync/watch.h"
@@ -39,6 +42,14 @@ static enum oriel_status make_entries(struct oriel_window *window, int32_t *rank
     return status;
 }
 
+/* The same step, by a message, where the peer is on another machine. */
+static enum oriel_status tell_far(struct oriel_window *window, const struct oriel_partner *own,
+                                  enum oriel_status (*tell)(struct oriel_window *window, int32_t rank))
+{
+    int32_t rank = oriel_partner_rank(own);
+    return oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
+}
+
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     uint32_t closed = 0;
@@ -58,8 +69,10 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
     for (int32_t i = 0; i < count; i++) {
         oriel_delay();
         oriel_event_signal(&origins[i]->posts); /* C1 */
+        if (window->far != NULL && status == ORIEL_OK)
+            status = tell_far(window, origins[i], oriel_far_post);
     }
-    return ORIEL_OK;
+    return status;
 }
 
 static enum oriel_status may_start(const struct oriel_window *window)
@@ -102,7 +115,7 @@ static void take_line(struct oriel_partner *theirs)
 /* Each of these waits for what the peer counts in its entry for this process, whose own for the peer is given. */
 static enum oriel_status await_post(struct oriel_window *window, struct oriel_partner *own)
 {
-    struct oriel_watched watched = {window, oriel_partner_rank(own)};
+    struct oriel_watched watched = {.window = window, .win_rank = oriel_partner_rank(own)};
     struct oriel_watch watch = {oriel_watch_rank, &watched};
     struct oriel_partner *theirs;
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
@@ -135,15 +148,18 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START, memory_order_relaxed);
     if (!(before & ORIEL_EPOCH_START))
         return oriel_fail(ORIEL_E_SYNC, "complete without start");
+    enum oriel_status status = ORIEL_OK;
     set_accesses(window, window->started, window->started_count, ORIEL_ACCESS_NONE);
     for (int32_t i = 0; i < window->started_count; i++) {
         oriel_delay();
+        if (window->far != NULL && status == ORIEL_OK)
+            status = tell_far(window, window->started[i], oriel_far_complete);
         oriel_event_signal(&window->started[i]->completes); /* C3 */
     }
     free(window->started);
     window->started = NULL;
     window->started_count = 0;
-    return ORIEL_OK;
+    return status;
 }
 
 /* The completes of all posted origins have come. */
@@ -157,7 +173,7 @@ static void close_exposure(struct oriel_window *window)
 
 static enum oriel_status await_complete(struct oriel_window *window, struct oriel_partner *own)
 {
-    struct oriel_watched watched = {window, oriel_partner_rank(own)};
+    struct oriel_watched watched = {.window = window, .win_rank = oriel_partner_rank(own)};
     struct oriel_watch watch = {oriel_watch_rank, &watched};
     struct oriel_partner *theirs;
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
@@ -183,7 +199,7 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
 /* The program polls: lets those run that it waits for and, every 100 ms, looks whether origin still lives. */
 static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origin)
 {
-    struct oriel_watched watched = {window, origin};
+    struct oriel_watched watched = {.window = window, .win_rank = origin};
     oriel_wait_progress();
     if (++window->tests_in_vain % 64 != 0)
         return ORIEL_OK;

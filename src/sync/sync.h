@@ -5,7 +5,7 @@
 
 #include "window/window.h"
 
-/* Every rank of the window has arrived, and what each stored before is seen by all after. */
+/* Every rank of the window has arrived, and what each stored or did before, also on other machines, is seen by all after. */
 enum oriel_status oriel_barrier(struct oriel_window *window);
 
 /* MPI_Win_fence (MPI-4.1, 13.5.1); no_succeed is MPI_MODE_NOSUCCEED. */

@@ -39,6 +39,12 @@ static inline bool oriel_ticket_is_first(struct oriel_ticket *lock, uint64_t pla
            oriel_load_acquire(&lock->departed) == oriel_ticket_readers(place);
 }
 
+/* Whether the reader would be in at once: R2. */
+static inline bool oriel_ticket_may_read(struct oriel_ticket *lock, uint64_t place)
+{
+    return oriel_wait_reached(oriel_load_acquire(&lock->serving), ORIEL_WAIT_AT_LEAST, oriel_ticket_number(place));
+}
+
 /* For a writer, and for a reader; after an error the place stays taken. */
 enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch);
 enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t place, const struct oriel_watch *watch);

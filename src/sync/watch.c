@@ -3,9 +3,26 @@
  * whose words nobody has been told of has set none of them (access.c).  Waits of sync/ and ops/ call, at most every 100 ms. */
 #include "sync/watch.h"
 
+#include "transport/ucx/net.h"
+
+#include <stdio.h>
+
+/* One that this process has never talked to cannot block it: whoever can is told by (sync/far.c). */
+static enum oriel_status check_far(const struct oriel_window *window, int32_t win_rank)
+{
+    struct oriel_net_peer *peer = atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
+    char reason[300];
+    if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
+        return ORIEL_OK;
+    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)win_rank, reason);
+}
+
 static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
 {
     const struct oriel_peer *peer = window->group->peers[win_rank];
+    if (peer == NULL)
+        return check_far(window, win_rank);
     if (oriel_peer_alive(peer))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank, (int)peer->identity.pid);
@@ -22,20 +39,27 @@ enum oriel_status oriel_watch_rank(void *context)
 enum oriel_status oriel_watch_all(void *context)
 {
     static _Thread_local int32_t looked;
-    const struct oriel_watched *watched = context;
+    struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
-    bool is_broken = window->common != NULL && oriel_load_acquire(&window->common->broken) != 0;
-    int32_t count = is_broken ? window->n : oriel_watch_share(window->n);
+    uint32_t broken = window->common != NULL ? oriel_load_acquire(&window->common->broken) : 0;
+    int32_t count = broken != 0 ? window->n : oriel_watch_share(window->n);
     enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 1; i <= count && status == ORIEL_OK; i++)
-        status = check(window, (int32_t)(((int64_t)window->rank + looked + i) % window->n));
+    for (int32_t i = 1; i <= count && status == ORIEL_OK; i++) {
+        watched->dead = (int32_t)(((int64_t)window->rank + looked + i) % window->n);
+        status = check(window, watched->dead);
+    }
     looked = (int32_t)(((int64_t)looked + count) % window->n);
-    return status;
+    if (status != ORIEL_OK || broken == 0)
+        return status;
+    watched->dead = (int32_t)broken - 1;
+    return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)watched->dead);
 }
 
 /* Whether rank i can keep others from a lock on target, or from lock_all when target is negative. */
 static bool blocks(const struct oriel_window *window, int32_t i, int32_t target)
 {
+    if (window->control_bases[i] == NULL)
+        return false; /* on another machine: its locks are kept by their target's process */
     struct oriel_control *control = oriel_window_control(window, i);
     uint64_t offset = atomic_load_explicit(&control->access_offset, memory_order_acquire);
     const _Atomic uint8_t *access = offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
@@ -50,9 +74,20 @@ static bool blocks(const struct oriel_window *window, int32_t i, int32_t target)
     return false;
 }
 
+/* Ranks of other machines lock by way of the target's process. */
+static enum oriel_status watch_far_lock(const struct oriel_window *window, int32_t target)
+{
+    if (window->far == NULL)
+        return ORIEL_OK;
+    uint32_t lost = oriel_load_acquire(&oriel_window_control(window, target)->far_lost);
+    if (lost != 0)
+        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost - 1);
+    return target == window->rank ? ORIEL_OK : check(window, target);
+}
+
 static enum oriel_status watch_blockers(const struct oriel_window *window, int32_t target)
 {
-    enum oriel_status status = ORIEL_OK;
+    enum oriel_status status = target >= 0 ? watch_far_lock(window, target) : ORIEL_OK;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
         if (i != window->rank && blocks(window, i, target))
             status = check(window, i);

@@ -9,6 +9,7 @@
 struct oriel_watched {
     const struct oriel_window *window;
     int32_t win_rank; /* the rank, or the target whose lock is waited for */
+    int32_t dead;     /* set by oriel_watch_all: whom it has found so */
 };
 
 /* At how many of n processes one looks each 100 ms, where all wait for all: few, since a look costs some system calls, but at

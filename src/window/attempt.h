@@ -5,6 +5,7 @@
 
 #include "window/boards.h"
 #include "window/create.h"
+#include "window/machines.h"
 #include "window/objects.h"
 
 enum { RECORD_VERSION = 5 };
@@ -18,16 +19,17 @@ enum readiness {
 
 /* What each rank tells the others. */
 struct record {
-    struct oriel_identity process;
+    struct oriel_member member;
     struct oriel_identity memory; /* of the file that holds the window's memory, ORIEL_BY_ARENA only */
-    uint32_t version;
-    uint32_t status;              /* enum oriel_status of the preparation */
-    uint32_t wants_host;
-    uint32_t noncontig;           /* MPI_Win_allocate_shared: every rank its own memory */
-    uint32_t agent;               /* enum readiness */
+    uint16_t version;
+    uint16_t status;              /* enum oriel_status of the preparation */
+    uint8_t wants_host;
+    uint8_t noncontig;            /* MPI_Win_allocate_shared: every rank its own memory */
+    uint8_t agent;                /* enum readiness */
+    uint8_t cma_known;            /* the rank may copy to and from all others; said at boards only */
     int32_t node;                 /* of the memory that is near the rank; -1: unknown */
     uint32_t is_freeing;          /* the rank is in MPI_Comm_free of the communicator, which gets no board now */
-    uint32_t cma_known;           /* the rank may copy to and from all others; said at boards only */
+    uint64_t far_id;              /* of the window, for messages from other machines */
     uint64_t alignment;
     uint64_t common_offset;       /* rank 0's */
     uint64_t board_offset;        /* rank 0's words for the communicator's next windows; 0: there are none */
@@ -54,6 +56,7 @@ struct attempt {
     struct oriel_board *board; /* of the communicator, before this creation; NULL: the host's collectives are used */
     struct oriel_board *new_board; /* attached by this creation, not confirmed */
     int64_t board_offset; /* rank 0's words for it; -1: none, or they are the new board's */
+    struct oriel_meeting *machines; /* NULL: all ranks are of one (window/machines.h) */
     bool is_contiguous; /* MPI_Win_allocate_shared, in one block of rank 0's; from step 3 on */
     bool has_carrier;
     /* a rank without memory must still tell the others */
@@ -76,7 +79,7 @@ enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done);
 /* Step 4: the bits that all ranks have set. */
 enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed);
 
-/* The table of targets and the rest of the common words, from the records: rank 0 in step 3, or the last rank at a board. */
+/* The table of targets and the rest of the common words, from the records: the leader in step 3, or the last rank at a board. */
 void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
                                const struct record *(*record_at)(void *context, int32_t rank), void *context);
 

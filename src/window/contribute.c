@@ -15,7 +15,8 @@ static enum oriel_status check_total(const struct attempt *attempt)
 {
     uint64_t total_bytes = 0;
     for (int32_t i = 0; i < attempt->window->n; i++)
-        if (attempt->records[i].target.size_bytes > ORIEL_RESERVED_BYTES)
+        if (attempt->records[i].target.size_bytes > ORIEL_RESERVED_BYTES &&
+            (attempt->machines == NULL || attempt->machines->numbers[i] == attempt->machines->own))
             total_bytes += attempt->records[i].target.size_bytes;
     if (attempt->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 || total_bytes <= oriel_limit_available())
         return ORIEL_OK;
@@ -26,11 +27,11 @@ static enum oriel_status check_total(const struct attempt *attempt)
 /* Each rank's part near that rank. */
 static enum oriel_status alloc_parts(struct attempt *attempt, uint64_t align_bytes, uint64_t *offset)
 {
-    size_t n = (size_t)attempt->window->n;
+    uint32_t n = (uint32_t)attempt->window->n;
     struct oriel_file_part *parts = calloc(n, sizeof *parts);
     if (parts == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the parts of %zu ranks", n);
-    for (size_t i = 0; i < n; i++)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the parts of %u ranks", n);
+    for (uint32_t i = 0; i < n; i++)
         parts[i] = (struct oriel_file_part){attempt->records[i].target.size_bytes, attempt->records[i].node};
     enum oriel_status status = oriel_file_alloc_parts(parts, n, align_bytes, offset);
     free(parts);
@@ -76,6 +77,7 @@ void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
 {
     common->version = RECORD_VERSION;
     common->n = n;
+    common->here = n;
     for (int32_t i = 0; i < n; i++) {
         struct oriel_target *target = &common->targets[i];
         *target = record_at(context, i)->target;
@@ -89,11 +91,13 @@ static const struct record *gathered(void *records, int32_t rank)
     return &((const struct record *)records)[rank];
 }
 
-/* Rank 0 alone: the common words, as read by all after the agreement. */
+/* The leader alone: the common words, as read by all after the agreement. */
 static enum oriel_status fill_common(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     enum oriel_status status = check_total(attempt);
+    if (status == ORIEL_OK && attempt->machines != NULL)
+        return oriel_machines_fill(attempt);
     if (status == ORIEL_OK && attempt->is_contiguous)
         status = allocate_contiguous(attempt);
     if (status == ORIEL_OK)
@@ -113,7 +117,7 @@ static enum oriel_status open_memory(struct attempt *attempt)
         window->memory_offset = -1;
     }
     for (int32_t i = 0; i < window->n; i++)
-        own_files = own_files && oriel_identity_equal(&attempt->records[i].memory, &attempt->records[i].process);
+        own_files = own_files && oriel_identity_equal(&attempt->records[i].memory, &attempt->records[i].member.process);
     window->memory_bases = window->group->bases;
     if (own_files)
         return ORIEL_OK;
@@ -124,7 +128,9 @@ static enum oriel_status open_memory(struct attempt *attempt)
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         struct oriel_peer *peer = NULL;
-        status = oriel_peer_open(contiguous ? &attempt->records[0].process : &attempt->records[i].memory, &peer);
+        if (window->group->peers[i] == NULL)
+            continue; /* on another machine */
+        status = oriel_peer_open(contiguous ? &attempt->records[0].member.process : &attempt->records[i].memory, &peer);
         if (status == ORIEL_OK)
             window->own_memory_bases[i] = peer->base;
     }
@@ -136,8 +142,10 @@ static enum oriel_status reach(struct attempt *attempt)
     struct oriel_window *window = attempt->window;
     enum oriel_status status = ORIEL_OK;
     attempt->is_contiguous = want_contiguous(attempt);
-    if (window->group == NULL)
-        status = oriel_group_acquire(&attempt->records[0].process, sizeof attempt->records[0], window->n, &window->group);
+    status = oriel_machines_reach(attempt);
+    if (status == ORIEL_OK && window->group == NULL)
+        status = oriel_group_acquire(&attempt->records[0].member, sizeof attempt->records[0], window->n, window->rank,
+                                     &window->group);
     if (status != ORIEL_OK)
         return status;
     window->control_bases = window->group->bases;
@@ -159,7 +167,7 @@ static enum oriel_status probe_cma(struct attempt *attempt)
     enum oriel_status status = ORIEL_OK;
     bool is_needed = false;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
-        if (i == window->rank || attempt->records[i].target.mechanism == ORIEL_BY_ARENA)
+        if (i == window->rank || window->group->peers[i] == NULL || attempt->records[i].target.mechanism == ORIEL_BY_ARENA)
             continue;
         is_needed = true;
         status = oriel_reach_cma(window->group->peers[i]);
@@ -215,7 +223,7 @@ static bool take_board(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     uint64_t words_offset = attempt->records[0].board_offset;
-    if (words_offset == 0 || somebody_frees(attempt) ||
+    if (words_offset == 0 || attempt->machines != NULL || somebody_frees(attempt) ||
         oriel_boards_attach(attempt->creation->comm, window->group, window->rank, words_offset, attempt->board_offset,
                             &attempt->new_board) != ORIEL_OK)
         return false;
@@ -241,10 +249,12 @@ uint32_t oriel_attempt_contribute(struct attempt *attempt)
     if ((bits & AGREE_REACHED) && take_board(attempt))
         bits |= AGREE_BOARD;
     enum oriel_status status = ORIEL_OK;
-    if ((bits & AGREE_REACHED) && attempt->window->rank == 0)
+    if ((bits & AGREE_REACHED) && attempt->window->rank == attempt->window->leader)
         status = fill_common(attempt);
     if ((bits & AGREE_REACHED) && status == ORIEL_OK)
         status = take_handles(attempt);
+    if ((bits & AGREE_REACHED) && status == ORIEL_OK)
+        status = oriel_machines_open(attempt);
     if (status == ORIEL_E_OTHER)
         oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
     if (status != ORIEL_OK)

@@ -9,6 +9,8 @@
  *   3. Each rank opens the files of all others (so that they can be opened "both ways"), probes CMA where a target needs it,
  *      takes a carrier from the host; rank 0 fills the table of targets.  The first window of a communicator brings its board.
  *   4. All agree by one reduction of bits; only then is the window everybody's.
+ *      Where the ranks are on several machines (machines.c), they first start the net and tell each other how they are
+ *      reached; the leader of each machine fills a table for it, and when all have finished they agree once more.
  *   5. Where CMA is refused to anybody, all such memory of the window is reached by agents.  When the records say that one is
  *      still to be opened, its rank opens it and all agree once more.  Where one may not be opened: the host.
  *
@@ -64,6 +66,18 @@ static enum oriel_status common_status(const struct attempt *attempt)
     return ORIEL_OK;
 }
 
+static uint64_t common_offset(const struct attempt *attempt)
+{
+    if (attempt->machines != NULL) {
+        const struct oriel_window *window = attempt->window;
+        const char *base = window->control_bases[window->leader];
+        const struct oriel_control *control =
+            (const struct oriel_control *)(base + attempt->records[window->leader].target.control_offset);
+        return atomic_load_explicit(&control->common_offset, memory_order_acquire);
+    }
+    return record_of(attempt, 0)->common_offset;
+}
+
 static void finish(struct attempt *attempt)
 {
     static _Atomic uint64_t serials;
@@ -76,7 +90,7 @@ static void finish(struct attempt *attempt)
         [ORIEL_FLAVOUR_DYNAMIC] = MPI_WIN_FLAVOR_DYNAMIC,
     };
     window->flavour = creation->flavour;
-    window->common = (struct oriel_common *)(window->control_bases[0] + record_of(attempt, 0)->common_offset);
+    window->common = (struct oriel_common *)(window->control_bases[window->leader] + common_offset(attempt));
     window->targets = window->common->targets;
     atomic_init(&window->access, window->group->absent);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE)
@@ -110,6 +124,7 @@ void oriel_window_release_memory(struct oriel_window *window)
 /* Gives back everything but the carrier. */
 static void destroy(struct oriel_window *window)
 {
+    oriel_machines_close(window);
     oriel_window_release_memory(window);
     oriel_attempt_give_back(window->memory_offset);
     oriel_attempt_give_back(window->common_offset);
@@ -151,7 +166,7 @@ static bool make_empty(struct attempt *attempt)
     }
     *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
     *window = (struct oriel_window){
-        .n = n, .rank = rank, .control_offset = -1, .common_offset = -1, .memory_offset = -1,
+        .n = n, .rank = rank, .here = n, .control_offset = -1, .common_offset = -1, .memory_offset = -1,
         .host = host};
     attempt->window = window;
     return true;
@@ -204,6 +219,8 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     if (*use_host)
         return ORIEL_OK;
     status = common_status(attempt);
+    if (status == ORIEL_OK)
+        status = oriel_machines_meet(attempt);
     if (status != ORIEL_OK)
         return status;
     uint32_t own = oriel_attempt_contribute(attempt);
@@ -225,6 +242,14 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     return ORIEL_OK;
 }
 
+/* A message that comes when its window is half made finds words that are not there yet: over several machines nobody returns
+ * before all have finished. */
+static enum oriel_status settle(struct attempt *attempt)
+{
+    uint32_t agreed;
+    return attempt->machines == NULL ? ORIEL_OK : oriel_attempt_agree(attempt, 1, &agreed);
+}
+
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)
 {
     struct attempt attempt = {.creation = creation, .board_offset = -1};
@@ -240,6 +265,9 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     enum oriel_status status = negotiate(&attempt, use_host);
     if (status == ORIEL_OK && !*use_host) {
         finish(&attempt);
+        status = settle(&attempt);
+    }
+    if (status == ORIEL_OK && !*use_host) {
         oriel_paths_note(attempt.window, creation->call);
         *out = attempt.window;
     } else {
@@ -253,6 +281,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
             free_window(attempt.window);
     }
     oriel_attempt_give_back(attempt.board_offset);
+    oriel_meeting_free(attempt.machines);
     if (attempt.records != attempt.few)
         free(attempt.records);
     return status;

@@ -27,7 +27,7 @@ static void look_at_known(struct oriel_window *window, void *context)
         const struct oriel_peer *peer = window->group->peers[i];
         int there = i;
         int here = MPI_UNDEFINED;
-        if (!oriel_peer_alive(peer) &&
+        if (peer != NULL && !oriel_peer_alive(peer) &&
             oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->group, &here) == MPI_SUCCESS &&
             here != MPI_UNDEFINED)
             known->status = oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid);
@@ -71,7 +71,7 @@ static bool is_plain(const struct oriel_creation *creation, const struct record 
     bool is_large = record->target.size_bytes > ORIEL_RESERVED_BYTES && creation->flavour != ORIEL_FLAVOUR_CREATE;
     bool is_contiguous = creation->flavour == ORIEL_FLAVOUR_SHARED && !record->noncontig;
     return record->version == RECORD_VERSION && record->status == ORIEL_OK && !record->wants_host && !is_large &&
-           !is_contiguous && oriel_identity_equal(&record->memory, &record->process);
+           !is_contiguous && oriel_identity_equal(&record->memory, &record->member.process);
 }
 
 static uint32_t conclude_records(struct oriel_board *board, void *context)
@@ -153,7 +153,7 @@ enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done)
 enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed)
 {
     const struct oriel_creation *creation = attempt->creation;
-    struct oriel_watched watched = {attempt->window, -1};
+    struct oriel_watched watched = {.window = attempt->window, .win_rank = -1};
     struct oriel_watch watch = {oriel_watch_all, &watched};
     *agreed = own;
     if (attempt->window->n == 1)

@@ -7,6 +7,7 @@
 #ifndef ORIEL_WINDOW_FAR_H
 #define ORIEL_WINDOW_FAR_H
 
+#include "base/table.h"
 #include "transport/ucx/net.h"
 #include "window/window.h"
 
@@ -18,12 +19,13 @@ enum oriel_far_kind {
     ORIEL_FAR_GET,        /* asked */
     ORIEL_FAR_ACCUMULATE, /* asked where it returns the old contents */
     ORIEL_FAR_SWAP,       /* asked */
-    ORIEL_FAR_LOCK,       /* asked: answered when it is held */
-    ORIEL_FAR_UNLOCK,
+    ORIEL_FAR_LOCK,       /* asked: answered when it is held; a: exclusive */
+    ORIEL_FAR_UNLOCK, /* asked, and a flush as well */
     ORIEL_FAR_POST,
     ORIEL_FAR_COMPLETE,
-    ORIEL_FAR_ARRIVED, /* at a barrier: for the machine of the receiver */
-    ORIEL_FAR_ADDRESS, /* asked: the address of another process of the receiver's machine */
+    ORIEL_FAR_ARRIVED, /* at a barrier, round a: for the machine of the receiver */
+    ORIEL_FAR_LOST,    /* rank a of the window, as the sender's machine has found: likewise */
+    ORIEL_FAR_ADDRESS, /* asked: identity and address of rank a, of the receiver's machine */
 };
 
 /* The head of every message.  The receiver believes nothing of it: window, numbers and ranges are checked there. */
@@ -58,19 +60,14 @@ enum oriel_far_mark {
     ORIEL_FAR_HELD = 2, /* its lock, since this lock_all epoch */
 };
 
-/* Epochs that a rank of another machine has opened to this process, and that it has closed; they wrap. */
-struct oriel_far_partner {
-    int32_t rank;
-    uint32_t posts;
-    uint32_t completes;
-    uint32_t posts_taken;
-    uint32_t completes_taken;
-};
-
 struct oriel_far {
-    uint64_t id;      /* of the window, for the others */
-    int32_t machine;  /* this one's number: machines count from 0 in the order of their lowest ranks */
-    int32_t machines;
+    uint64_t id; /* of the window, for the others */
+    uint32_t barriers; /* so far, by this process; wraps */
+    /* by win_rank: struct oriel_partner in the place of the entry that a rank on this machine would have for this process; its
+     * messages count there */
+    struct oriel_table partners;
+    struct oriel_far_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
+    struct oriel_far_refusal *refusals; /* of messages from elsewhere, not yet told; likewise */
     _Atomic uint8_t *marks; /* by win_rank, enum oriel_far_mark */
     pthread_mutex_t mutex;  /* of all below */
     int32_t *marked;        /* ranks with a mark, each once; room for n */
@@ -79,11 +76,7 @@ struct oriel_far {
     unsigned open_count;
     enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
     char failure_text[200];
-    struct oriel_far_partner *partners; /* by rank of first use */
-    int32_t partner_count;
-    int32_t partner_room;
-    struct oriel_event news; /* posts and completes so far */
-    pthread_mutex_t flushing; /* held by a flush: others wait until it is done */
+    pthread_mutex_t flushing; /* held by a flush: others wait until it is done; taken before mutex */
 };
 
 static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_rank)

@@ -1,20 +1,21 @@
-/* Freeing a window, after a barrier.  Rank 0's file holds the common words and may hold everybody's memory: they stay until
- * all others have left, which rank 0 does not wait for but looks at when it next makes or frees a window.  api/ and creation
+/* Freeing a window, after a barrier.  The leader's file holds the common words and may hold everybody's memory: they stay until
+ * all others have left, which the leader does not wait for but looks at when it next makes or frees a window.  api/ and creation
  * call, from any thread. */
 #include "host/host.h"
 #include "window/create.h"
 #include "window/handle.h"
+#include "window/machines.h"
 #include "window/objects.h"
 #include "window/paths.h"
 
 #include <pthread.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct oriel_window *leaving; /* of rank 0: others are still in them */
+static struct oriel_window *leaving; /* led by this process: others are still in them */
 
 static bool all_have_left(const struct oriel_window *window)
 {
-    return oriel_load_acquire(&window->common->departed.value) == (uint32_t)window->n - 1;
+    return oriel_load_acquire(&window->common->departed.value) == (uint32_t)window->here - 1;
 }
 
 void oriel_window_reclaim(void)
@@ -43,7 +44,8 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
     *gone = true;
     oriel_handle_remove(handle, window);
     oriel_window_release_memory(window); /* the program may free it now */
-    if (window->rank != 0) {
+    oriel_machines_close(window);
+    if (window->rank != window->leader) {
         oriel_event_signal(&window->common->departed); /* the last touch */
         oriel_window_destroy(window);
         return ORIEL_OK;

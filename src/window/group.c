@@ -11,16 +11,19 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_group *groups;
 
-static const struct oriel_identity *identity_at(const struct oriel_identity *first, size_t stride_bytes, int32_t i)
+static const struct oriel_member *member_at(const struct oriel_member *first, size_t stride_bytes, int32_t i)
 {
-    return (const struct oriel_identity *)((const char *)first + (size_t)i * stride_bytes);
+    return (const struct oriel_member *)((const char *)first + (size_t)i * stride_bytes);
 }
 
-static bool holds(const struct oriel_group *group, const struct oriel_identity *first, size_t stride_bytes, int32_t n)
+static bool holds(const struct oriel_group *group, const struct oriel_member *first, size_t stride_bytes, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++)
-        if (!oriel_identity_equal(&group->peers[i]->identity, identity_at(first, stride_bytes, i)))
+    for (int32_t i = 0; i < n; i++) {
+        const uint64_t *id = member_at(first, stride_bytes, i)->process.id;
+        const uint64_t *own = group->peers[i] != NULL ? group->peers[i]->identity.id : group->ids[i].id;
+        if (id[0] != own[0] || id[1] != own[1])
             return false;
+    }
     return true;
 }
 
@@ -29,10 +32,34 @@ static void destroy(struct oriel_group *group)
     free(group->peers);
     free(group->bases);
     free(group->absent);
+    free(group->ids);
+    free(group->net_peers);
     free(group);
 }
 
-static enum oriel_status make(const struct oriel_identity *first, size_t stride_bytes, int32_t n, struct oriel_group **out)
+/* What is kept of the others where not all are of this machine. */
+static bool keep_ids(struct oriel_group *group, const struct oriel_member *first, size_t stride_bytes)
+{
+    uint32_t n = (uint32_t)group->n;
+    group->ids = calloc(n, sizeof *group->ids);
+    group->net_peers = calloc(n, sizeof *group->net_peers);
+    if (group->ids == NULL || group->net_peers == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(group->ids[i].id, member_at(first, stride_bytes, (int32_t)i)->process.id, sizeof group->ids[i].id);
+    return true;
+}
+
+static bool are_together(const struct oriel_member *first, size_t stride_bytes, int32_t n)
+{
+    for (int32_t i = 1; i < n; i++)
+        if (member_at(first, stride_bytes, i)->machine != first->machine)
+            return false;
+    return true;
+}
+
+static enum oriel_status make(const struct oriel_member *first, size_t stride_bytes, int32_t n, int32_t rank,
+                              struct oriel_group **out)
 {
     struct oriel_group *group = calloc(1, sizeof *group);
     if (group == NULL)
@@ -44,10 +71,15 @@ static enum oriel_status make(const struct oriel_identity *first, size_t stride_
     group->absent = malloc((uint32_t)n);
     if (group->absent != NULL)
         memset(group->absent, ORIEL_ACCESS_ABSENT, (uint32_t)n);
-    if (group->peers == NULL || group->bases == NULL || group->absent == NULL)
+    if (group->peers == NULL || group->bases == NULL || group->absent == NULL ||
+        (!are_together(first, stride_bytes, n) && !keep_ids(group, first, stride_bytes)))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a group of %d processes", (int)n);
+    uint64_t here = member_at(first, stride_bytes, rank)->machine;
     for (int32_t i = 0; i < n && status == ORIEL_OK; i++) {
-        status = oriel_peer_open(identity_at(first, stride_bytes, i), &group->peers[i]);
+        const struct oriel_member *member = member_at(first, stride_bytes, i);
+        if (member->machine != here)
+            continue;
+        status = oriel_peer_open(&member->process, &group->peers[i]);
         if (status == ORIEL_OK)
             group->bases[i] = group->peers[i]->base;
     }
@@ -59,19 +91,19 @@ static enum oriel_status make(const struct oriel_identity *first, size_t stride_
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_group_acquire(const struct oriel_identity *first, size_t stride_bytes, int32_t n,
+enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t stride_bytes, int32_t n, int32_t rank,
                                       struct oriel_group **out)
 {
     uint64_t hash = (uint64_t)n;
     for (int32_t i = 0; i < n; i++)
-        hash = (hash ^ identity_at(first, stride_bytes, i)->id[0]) * 0x9e3779b97f4a7c15u;
+        hash = (hash ^ member_at(first, stride_bytes, i)->process.id[0]) * 0x9e3779b97f4a7c15u;
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&mutex);
     struct oriel_group *group = groups;
     while (group != NULL && !(group->hash == hash && group->n == n && holds(group, first, stride_bytes, n)))
         group = group->next;
     if (group == NULL) {
-        status = make(first, stride_bytes, n, &group);
+        status = make(first, stride_bytes, n, rank, &group);
         if (status == ORIEL_OK) {
             group->hash = hash;
             group->next = groups;

@@ -25,7 +25,8 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
     struct oriel_window *window = oriel_table_find(&table, key);
     if (window == NULL || is_forwarded(window))
         return NULL;
-    oriel_recent_keep_window(generation, key, window, (uint32_t)window->n);
+    /* without ranks where some are on other machines: the short forms of synchronisation are not for them */
+    oriel_recent_keep_window(generation, key, window, window->far == NULL ? (uint32_t)window->n : 0);
     return window;
 }
 

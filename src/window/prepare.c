@@ -145,6 +145,7 @@ static enum oriel_status prepare_control(struct attempt *attempt)
 
 enum oriel_status oriel_attempt_prepare(struct attempt *attempt)
 {
+    static _Atomic uint64_t far_ids;
     const struct oriel_creation *creation = attempt->creation;
     struct oriel_hints *hints = &attempt->window->host->hints;
     oriel_hints_init(hints);
@@ -159,7 +160,9 @@ enum oriel_status oriel_attempt_prepare(struct attempt *attempt)
         attempt->own.wants_host = 1;
         return ORIEL_OK;
     }
-    attempt->own.process = *oriel_file_identity();
+    attempt->own.member.process = *oriel_file_identity();
+    attempt->own.member.machine = oriel_machine_number(creation->flavour == ORIEL_FLAVOUR_SHARED);
+    attempt->own.far_id = 1 + atomic_fetch_add_explicit(&far_ids, 1, memory_order_relaxed);
     if (status == ORIEL_OK && attempt->window == &attempt->spare)
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
     if (status == ORIEL_OK)

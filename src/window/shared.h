@@ -1,5 +1,5 @@
-/* What a window keeps in shared memory: one struct oriel_common per window, in the memory file of its rank 0, and one
- * struct oriel_control per window and rank, in that rank's own file, which is of one size for any number of ranks.  Every word
+/* What a window keeps in shared memory: one struct oriel_common per window and machine, in the memory file of the machine's
+ * lowest rank (its leader), and one struct oriel_control per window and rank, in that rank's own file, which is of one size for any number of ranks.  Every word
  * that two processes write stands alone on its cache line or beside words of the same writers.  sync/ and ops/ touch them;
  * creation fills, free clears them.
  *
@@ -10,6 +10,7 @@
 #define ORIEL_WINDOW_SHARED_H
 
 #include "base/atomic.h"
+#include "base/identity.h"
 #include "base/wait.h"
 
 #include <stdalign.h>
@@ -24,7 +25,7 @@ enum oriel_mechanism {
     ORIEL_BY_ADDRESS, /* the one or the other, as the target's table of regions says: dynamic windows, memory of several sorts */
 };
 
-/* One target's window.  Written by rank 0 before creation ends, read-only after. */
+/* One target's window.  Written by the machine's leader before creation ends, read-only after. */
 struct oriel_target {
     uint64_t offset;         /* ORIEL_BY_ARENA, ORIEL_BY_PARTS: of the first byte, in the memory file that holds it */
     uint64_t direct_bytes;   /* that every origin loads and stores: all, none, or those from direct_low on */
@@ -55,8 +56,10 @@ struct oriel_gate {
 
 struct oriel_common {
     alignas(ORIEL_CACHE_LINE) uint32_t version;
-    int32_t n;
-    _Atomic uint32_t broken; /* 0, or 1 for ever once a rank has left a barrier because another died */
+    int32_t n;    /* ranks of the window */
+    int32_t here; /* and those of this machine, who share these words */
+    _Atomic uint32_t broken; /* 0, or the dead one's win_rank + 1 for ever once a rank has left a barrier because of it */
+    uint64_t machines_offset; /* from these words to struct oriel_machines; 0 where there is but one */
     struct oriel_event departed; /* ranks that will not touch this struct any more */
     alignas(ORIEL_CACHE_LINE) struct oriel_event arrivals; /* at all barriers so far; wraps (sync/barrier.c) */
     alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
@@ -146,6 +149,8 @@ struct oriel_control {
     uint32_t singles_wanted;   /* so many in a row until they are free again; 0 before the first bulk update */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/singles.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
+    _Atomic uint32_t far_lost;      /* win_rank + 1 of one on another machine that held this target's lock and is lost */
+    _Atomic uint64_t common_offset; /* of struct oriel_common, where the owner leads one machine of several; before creation ends */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_partners partners;
     _Atomic uint64_t access_offset; /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE.  Set once */
@@ -156,6 +161,25 @@ static inline uint64_t oriel_common_bytes(int32_t n)
 {
     return sizeof(struct oriel_common) + (uint64_t)n * sizeof(struct oriel_target);
 }
+
+/* Where to ask for the processes of a machine: its leader's process.  Written like the table of targets. */
+struct oriel_machine {
+    struct oriel_identity process;
+    int32_t leader;         /* win_rank */
+    uint32_t address_bytes; /* of its net address */
+    uint64_t address;       /* from the machines' struct on */
+};
+
+enum { ORIEL_BARRIER_ROUNDS = 31 };
+
+/* The machines of a window.  arrived[k] counts the messages of round k of all barriers so far (sync/barrier.c); the leader's agent
+ * writes. */
+struct oriel_machines {
+    int32_t count;
+    int32_t own;
+    struct oriel_event arrived[ORIEL_BARRIER_ROUNDS];
+    struct oriel_machine machine[];
+};
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint8_t) == 1, "atomics have no hidden lock");
 _Static_assert(offsetof(struct oriel_gate, half.readers) == 4, "readers are the upper half on a little-endian machine");

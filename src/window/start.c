@@ -6,6 +6,7 @@
 #include "host/host.h"
 #include "memory/agent.h"
 #include "memory/file.h"
+#include "memory/reached.h"
 #include "ops/datatype.h"
 #include "window/boards.h"
 #include "window/create.h"
@@ -29,6 +30,7 @@ static void stop_locked(void)
     oriel_type_stop();
     oriel_host_carrier_stop();
     oriel_agent_close();
+    oriel_reached_close();
     oriel_file_leave();
 }
 

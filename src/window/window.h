@@ -28,6 +28,8 @@ struct oriel_window {
     /* the data path's words */
     int32_t n;
     int32_t rank;
+    int32_t here;   /* ranks of this machine; all others have ORIEL_BY_NETWORK */
+    int32_t leader; /* the lowest of them: common lies in its memory file */
     _Atomic uint32_t epoch;               /* enum oriel_epoch */
     const struct oriel_target *targets;   /* by win_rank, shared */
     char *const *memory_bases;            /* by win_rank: of the memory file that holds a target's window */
@@ -52,7 +54,7 @@ struct oriel_window {
     char **own_memory_bases;          /* likewise */
     void *base;                       /* of the own window; NULL for a dynamic one and for size 0 of Win_create */
     int64_t control_offset;           /* -1 before it is allocated; likewise below */
-    int64_t common_offset;            /* rank 0's */
+    int64_t common_offset;            /* the leader's */
     int64_t memory_offset;            /* what free gives back */
     struct oriel_own_memory *own_memory;       /* of MPI_Win_create, unless all of it lies in memory files: window/own_memory.h */
     struct oriel_attached *attached;           /* a dynamic window's, from the first attach on (window/attach.c) */

@@ -106,7 +106,7 @@ static void ask_while_stopped(struct oriel_window *window)
     struct oriel_remote there = asking_share(window, 0);
     for (int round = 0; round < 10; round++) {
         if (window->rank == 2)
-            kill(team->identities[0].pid, SIGSTOP);
+            kill(team->members[0].process.pid, SIGSTOP);
         if (window->rank != 0)
             team_flag_set(window->rank, (uint32_t)round + 1);
         if (window->rank == 1) {
@@ -115,7 +115,7 @@ static void ask_while_stopped(struct oriel_window *window)
         } else if (window->rank == 2) {
             team_flag_await(1, (uint32_t)round + 1);
             usleep(5000);
-            kill(team->identities[0].pid, SIGCONT);
+            kill(team->members[0].process.pid, SIGCONT);
         }
         team_meet();
     }
@@ -308,13 +308,13 @@ static void wait_for_a_slot(struct oriel_window *window)
             uint32_t freed = atomic_load(&there.agent->freed.value);
             hold_all_slots(there.agent);
             atomic_store(&there.agent->slots[round].owner, 0);
-            kill(team->identities[0].pid, SIGSTOP);
+            kill(team->members[0].process.pid, SIGSTOP);
             team_flag_set(1, round);
             while (atomic_load(&there.agent->slots[round].owner) == 0 && atomic_load(&there.agent->freed.value) == freed)
                 sched_yield(); /* the agent may have been stopped late, and have served */
             team_flag_set(2, round);
             usleep(5000);
-            kill(team->identities[0].pid, SIGCONT);
+            kill(team->members[0].process.pid, SIGCONT);
         } else if (window->rank > 1) {
             char byte = 1;
             team_flag_await(window->rank == 3 ? 1 : 2, round);

@@ -29,7 +29,7 @@ static void tell(int32_t n)
     target->mechanism = ORIEL_BY_ARENA;
     if (team_rank == 0)
         team->common_offset = alloc_block(oriel_common_bytes(n));
-    team->identities[team_rank] = *oriel_file_identity();
+    team->members[team_rank].process = *oriel_file_identity();
 }
 
 struct oriel_window *fabricate_open(void)
@@ -40,8 +40,9 @@ struct oriel_window *fabricate_open(void)
     tell(n);
     team_meet();
     window->n = n;
+    window->here = n;
     window->rank = team_rank;
-    team_expect(oriel_group_acquire(team->identities, sizeof team->identities[0], n, &window->group) == ORIEL_OK);
+    team_expect(oriel_group_acquire(team->members, sizeof team->members[0], n, team_rank, &window->group) == ORIEL_OK);
     window->control_bases = window->group->bases;
     window->memory_bases = window->group->bases;
     window->common = (struct oriel_common *)(window->control_bases[0] + team->common_offset);

@@ -348,7 +348,7 @@ static void leave_in_good_order(struct oriel_window *window)
         atomic_fetch_add(&window->common->arrivals.value, 1);
         return;
     }
-    while (oriel_identity_alive(&team->identities[VICTIM]))
+    while (oriel_identity_alive(&team->members[VICTIM].process))
         usleep(1000);
     if (window->rank == OTHER)
         usleep(250000);

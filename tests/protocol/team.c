@@ -125,8 +125,8 @@ void team_die(void)
 void team_kill(int32_t rank)
 {
     atomic_fetch_or(&team->dying, UINT32_C(1) << rank);
-    kill(team->identities[rank].pid, SIGKILL);
-    while (oriel_identity_alive(&team->identities[rank]))
+    kill(team->members[rank].process.pid, SIGKILL);
+    while (oriel_identity_alive(&team->members[rank].process))
         usleep(1000);
 }
 

@@ -34,7 +34,7 @@ struct team {
     _Atomic uint32_t flags[TEAM_FLAGS];
     _Atomic uint32_t last_round; /* 0 until rank 0 has decided */
     /* what the ranks tell each other while the window is made */
-    struct oriel_identity identities[TEAM_MOST];
+    struct oriel_member members[TEAM_MOST];
     struct oriel_target targets[TEAM_MOST];
     uint64_t common_offset;
 };

@@ -1,0 +1,466 @@
+/* What an origin does to reach ranks of other machines: finds their processes, tells and asks them, and waits until what it has
+ * asked for is done.
+ *
+ * Flush.  A message's mark TOLD is set after it has been sent (F1); a flush takes the mark away (F2) before it sends its own
+ * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the mark
+ * set at F1 was sent before F2, so before F3: this flush completes it.  One that finds it taken away sets it again: for the next.
+ * What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing), since the first
+ * may have taken what the second must wait for.
+ *
+ * lock_all takes no lock of far targets: the first operation on one does (HELD), and unlock_all gives these back.  Two origins that
+ * hold locks of several targets each, one by lock_all and one by exclusive locks, can so wait for each other where on one
+ * machine the gate would have let one of them in first; no order of locks is promised by MPI.
+ *
+ * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
+#include "sync/far.h"
+
+#include "sync/sync.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPEN_MOST = 1024 };
+
+/* --- processes --- */
+
+static const struct oriel_machines *machines_of(const struct oriel_window *window)
+{
+    return (const struct oriel_machines *)((const char *)window->common + window->common->machines_offset);
+}
+
+/* A question whose answer is waited for; in malloc, since a wait that is given up leaves it to the net. */
+struct question {
+    struct oriel_net_request net;
+    struct oriel_far_answer answer;
+    size_t len_bytes;
+    char data[sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES];
+};
+
+static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+{
+    struct question *question = (struct question *)request;
+    if (answer->head_bytes == sizeof question->answer)
+        memcpy(&question->answer, answer->head, sizeof question->answer);
+    question->len_bytes = answer->len_bytes < sizeof question->data ? answer->len_bytes : sizeof question->data;
+    memcpy(question->data, answer->data, question->len_bytes);
+}
+
+static enum oriel_status lost(int32_t target)
+{
+    char reason[300];
+    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)target, reason);
+}
+
+static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
+{
+    return oriel_fail(status < ORIEL_STATUS_COUNT ? (enum oriel_status)status : ORIEL_E_OTHER, "access to rank %d: %s",
+                      (int)target, text);
+}
+
+static void address_head(const struct oriel_window *window, int32_t target, struct oriel_far_head *head)
+{
+    head->window = window->targets[target].offset;
+    head->from = window->rank;
+}
+
+/* Asks and waits; *out is the caller's to free, NULL after an error. */
+static enum oriel_status ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                             struct oriel_far_head *head, struct question **out)
+{
+    struct question *question = calloc(1, sizeof *question);
+    *out = NULL;
+    if (question == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a question");
+    question->net.take = take_answer;
+    question->answer.status = ORIEL_E_OTHER;
+    address_head(window, target, head);
+    struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
+    enum oriel_status status = oriel_net_ask(peer, &bytes, &question->net);
+    if (status == ORIEL_OK)
+        status = oriel_net_await(&question->net, NULL);
+    if (status != ORIEL_OK) {
+        free(question); /* done, or never taken */
+        return lost(target);
+    }
+    if (question->answer.status != ORIEL_OK) {
+        question->answer.text[sizeof question->answer.text - 1] = '\0';
+        status = refused(target, question->answer.status, question->answer.text);
+        free(question);
+        return status;
+    }
+    *out = question;
+    return ORIEL_OK;
+}
+
+static enum oriel_status connect_by_leader(struct oriel_window *window, const struct oriel_machine *machine,
+                                           struct oriel_net_peer *leader, int32_t target, struct oriel_net_peer **peer)
+{
+    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
+    struct oriel_identity who;
+    struct question *question;
+    enum oriel_status status = ask(window, machine->leader, leader, &head, &question);
+    if (status != ORIEL_OK)
+        return status;
+    if (question->len_bytes <= sizeof who) {
+        status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d", (int)machine->leader, (int)target);
+    } else {
+        memcpy(&who, question->data, sizeof who);
+        status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who, peer);
+    }
+    free(question);
+    return status;
+}
+
+static enum oriel_status connect(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+{
+    const struct oriel_machines *machines = machines_of(window);
+    const struct oriel_machine *machine = &machines->machine[window->targets[target].control_offset];
+    struct oriel_identity known = {.memory_fd = -1};
+    struct oriel_net_peer *leader;
+    memcpy(known.id, window->group->ids[target].id, sizeof known.id);
+    *peer = oriel_net_find(&known);
+    if (*peer != NULL)
+        return ORIEL_OK;
+    enum oriel_status status = oriel_net_open(&machine->process, (const char *)machines + machine->address,
+                                              machine->address_bytes, &leader);
+    if (status != ORIEL_OK || target == machine->leader) {
+        *peer = leader;
+        return status;
+    }
+    return connect_by_leader(window, machine, leader, target, peer);
+}
+
+enum oriel_status oriel_far_peer(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+{
+    _Atomic(struct oriel_net_peer *) *known = &window->group->net_peers[target];
+    *peer = atomic_load_explicit(known, memory_order_acquire);
+    if (oriel_likely(*peer != NULL))
+        return ORIEL_OK;
+    enum oriel_status status = connect(window, target, peer);
+    if (status == ORIEL_OK)
+        atomic_store_explicit(known, *peer, memory_order_release);
+    return status;
+}
+
+/* --- marks --- */
+
+static void set_mark(struct oriel_window *window, int32_t target, enum oriel_far_mark mark)
+{
+    struct oriel_far *far = window->far;
+    if (atomic_load_explicit(&far->marks[target], memory_order_seq_cst) & mark)
+        return;
+    pthread_mutex_lock(&far->mutex);
+    if (atomic_fetch_or_explicit(&far->marks[target], (uint8_t)mark, memory_order_seq_cst) == 0)
+        far->marked[far->marked_count++] = target;
+    pthread_mutex_unlock(&far->mutex);
+}
+
+/* Takes a mark away from target, or from the first that has it for -1; that rank, or -1 when there is none. */
+static int32_t take_mark(struct oriel_window *window, int32_t target, enum oriel_far_mark mark)
+{
+    struct oriel_far *far = window->far;
+    int32_t found = -1;
+    uint8_t taken = (uint8_t)(mark | ORIEL_FAR_TOLD); /* who gives a lock back flushes */
+    pthread_mutex_lock(&far->mutex);
+    for (int32_t i = 0; i < far->marked_count && found < 0; i++) {
+        int32_t rank = far->marked[i];
+        if ((target >= 0 && rank != target) || !(atomic_load_explicit(&far->marks[rank], memory_order_relaxed) & mark))
+            continue;
+        found = rank;
+        if ((atomic_fetch_and_explicit(&far->marks[rank], (uint8_t)~taken, memory_order_seq_cst) & ~taken) == 0)
+            far->marked[i] = far->marked[--far->marked_count];
+    }
+    pthread_mutex_unlock(&far->mutex);
+    return found;
+}
+
+/* --- messages --- */
+
+enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces)
+{
+    address_head(window, target, head);
+    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
+    enum oriel_status status = oriel_net_tell(peer, &bytes);
+    if (status != ORIEL_OK)
+        return lost(target);
+    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */
+    return ORIEL_OK;
+}
+
+bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_arrived *answer)
+{
+    struct oriel_far *far = request->window->far;
+    const struct oriel_far_answer *told = answer->head;
+    if (answer->head_bytes == sizeof *told && told->status == ORIEL_OK)
+        return true;
+    pthread_mutex_lock(&far->mutex);
+    if (far->failure == ORIEL_OK) {
+        bool whole = answer->head_bytes == sizeof *told && told->status < ORIEL_STATUS_COUNT;
+        far->failure = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
+        snprintf(far->failure_text, sizeof far->failure_text, "access to rank %d: %.*s", (int)request->target,
+                 whole ? (int)sizeof told->text : 20, whole ? told->text : "an answer of no sense");
+    }
+    pthread_mutex_unlock(&far->mutex);
+    return false;
+}
+
+/* The open requests of a target, or of all for -1, taken out of the window's. */
+static struct oriel_far_request *take_open(struct oriel_far *far, int32_t target)
+{
+    struct oriel_far_request *taken = NULL;
+    pthread_mutex_lock(&far->mutex);
+    for (struct oriel_far_request **link = &far->open; *link != NULL;) {
+        struct oriel_far_request *request = *link;
+        if (target >= 0 && request->target != target) {
+            link = &request->next;
+            continue;
+        }
+        *link = request->next;
+        far->open_count--;
+        request->next = taken;
+        taken = request;
+    }
+    pthread_mutex_unlock(&far->mutex);
+    return taken;
+}
+
+/* Waits for them, oldest first; the first status that is not ORIEL_OK. */
+static enum oriel_status await_open(struct oriel_window *window, int32_t target)
+{
+    enum oriel_status first = ORIEL_OK;
+    struct oriel_far_request *request = take_open(window->far, target);
+    while (request != NULL) {
+        struct oriel_far_request *next = request->next;
+        enum oriel_status status = oriel_net_await(&request->net, NULL);
+        if (status != ORIEL_OK && first == ORIEL_OK)
+            first = lost(request->target);
+        free(request);
+        request = next;
+    }
+    return first;
+}
+
+/* What answers have told, once. */
+static enum oriel_status take_failure(struct oriel_far *far)
+{
+    char text[sizeof far->failure_text];
+    pthread_mutex_lock(&far->mutex);
+    enum oriel_status status = far->failure;
+    memcpy(text, far->failure_text, sizeof text);
+    far->failure = ORIEL_OK;
+    pthread_mutex_unlock(&far->mutex);
+    return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
+}
+
+enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
+                                struct oriel_far_request *request)
+{
+    struct oriel_far *far = window->far;
+    address_head(window, target, head);
+    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
+    request->window = window;
+    request->target = target;
+    enum oriel_status status = oriel_net_ask(peer, &bytes, &request->net);
+    if (status != ORIEL_OK) {
+        free(request);
+        return lost(target);
+    }
+    pthread_mutex_lock(&far->mutex);
+    request->next = far->open;
+    far->open = request;
+    bool many = ++far->open_count > OPEN_MOST;
+    pthread_mutex_unlock(&far->mutex);
+    return many ? oriel_far_flush_local(window, -1) : ORIEL_OK;
+}
+
+static void take_nothing(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+{
+    (void)oriel_far_took((struct oriel_far_request *)request, answer);
+}
+
+/* F3, or an unlock in its place. */
+static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, enum oriel_far_kind kind)
+{
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head = {.kind = kind};
+    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    if (status != ORIEL_OK)
+        return status;
+    struct oriel_far_request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
+    request->net.take = take_nothing;
+    return oriel_far_ask(window, target, peer, &head, NULL, 0, request);
+}
+
+/* Asks all that have the mark, then waits for all that is open. */
+static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_far_mark mark, enum oriel_far_kind kind)
+{
+    struct oriel_far *far = window->far;
+    enum oriel_status first = ORIEL_OK;
+    pthread_mutex_lock(&far->flushing);
+    for (int32_t rank = take_mark(window, target, mark); rank >= 0; rank = take_mark(window, target, mark)) { /* F2 */
+        enum oriel_status status = ask_flush(window, rank, kind);
+        if (status != ORIEL_OK && first == ORIEL_OK)
+            first = status;
+    }
+    enum oriel_status status = await_open(window, target);
+    if (first == ORIEL_OK)
+        first = status;
+    status = take_failure(far);
+    pthread_mutex_unlock(&far->flushing);
+    return first != ORIEL_OK ? first : status;
+}
+
+enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target)
+{
+    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);
+}
+
+enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target)
+{
+    pthread_mutex_lock(&window->far->flushing);
+    enum oriel_status status = await_open(window, target);
+    pthread_mutex_unlock(&window->far->flushing);
+    return status;
+}
+
+/* --- locks --- */
+
+enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    struct oriel_net_peer *peer;
+    struct question *question = NULL;
+    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = exclusive};
+    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    if (status == ORIEL_OK)
+        status = ask(window, target, peer, &head, &question);
+    free(question);
+    return status;
+}
+
+enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target)
+{
+    set_mark(window, target, ORIEL_FAR_TOLD);
+    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);
+}
+
+enum oriel_status oriel_far_unlock_all(struct oriel_window *window)
+{
+    return finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK);
+}
+
+enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+{
+    enum oriel_status status = oriel_far_peer(window, target, peer);
+    if (status != ORIEL_OK || !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL) ||
+        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
+        return status;
+    pthread_mutex_lock(&window->far->flushing); /* one thread takes it */
+    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD)) {
+        status = oriel_far_lock(window, target, false);
+        if (status == ORIEL_OK)
+            set_mark(window, target, ORIEL_FAR_HELD);
+    }
+    pthread_mutex_unlock(&window->far->flushing);
+    return status;
+}
+
+/* --- epochs of pairs, and barriers --- */
+
+static enum oriel_status tell_kind(struct oriel_window *window, int32_t target, enum oriel_far_kind kind, uint64_t a)
+{
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head = {.kind = kind, .a = a};
+    struct oriel_net_bytes bytes = {&head, sizeof head, NULL, 0};
+    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    if (status != ORIEL_OK)
+        return status;
+    address_head(window, target, &head);
+    return oriel_net_tell(peer, &bytes) == ORIEL_OK ? ORIEL_OK : lost(target);
+}
+
+enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target)
+{
+    return tell_kind(window, target, ORIEL_FAR_POST, 0);
+}
+
+enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target)
+{
+    enum oriel_status status = oriel_far_flush_local(window, target);
+    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);
+}
+
+struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank)
+{
+    struct oriel_far *far = window->far;
+    uint64_t key = (uint64_t)rank + 1;
+    struct oriel_partner *partner = oriel_table_find(&far->partners, key);
+    if (partner != NULL)
+        return partner;
+    pthread_mutex_lock(&far->mutex); /* the program's thread and the agent's may come at once */
+    partner = oriel_table_find(&far->partners, key);
+    if (partner == NULL) {
+        partner = aligned_alloc(ORIEL_CACHE_LINE, ORIEL_CACHE_LINE);
+        if (partner != NULL) {
+            memset(partner, 0, ORIEL_CACHE_LINE);
+            atomic_init(&partner->peer, (uint32_t)key);
+        }
+        if (partner != NULL && !oriel_table_set(&far->partners, key, partner)) {
+            free(partner);
+            partner = NULL;
+        }
+    }
+    pthread_mutex_unlock(&far->mutex);
+    return partner;
+}
+
+/* Whether the machine that is waited for can still come. */
+struct waiting {
+    struct oriel_window *window;
+    struct oriel_net_peer *leader;
+    int32_t rank;
+};
+
+static enum oriel_status watch_machine(void *context)
+{
+    struct waiting *waiting = context;
+    uint32_t broken = oriel_load_acquire(&waiting->window->common->broken);
+    if (broken != 0)
+        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);
+    return oriel_net_check(waiting->leader) == ORIEL_OK ? ORIEL_OK : lost(waiting->rank);
+}
+
+/* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
+ * heard of all, by way of others.  A message of the next barrier's round may be counted early: it is sent after that machine has
+ * passed this barrier, so after all have come to it. */
+enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank)
+{
+    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)machines_of(window);
+    int32_t count = machines->count;
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
+        struct waiting waiting = {.window = window,
+                                  .rank = machines->machine[(machines->own + count - step) % count].leader};
+        struct oriel_watch watch = {watch_machine, &waiting};
+        status = tell_kind(window, machines->machine[(machines->own + step) % count].leader, ORIEL_FAR_ARRIVED, (uint64_t)round);
+        if (status == ORIEL_OK)
+            status = oriel_far_peer(window, waiting.rank, &waiting.leader);
+        if (status == ORIEL_OK)
+            status = oriel_event_wait(&machines->arrived[round], number, &watch);
+        *lost_rank = waiting.rank;
+    }
+    return status;
+}
+
+void oriel_far_tell_lost(struct oriel_window *window, int32_t rank)
+{
+    const struct oriel_machines *machines = machines_of(window);
+    for (int32_t i = 0; i < machines->count; i++)
+        if (i != machines->own && machines->machine[i].leader != rank)
+            (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);
+}

@@ -1,0 +1,312 @@
+/* What a target does for ranks of other machines: their locks, epochs of pairs, arrivals at barriers, and answers.  The agent's
+ * thread calls, which must not wait for anybody: whoever wants a lock stands in the queue of the target's own machine like its
+ * ranks, takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.
+ *
+ * A lock of a far rank is known to this process only; when that rank is lost, far_lost in the target's control names it for ever, and
+ * whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
+#include "sync/far.h"
+
+#include "sync/gate.h"
+#include "sync/sync.h"
+#include "sync/ticket.h"
+#include "sync/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COURTESY_NS = 100000000, WATCH_NS = 100000000 };
+
+enum stage {
+    STAGE_COURTESY, /* readers of lock_all that wait go first */
+    STAGE_GATE,     /* G3 done: until the readers inside have left */
+    STAGE_QUEUE,    /* T1 or R1 done */
+    STAGE_HELD,
+};
+
+struct oriel_far_lock {
+    struct oriel_far_lock *next;
+    struct oriel_net_asker asker;
+    int32_t from;
+    bool exclusive;
+    enum stage stage;
+    uint32_t admissions; /* of the gate, when it came */
+    uint64_t place;
+    uint64_t since_ns;
+    uint64_t looked_ns;
+};
+
+static uint32_t waiting; /* locks of all windows that are not held yet */
+
+/* A failure of a message that nobody waits for. */
+struct oriel_far_refusal {
+    struct oriel_far_refusal *next;
+    int32_t from;
+    struct oriel_far_answer answer;
+};
+
+/* --- answers --- */
+
+static void send_answer(const struct oriel_net_asker *asker, const struct oriel_far_answer *head, const struct iovec *data,
+                        unsigned pieces)
+{
+    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
+    oriel_net_answer(asker, &bytes);
+}
+
+static struct oriel_far_refusal **find_refusal(struct oriel_window *window, int32_t from)
+{
+    struct oriel_far_refusal **link = &window->far->refusals;
+    while (*link != NULL && (*link)->from != from)
+        link = &(*link)->next;
+    return link;
+}
+
+void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
+{
+    struct oriel_far_refusal **link = find_refusal(window, from);
+    if (*link != NULL)
+        return; /* the first counts */
+    struct oriel_far_refusal *refusal = calloc(1, sizeof *refusal);
+    if (refusal == NULL)
+        return;
+    refusal->from = from;
+    refusal->answer.status = status;
+    snprintf(refusal->answer.text, sizeof refusal->answer.text, "%s", oriel_fail_message());
+    *link = refusal;
+}
+
+void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
+                      unsigned pieces)
+{
+    static const struct oriel_far_answer well = {.status = ORIEL_OK};
+    struct oriel_far_refusal **link = find_refusal(window, from);
+    struct oriel_far_refusal *refusal = *link;
+    if (refusal == NULL) {
+        send_answer(asker, &well, data, pieces);
+        return;
+    }
+    *link = refusal->next;
+    send_answer(asker, &refusal->answer, NULL, 0);
+    free(refusal);
+}
+
+static void refuse(const struct oriel_net_asker *asker, enum oriel_status status)
+{
+    struct oriel_far_answer answer = {.status = status};
+    snprintf(answer.text, sizeof answer.text, "%s", oriel_fail_message());
+    send_answer(asker, &answer, NULL, 0);
+}
+
+/* --- locks --- */
+
+static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_far_lock *lock, uint64_t now_ns)
+{
+    return oriel_gate_has_waiting_readers(gate) && oriel_load_acquire(&gate->admissions.value) == lock->admissions &&
+           now_ns - lock->since_ns < COURTESY_NS;
+}
+
+/* Takes the steps that are possible; true when the lock is held. */
+static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
+{
+    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_ticket *queue = &window->control->lock;
+    if (!lock->exclusive) {
+        if (!oriel_ticket_may_read(queue, lock->place))
+            return false;
+        (void)oriel_ticket_await_writers(queue, lock->place, NULL); /* it does not wait any more */
+        return true;
+    }
+    if (lock->stage == STAGE_COURTESY) {
+        if (courtesy_is_due(gate, lock, now_ns))
+            return false;
+        lock->stage = STAGE_GATE;
+        if (oriel_gate_push_writer(gate)) {
+            lock->place = oriel_ticket_take(queue);
+            lock->stage = STAGE_QUEUE;
+        }
+    }
+    if (lock->stage == STAGE_GATE) {
+        if (oriel_load_acquire(&gate->half.readers) != 0)
+            return false;
+        (void)oriel_gate_await_readers(gate, NULL); /* likewise */
+        lock->place = oriel_ticket_take(queue);
+        lock->stage = STAGE_QUEUE;
+    }
+    return oriel_ticket_is_first(queue, lock->place);
+}
+
+static void leave_queue(struct oriel_window *window, const struct oriel_far_lock *lock)
+{
+    oriel_ticket_unlock(&window->control->lock, lock->exclusive);
+    if (lock->exclusive)
+        oriel_gate_leave_writer(&window->common->gate);
+}
+
+static void forget(struct oriel_far_lock *lock)
+{
+    waiting -= lock->stage != STAGE_HELD;
+    free(lock);
+}
+
+/* Whoever could let it in has died. */
+static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
+{
+    struct oriel_watched watched = {.window = window, .win_rank = window->rank};
+    if (now_ns - lock->looked_ns < WATCH_NS)
+        return ORIEL_OK;
+    lock->looked_ns = now_ns;
+    return oriel_watch_lock(&watched);
+}
+
+void oriel_far_look(struct oriel_window *window)
+{
+    uint64_t now_ns = oriel_now_ns();
+    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
+        struct oriel_far_lock *lock = *link;
+        if (lock->stage == STAGE_HELD) {
+            link = &lock->next;
+        } else if (advance(window, lock, now_ns)) {
+            lock->stage = STAGE_HELD;
+            waiting--;
+            oriel_far_answer(window, &lock->asker, lock->from, NULL, 0);
+            link = &lock->next;
+        } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
+            refuse(&lock->asker, ORIEL_E_PEER); /* its place stays taken, as in ticket.c */
+            *link = lock->next;
+            forget(lock);
+        } else {
+            link = &lock->next;
+        }
+    }
+}
+
+bool oriel_far_waits(void)
+{
+    return waiting > 0;
+}
+
+static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+{
+    struct oriel_far_lock *lock = calloc(1, sizeof *lock);
+    if (lock == NULL) {
+        refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
+        return;
+    }
+    lock->asker = *asker;
+    lock->from = head->from;
+    lock->exclusive = head->a != 0;
+    lock->since_ns = lock->looked_ns = oriel_now_ns();
+    lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
+    lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
+    if (!lock->exclusive)
+        lock->place = oriel_ticket_come(&window->control->lock);
+    struct oriel_far_lock **link = &window->far->locks; /* behind those that came before */
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = lock;
+    waiting++;
+    oriel_far_look(window);
+}
+
+/* The lock that a rank holds here, taken out of the list; NULL when there is none. */
+static struct oriel_far_lock *take_held(struct oriel_window *window, int32_t from)
+{
+    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL; link = &(*link)->next) {
+        struct oriel_far_lock *lock = *link;
+        if (lock->from == from && lock->stage == STAGE_HELD) {
+            *link = lock->next;
+            return lock;
+        }
+    }
+    return NULL;
+}
+
+static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from)
+{
+    struct oriel_far_lock *lock = take_held(window, from);
+    if (lock == NULL)
+        oriel_far_failed(window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
+    else
+        leave_queue(window, lock);
+    free(lock);
+    oriel_far_answer(window, asker, from, NULL, 0);
+}
+
+/* --- epochs of pairs, barriers, loss --- */
+
+static void count_partner(struct oriel_window *window, const struct oriel_far_head *head)
+{
+    struct oriel_partner *partner = oriel_far_partner(window, head->from);
+    if (partner != NULL)
+        oriel_event_signal(head->kind == ORIEL_FAR_POST ? &partner->posts : &partner->completes);
+}
+
+static void count_arrival(struct oriel_window *window, const struct oriel_far_head *head)
+{
+    struct oriel_machines *machines =
+        (struct oriel_machines *)(uintptr_t)((const char *)window->common + window->common->machines_offset);
+    if (head->a < ORIEL_BARRIER_ROUNDS)
+        oriel_event_signal(&machines->arrived[head->a]);
+}
+
+static void note_lost(struct oriel_window *window, uint64_t rank)
+{
+    if (rank < (uint64_t)window->n)
+        oriel_store_release(&window->common->broken, (uint32_t)rank + 1);
+}
+
+void oriel_far_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+{
+    switch ((enum oriel_far_kind)head->kind) {
+    case ORIEL_FAR_FLUSH:
+        oriel_far_answer(window, asker, head->from, NULL, 0);
+        break;
+    case ORIEL_FAR_LOCK:
+        take_lock(window, asker, head);
+        break;
+    case ORIEL_FAR_UNLOCK:
+        give_lock_back(window, asker, head->from);
+        break;
+    case ORIEL_FAR_POST:
+    case ORIEL_FAR_COMPLETE:
+        count_partner(window, head);
+        break;
+    case ORIEL_FAR_ARRIVED:
+        count_arrival(window, head);
+        break;
+    case ORIEL_FAR_LOST:
+        note_lost(window, head->a);
+        break;
+    default: /* window/serve.c sends no others here */
+        break;
+    }
+}
+
+void oriel_far_forget(struct oriel_window *window, int32_t rank)
+{
+    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
+        struct oriel_far_lock *lock = *link;
+        if (lock->from != rank) {
+            link = &lock->next;
+            continue;
+        }
+        atomic_store_explicit(&window->control->far_lost, (uint32_t)rank + 1, memory_order_release);
+        *link = lock->next;
+        forget(lock);
+    }
+}
+
+void oriel_far_close(struct oriel_window *window)
+{
+    while (window->far->locks != NULL) {
+        struct oriel_far_lock *lock = window->far->locks;
+        window->far->locks = lock->next;
+        forget(lock);
+    }
+    while (window->far->refusals != NULL) {
+        struct oriel_far_refusal *refusal = window->far->refusals;
+        window->far->refusals = refusal->next;
+        free(refusal);
+    }
+}

@@ -1,0 +1,16 @@
+/* What a process does for others by way of the net: finds the window that a message is about.  Creation adds and removes windows,
+ * start-up hands the service to the net. */
+#ifndef ORIEL_WINDOW_SERVE_H
+#define ORIEL_WINDOW_SERVE_H
+
+#include "window/far.h"
+
+extern const struct oriel_net_service oriel_service;
+
+/* From here on messages for the window are served, by its id; false without memory. */
+bool oriel_serve_add(struct oriel_window *window);
+
+/* None is being served any more when it returns. */
+void oriel_serve_remove(struct oriel_window *window);
+
+#endif
