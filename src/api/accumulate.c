@@ -122,7 +122,8 @@ static int general(const struct form *form, const struct given *given, MPI_Win w
         return accumulate(window, form, given);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
-    return oriel_complete_request(window, form->call, accumulate(window, form, given), request);
+    return oriel_complete_request(window, form->call, accumulate(window, form, given), given->sides.target_rank,
+                                  form->has_result, request);
 }
 
 static const struct form accumulate_form = {"MPI_Accumulate", false, false, false};

@@ -3,6 +3,7 @@
 #include "api/check.h"
 
 #include "ops/lookup.h"
+#include "window/far.h"
 
 static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint target_disp,
                                       const struct oriel_span *target)
@@ -47,6 +48,8 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
     const struct oriel_type *type = target->side.type;
     uint64_t address = (uint64_t)target_disp;
     target->offset_bytes = address;
+    if (oriel_is_far(window, target->rank))
+        return ORIEL_OK; /* its table is there, and it looks itself */
     if (!oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes))
         return not_attached(address, type->size_bytes, target->rank);
     uint64_t low = address + (uint64_t)low_bytes;

@@ -6,9 +6,10 @@
 
 #include <limits.h>
 
-/* After an operation that returned code: a completed request, since nothing here is left pending.  code is passed on when
- * the operation failed; *request is then not touched. */
-int oriel_complete_request(struct oriel_window *window, const char *call, int code, MPI_Request *request);
+/* After an operation that returned code: a completed request, since nothing here is left pending: what reads memory of a target
+ * on another machine is waited for.  code is passed on when the operation failed; *request is then not touched. */
+int oriel_complete_request(struct oriel_window *window, const char *call, int code, int target_rank, bool reads,
+                           MPI_Request *request);
 
 /* The place for a request is NULL: ORIEL_E_ARG, before anything moves. */
 int oriel_error_no_request(struct oriel_window *window, const char *call);

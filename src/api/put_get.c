@@ -91,7 +91,8 @@ static int general(const struct form *form, void *origin_addr, const struct orie
         return transfer(window, form, origin_addr, sides);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
-    return oriel_complete_request(window, form->call, transfer(window, form, origin_addr, sides), request);
+    return oriel_complete_request(window, form->call, transfer(window, form, origin_addr, sides), sides->target_rank,
+                                  !form->to_target, request);
 }
 
 /* Out of the way of words of 8 bytes, which then need no frame. */

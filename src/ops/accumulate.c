@@ -1,6 +1,7 @@
 /* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels for few elements and plain ones for many,
  * where there are native ones (sync/singles.h); everything else happens under the target's accumulate lock, the target's own
  * accumulates included (kernel/kernel.c has the argument), also where an agent computes at the target.  api/ calls. */
+#include "ops/far.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
 #include "ops/swap.h"
@@ -334,6 +335,8 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     enum oriel_status status = ORIEL_OK;
     if (count == 0)
         return ORIEL_OK;
+    if (oriel_unlikely(oriel_is_far(window, target->rank)))
+        return oriel_far_accumulate(window, target, count, operator, origin, result);
     if (dense)
         status = update_run(&update, 0, origin != NULL ? origin->here : NULL, result != NULL ? result->here : NULL, count);
     else
@@ -376,6 +379,8 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const stru
                                          const void *compare, void *result)
 {
     uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
+    if (oriel_unlikely(oriel_is_far(window, target->rank)))
+        return oriel_far_compare_and_swap(window, target, origin, compare, result);
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
     if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || !is_aligned(way.there.direct, len_bytes))
         return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);

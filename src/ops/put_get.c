@@ -1,5 +1,7 @@
 /* Put and get.  Memory that the CPU reaches is copied from layout to layout; where it is reached in several ways, dense datatypes
- * without padding go in one transfer, everything else in pieces.  api/ calls. */
+ * without padding go in one transfer, everything else in pieces.  Targets on other machines are far.c's.  api/ and far_serve.c
+ * call. */
+#include "ops/far.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
@@ -22,14 +24,16 @@ static void trim(struct oriel_items *sink, uint64_t len_bytes)
 }
 
 /* Where memory is reached in more than one way, it depends on how far the access reaches. */
-static enum oriel_status transfer_far(struct oriel_window *window, const struct oriel_span *target, char *here,
-                                      const struct oriel_side *origin, uint64_t len_bytes, bool to_target)
+static enum oriel_status transfer_apart(struct oriel_window *window, const struct oriel_span *target, char *here,
+                                        const struct oriel_side *origin, uint64_t len_bytes, bool to_target)
 {
     int64_t low_bytes;
     int64_t high_bytes;
     struct oriel_items at_target = items_of(&target->side);
     struct oriel_items at_origin = items_of(origin);
     enum oriel_status status;
+    if (oriel_is_far(window, target->rank))
+        return to_target ? oriel_far_put(window, target, here, origin) : oriel_far_get(window, target, here, origin);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes, &high_bytes);
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     trim(to_target ? &at_target : &at_origin, len_bytes);
@@ -56,7 +60,7 @@ static inline __attribute__((always_inline)) enum oriel_status transfer(struct o
     if (len_bytes == 0)
         return ORIEL_OK;
     if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA)
-        return transfer_far(window, target, here, origin, len_bytes, to_target);
+        return transfer_apart(window, target, here, origin, len_bytes, to_target);
     struct oriel_items at_target = items_of(&target->side);
     struct oriel_items at_origin = items_of(origin);
     char *there = oriel_window_direct(window, target->rank, target->offset_bytes);
