@@ -1,0 +1,151 @@
+/* Waiting for answers, and who is still there.  Whoever waits takes the origin's turns by itself: spins, yields, then sleeps on
+ * UCX's descriptor, a millisecond at a time, since nobody wakes it for what the host must do.  Called through net.h. */
+#include "transport/ucx/inner.h"
+
+#include "base/options.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+
+enum {
+    YIELD_NS = 1000000,
+    SLEEP_MS = 1,
+    WATCH_NS = 100000000,
+    PING_LEAST_NS = 100000000,
+    YIELDS_PER_PROGRESS = 32,
+    GAP_NS = 200000000, /* more than this between two looks is not the peer's silence: nobody waited */
+};
+
+void oriel_net_leave(void)
+{
+    bool must_wake = false;
+    if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
+        must_wake = !atomic_exchange_explicit(&oriel_net.is_minded, true, memory_order_relaxed) && !oriel_net_in_agent; /* N3 */
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+    if (must_wake)
+        oriel_net_wake_agent();
+}
+
+/* A turn of a program's thread. */
+static void turn(void)
+{
+    oriel_net.turns++;
+    oriel_net_turn(&oriel_net.origin);
+    if (oriel_net.any_broken)
+        oriel_net_bury_peers();
+}
+
+void oriel_net_progress(void)
+{
+    if (!oriel_net_is_started())
+        return;
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    turn();
+    oriel_net_leave();
+}
+
+/* Counts how long a peer has been silent while it was waited for, after a turn has taken what has come.  Asks it now and then
+ * whether it lives, and gives it up in the end (N4). */
+static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
+{
+    uint64_t every_ns = oriel_net.timeout_ns / 8 > PING_LEAST_NS ? oriel_net.timeout_ns / 8 : PING_LEAST_NS;
+    uint64_t gap_ns = now_ns - peer->judged_ns;
+    peer->judged_ns = now_ns;
+    if (peer->is_lost)
+        return;
+    peer->silence_ns += gap_ns < GAP_NS ? gap_ns : GAP_NS;
+    if (peer->silence_ns >= oriel_net.timeout_ns) {
+        char why[sizeof peer->why];
+        snprintf(why, sizeof why, "process %d on another machine has said nothing for %d s (ORIEL_TIMEOUT)", (int)peer->identity.pid,
+                 (int)(oriel_net.timeout_ns / 1000000000));
+        oriel_net_lose(peer, why);
+    } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_reach(peer)) {
+        peer->pinged_ns = now_ns;
+        oriel_net_send_to(peer, ORIEL_WIRE_PING, 0, &(struct oriel_net_bytes){.pieces = 0});
+    }
+}
+
+enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
+{
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    turn();
+    judge(peer, oriel_now_ns());
+    bool is_lost = peer->is_lost;
+    oriel_net_leave();
+    return is_lost ? oriel_fail(ORIEL_E_PEER, "%s", peer->why) : ORIEL_OK;
+}
+
+static void sleep_a_little(void)
+{
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    bool is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.origin.ucp) == UCS_OK;
+    oriel_net_leave();
+    if (!is_armed)
+        return;
+    struct pollfd ready = {.fd = oriel_net.origin.fd, .events = POLLIN};
+    (void)poll(&ready, 1, SLEEP_MS);
+}
+
+/* The same as oriel_net_check for the peer of a request that is still the net's. */
+static void judge_request(struct oriel_net_request *request)
+{
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    if (!atomic_load_explicit(&request->done, memory_order_acquire))
+        judge(request->peer, oriel_now_ns());
+    oriel_net_leave();
+}
+
+static bool is_done(struct oriel_net_request *request)
+{
+    return atomic_load_explicit(&request->done, memory_order_acquire);
+}
+
+static enum oriel_status outcome(const struct oriel_net_request *request)
+{
+    if (request->status == ORIEL_OK)
+        return ORIEL_OK;
+    return oriel_fail(request->status, "%s", request->status == ORIEL_E_PEER ? request->peer->why : "a message was not sent");
+}
+
+static enum oriel_status await_asleep(struct oriel_net_request *request, const struct oriel_watch *watch)
+{
+    uint64_t watched_ns = oriel_now_ns();
+    for (;;) {
+        oriel_net_progress();
+        if (is_done(request))
+            return outcome(request);
+        judge_request(request);
+        if (is_done(request))
+            return outcome(request);
+        if (watch != NULL && oriel_now_ns() - watched_ns >= WATCH_NS) {
+            enum oriel_status status = watch->check(watch->context);
+            if (status != ORIEL_OK)
+                return is_done(request) ? outcome(request) : status;
+            watched_ns = oriel_now_ns();
+        }
+        oriel_wait_progress();
+        sleep_a_little();
+    }
+}
+
+enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch)
+{
+    if (is_done(request))
+        return outcome(request);
+    uint64_t begin_ns = oriel_now_ns();
+    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
+    for (unsigned yields = 0;;) {
+        oriel_net_progress();
+        if (is_done(request))
+            return outcome(request);
+        uint64_t waited_ns = oriel_now_ns() - begin_ns;
+        if (waited_ns >= spin_ns + YIELD_NS)
+            return await_asleep(request, watch);
+        if (waited_ns < spin_ns)
+            continue;
+        if (++yields % YIELDS_PER_PROGRESS == 0)
+            oriel_wait_progress();
+        sched_yield();
+    }
+}

@@ -1,0 +1,34 @@
+/* Memory for messages on their way, kept for the next ones: the large ones are larger than what malloc keeps mapped.  A pool has
+ * no lock of its own.  transport/ucx/ alone uses it. */
+#ifndef ORIEL_TRANSPORT_UCX_BUFFERS_H
+#define ORIEL_TRANSPORT_UCX_BUFFERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ORIEL_BUFFER_SIZES = 10, ORIEL_BUFFER_LEAST = 512, ORIEL_BUFFER_FRONT = 240 };
+
+struct oriel_net_worker;
+
+struct oriel_buffer {
+    struct oriel_buffer *next;
+    struct oriel_net_worker *worker;
+    uint32_t size; /* 0 is ORIEL_BUFFER_LEAST, each next one twice that */
+    uint32_t front_bytes;
+    size_t len_bytes;
+    char front[ORIEL_BUFFER_FRONT]; /* wire and head */
+    _Alignas(16) char data[];
+};
+
+struct oriel_pool {
+    struct oriel_buffer *kept[ORIEL_BUFFER_SIZES];
+    size_t kept_bytes;
+};
+
+/* With room for len_bytes of data, at most ORIEL_BUFFER_LEAST << (ORIEL_BUFFER_SIZES - 1); NULL without memory. */
+struct oriel_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
+void oriel_pool_give(struct oriel_pool *pool, struct oriel_buffer *buffer);
+void oriel_pool_close(struct oriel_pool *pool);
+
+#endif

@@ -1,0 +1,243 @@
+/* The processes that send to this one: their messages are put in order here, and answered.  A caller is known from its first
+ * message until the net stops, so that what comes late of one that has ended is recognised.  The agent's thread takes messages,
+ * with the agent's mutex held; any thread answers.
+ *
+ * Order (N1).  The sender counts its messages.  One that comes before its turn is held back until all before it have come; one
+ * that came already is dropped.  What is ready goes into one list, which the thread serves in order after its turn, without the
+ * mutex, so that whoever answers from another thread does not wait for a message that is being served. */
+#include "transport/ucx/inner.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EARLY_MOST = 8192 };
+
+void oriel_net_drop_early(struct oriel_net_caller *caller)
+{
+    while (caller->early != NULL) {
+        struct oriel_net_held *held = caller->early;
+        caller->early = held->next;
+        oriel_net_release(held);
+    }
+    caller->early_count = 0;
+}
+
+void oriel_net_release(struct oriel_net_held *held)
+{
+    oriel_pool_give(&oriel_net.agent.pool, held->buffer);
+    free(held);
+}
+
+static struct oriel_net_caller *caller_of(uint64_t session)
+{
+    struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, session);
+    if (caller != NULL)
+        return caller;
+    caller = malloc(sizeof *caller);
+    if (caller == NULL)
+        return NULL;
+    *caller = (struct oriel_net_caller){.session = session};
+    if (!oriel_table_set(&oriel_net.by_session, session, caller)) {
+        free(caller);
+        return NULL;
+    }
+    caller->next = oriel_net.callers;
+    oriel_net.callers = caller;
+    return caller;
+}
+
+/* --- answers --- */
+
+static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind, uint64_t number, uint64_t served,
+                      const struct oriel_net_bytes *bytes)
+{
+    struct oriel_wire wire = {.version = ORIEL_WIRE_VERSION,
+                              .kind = (uint16_t)kind,
+                              .head_bytes = (uint16_t)bytes->head_bytes,
+                              .from = oriel_net.session,
+                              .to = caller->session,
+                              .sequence = served,
+                              .number = number};
+    if (caller->ep == NULL)
+        return;
+    struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.agent, &wire, bytes);
+    if (buffer == NULL) {
+        oriel_warn("no memory for an answer to another machine: its connection is given up");
+        caller->is_broken = true;
+    } else if (!oriel_net_send(&oriel_net.agent, caller->ep, buffer)) {
+        caller->is_broken = true;
+    }
+    if (caller->is_broken)
+        oriel_net.any_caller_broken = true;
+}
+
+void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
+{
+    if (!oriel_net_is_started())
+        return;
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, asker->words[0]);
+    if (caller != NULL) {
+        uint64_t served = atomic_load_explicit(&caller->served, memory_order_acquire);
+        uint64_t after = asker->words[2] + 1; /* N2: all before this one, and this one, which need not have returned yet */
+        send_back(caller, ORIEL_WIRE_ANSWER, asker->words[1], served > after ? served : after, answer);
+    }
+    bool must_wake = !oriel_net_in_agent && atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0;
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    if (must_wake)
+        oriel_net_wake_agent();
+}
+
+/* --- messages --- */
+
+static void make_ready(struct oriel_net_held *held)
+{
+    held->next = NULL;
+    *oriel_net.ready_end = held;
+    oriel_net.ready_end = &held->next;
+    held->caller->expected++;
+}
+
+static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held *held)
+{
+    uint64_t ahead = held->wire.sequence - caller->expected;
+    if (ahead == 0) {
+        make_ready(held);
+        while (caller->early != NULL && caller->early->wire.sequence == caller->expected) { /* N1 */
+            held = caller->early;
+            caller->early = held->next;
+            caller->early_count--;
+            make_ready(held);
+        }
+        return;
+    }
+    struct oriel_net_held **place = &caller->early;
+    while (*place != NULL && (*place)->wire.sequence < held->wire.sequence)
+        place = &(*place)->next;
+    bool is_twice = *place != NULL && (*place)->wire.sequence == held->wire.sequence;
+    if (ahead > UINT64_MAX / 2 || is_twice) {
+        oriel_net_release(held);
+    } else if (caller->early_count == EARLY_MOST) {
+        oriel_warn("a process on another machine sends out of order: its connection is given up");
+        oriel_net_release(held);
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+    } else {
+        held->next = *place;
+        *place = held;
+        caller->early_count++;
+    }
+}
+
+ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
+                                    const ucp_am_recv_param_t *parameters)
+{
+    struct oriel_wire wire;
+    (void)unused;
+    if (!oriel_net_unpack(header, header_bytes, len_bytes, parameters, &wire))
+        return UCS_OK;
+    struct oriel_net_caller *caller = caller_of(wire.from);
+    if (caller == NULL || caller->has_ended)
+        return UCS_OK;
+    if (wire.kind == ORIEL_WIRE_PING) {
+        send_back(caller, ORIEL_WIRE_PONG, wire.number, atomic_load_explicit(&caller->served, memory_order_acquire),
+                  &(struct oriel_net_bytes){.pieces = 0});
+        return UCS_OK;
+    }
+    struct oriel_net_held *held = malloc(sizeof *held);
+    struct oriel_buffer *buffer = held == NULL ? NULL : oriel_pool_take(&oriel_net.agent.pool, len_bytes);
+    if (buffer == NULL) {
+        oriel_warn("no memory for a message from another machine: its connection is given up");
+        free(held);
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+        return UCS_OK;
+    }
+    memcpy(buffer->front, (const char *)header + sizeof wire, wire.head_bytes);
+    if (len_bytes != 0)
+        memcpy(buffer->data, data, len_bytes);
+    *held = (struct oriel_net_held){.caller = caller, .wire = wire, .len_bytes = len_bytes, .buffer = buffer};
+    put_in_order(caller, held);
+    return UCS_OK;
+}
+
+/* --- what the net itself is told --- */
+
+static void caller_broke(void *whose, ucp_ep_h ep, ucs_status_t status)
+{
+    struct oriel_net_caller *caller = whose;
+    (void)status;
+    if (caller->ep == ep) {
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+    }
+}
+
+static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *held)
+{
+    ucs_status_t status = UCS_OK;
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    if (held->len_bytes > sizeof caller->identity && caller->ep == NULL) {
+        memcpy(&caller->identity, held->buffer->data, sizeof caller->identity);
+        caller->ep = oriel_net_connect(&oriel_net.agent, held->buffer->data + sizeof caller->identity, caller_broke, caller, &status);
+    }
+    if (caller->ep == NULL) {
+        oriel_warn("no connection back to process %d on another machine: %s", (int)caller->identity.pid, oriel_ucp_text(status));
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+    }
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+}
+
+/* One message; in the agent's thread without the mutex. */
+void oriel_net_serve_one(const struct oriel_net_held *held)
+{
+    struct oriel_net_caller *caller = held->caller;
+    struct oriel_net_asker asker = {{caller->session, held->wire.number, held->wire.sequence, 0}};
+    const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes, held->buffer->data, held->len_bytes};
+    switch (held->wire.kind) {
+    case ORIEL_WIRE_HELLO:
+        greet(caller, held);
+        break;
+    case ORIEL_WIRE_TOLD:
+    case ORIEL_WIRE_ASKED:
+        oriel_net.service.serve(&asker, &caller->identity, &message);
+        break;
+    case ORIEL_WIRE_BYE:
+        caller->has_ended = true;
+        oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
+        break;
+    case ORIEL_WIRE_SYNC:
+        oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
+        break;
+    default:
+        oriel_warn("dropped a message of kind %d from another machine", (int)held->wire.kind);
+    }
+    atomic_fetch_add_explicit(&caller->served, 1, memory_order_release); /* N2 */
+}
+
+/* In the agent's thread without the mutex, when all that came before has been served. */
+void oriel_net_bury_callers(void)
+{
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    oriel_net.any_caller_broken = false;
+    for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next) {
+        if (!caller->is_broken || (caller->has_ended && caller->ep == NULL))
+            continue;
+        bool is_lost = !caller->has_ended;
+        caller->has_ended = true;
+        if (caller->ep != NULL)
+            oriel_net_disconnect(&oriel_net.agent, caller->ep);
+        caller->ep = NULL;
+        oriel_net_drop_early(caller);
+        if (!is_lost)
+            continue;
+        struct oriel_identity who = caller->identity;
+        pthread_mutex_unlock(&oriel_net.agent.mutex);
+        oriel_net.service.lost(&who);
+        pthread_mutex_lock(&oriel_net.agent.mutex);
+    }
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+}

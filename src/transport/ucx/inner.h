@@ -1,0 +1,150 @@
+/* What the parts of the net share: the process's two workers with their locks, its peers and its callers.  All but words that
+ * are atomic is touched with the mutex of the worker held to which it belongs; who holds both took the agent's first.
+ * transport/ucx/ alone uses it. */
+#ifndef ORIEL_TRANSPORT_UCX_INNER_H
+#define ORIEL_TRANSPORT_UCX_INNER_H
+
+#include "base/table.h"
+#include "transport/ucx/buffers.h"
+#include "transport/ucx/library.h"
+#include "transport/ucx/wire.h"
+
+struct oriel_net_worker {
+    pthread_mutex_t mutex;
+    ucp_worker_h ucp;
+    int fd; /* readable when an armed worker has something to do */
+    struct oriel_pool pool;
+    _Atomic uint32_t pending; /* sends that UCX has not ended yet; changed with the mutex held */
+};
+
+/* A process to which this one sends; of the origin's worker. */
+struct oriel_net_peer {
+    struct oriel_identity identity;
+    struct oriel_net_peer *next; /* of all, newest first */
+    struct oriel_net_peer *same; /* older ones with the same key in the table */
+    uint64_t session;
+    uint64_t sent;   /* messages in order so far */
+    uint64_t served; /* so many of them are known to be served */
+    uint32_t open;   /* requests */
+    uint32_t half_messages; /* since the last sync, see flow control in peers.c */
+    uint64_t half_bytes;
+    struct oriel_net_request sync; /* done when none is open */
+    uint64_t silence_ns; /* waited for without a sign of life */
+    uint64_t judged_ns;  /* when silence_ns was counted last */
+    uint64_t pinged_ns;
+    ucp_ep_h ep; /* NULL before it is first used, and when lost */
+    bool is_broken; /* UCX says so: to be lost at the end of this progress */
+    _Atomic bool is_lost;
+    char why[200]; /* before is_lost */
+    size_t address_bytes;
+    char address[];
+};
+
+/* A process that sends to this one; of the agent's worker. */
+struct oriel_net_caller {
+    uint64_t session;
+    struct oriel_identity identity; /* as its hello says */
+    struct oriel_net_caller *next;
+    ucp_ep_h ep; /* to its origin's worker; NULL before its hello and when it has ended */
+    uint64_t expected;          /* the number of the next message in order */
+    _Atomic uint64_t served;    /* messages; the agent's thread counts */
+    struct oriel_net_held *early; /* by sequence */
+    unsigned early_count;
+    bool is_broken;  /* UCX says so */
+    bool has_ended; /* bye, or lost: late messages are dropped */
+};
+
+/* A message that has come, until it is served. */
+struct oriel_net_held {
+    struct oriel_net_held *next;
+    struct oriel_net_caller *caller;
+    struct oriel_wire wire;
+    size_t len_bytes;
+    struct oriel_buffer *buffer;
+};
+
+struct oriel_net {
+    ucp_context_h context;
+    struct oriel_net_worker origin;
+    struct oriel_net_worker agent;
+    struct oriel_net_service service;
+    struct oriel_identity self;
+    uint64_t session;
+    char address[ORIEL_NET_ADDRESS_BYTES];
+    size_t address_bytes;
+    ucp_address_t *origin_address; /* for hello */
+    size_t origin_address_bytes;
+    struct oriel_net_peer *peers;
+    struct oriel_table by_identity; /* peers */
+    struct oriel_net_request **requests; /* open ones, by the lower bits of their numbers */
+    uint32_t request_room; /* a power of two */
+    uint32_t request_count;
+    uint64_t request_turn;
+    uint64_t timeout_ns;
+    bool any_broken;     /* peers */
+    uint64_t turns;      /* of the origin's worker by the program's threads: the agent's thread leaves it to them meanwhile */
+    struct oriel_net_caller *callers;
+    struct oriel_table by_session; /* callers */
+    struct oriel_net_held *ready;  /* to be served, in order */
+    struct oriel_net_held **ready_end;
+    bool any_caller_broken;
+    int wake_fd;                   /* eventfd: wakes the agent's thread */
+    _Atomic bool is_minded;        /* the agent's thread looks after sends of the origin's worker (N3) */
+    _Atomic bool is_nudged;
+    _Atomic bool is_ending;
+    pthread_t thread;
+};
+extern struct oriel_net oriel_net;
+extern _Thread_local bool oriel_net_in_agent; /* this is the agent's thread */
+
+/* --- workers.c --- */
+
+/* All that a worker has to do now, with its mutex held; whether there was anything. */
+bool oriel_net_turn(struct oriel_net_worker *worker);
+
+/* Sends a buffer, which is the net's from here on; false when the endpoint is of no use any more. */
+bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
+
+/* A buffer with wire, head and data of a message; NULL without memory. */
+struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes);
+
+/* Whether what has come can be a message for this process; its wire.  Says so where not. */
+bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes, const ucp_am_recv_param_t *parameters,
+                      struct oriel_wire *out);
+
+ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+                           ucs_status_t *status);
+/* Ends an endpoint at once. */
+void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep);
+
+void oriel_net_wake_agent(void);
+
+/* --- peers.c --- */
+ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
+                                  const ucp_am_recv_param_t *parameters);
+/* With the origin's mutex: ends what broken peers leave open; after every turn. */
+void oriel_net_bury_peers(void);
+void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
+/* Connects a peer if it is not; false when it is lost. */
+bool oriel_net_reach(struct oriel_net_peer *peer);
+bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number, const struct oriel_net_bytes *bytes);
+/* Asks by the net itself. */
+bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request);
+
+/* --- await.c --- */
+/* Unlocks the origin's worker; the agent's thread goes on with what is not sent (N3). */
+void oriel_net_leave(void);
+
+/* --- callers.c --- */
+ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
+                                    const ucp_am_recv_param_t *parameters);
+void oriel_net_serve_one(const struct oriel_net_held *held);
+void oriel_net_bury_callers(void);
+/* With the agent's mutex held. */
+void oriel_net_release(struct oriel_net_held *held);
+void oriel_net_drop_early(struct oriel_net_caller *caller);
+
+/* --- serve.c --- */
+void *oriel_net_serve(void *unused);
+
+#endif

@@ -1,0 +1,363 @@
+/* The processes to which this one sends, what it asked them, and their answers.  A peer is connected when something is first sent
+ * to it and stays known, alive or lost, until the net stops.  Called through net.h; all of it holds the origin's mutex.
+ *
+ * Flow control.  So that a fast sender does not fill the memory of a slow receiver, a peer's messages are counted in halves of
+ * HALF_MESSAGES or HALF_BYTES.  After each half a sync is asked for, and the next half ends by waiting for its answer: so at most
+ * two halves are on their way without being known to be served.  The agent's thread, for which the others' syncs wait, never waits. */
+#include "transport/ucx/inner.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HALF_MESSAGES = 512, HALF_BYTES = 4 << 20, FIRST_ROOM = 64 };
+
+/* --- who there is --- */
+
+static uint64_t key_of(const struct oriel_identity *who)
+{
+    return who->id[0] ^ who->id[1];
+}
+
+struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
+{
+    struct oriel_net_peer *peer = oriel_net_is_started() ? oriel_table_find(&oriel_net.by_identity, key_of(who)) : NULL;
+    while (peer != NULL && !oriel_identity_equal(&peer->identity, who))
+        peer = peer->same;
+    return peer;
+}
+
+const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *peer)
+{
+    return &peer->identity;
+}
+
+static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const struct oriel_wire_address *head, const void *address)
+{
+    struct oriel_net_peer *peer = malloc(sizeof *peer + head->agent_bytes);
+    if (peer == NULL)
+        return NULL;
+    *peer = (struct oriel_net_peer){.identity = *who, .session = head->session, .address_bytes = head->agent_bytes};
+    peer->sync.done = true;
+    memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
+    peer->same = oriel_table_find(&oriel_net.by_identity, key_of(who)); /* the same process, started anew */
+    if (!oriel_table_set(&oriel_net.by_identity, key_of(who), peer)) {
+        free(peer);
+        return NULL;
+    }
+    peer->next = oriel_net.peers;
+    oriel_net.peers = peer;
+    return peer;
+}
+
+enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address, size_t len_bytes,
+                                 struct oriel_net_peer **out)
+{
+    struct oriel_wire_address head;
+    if (!oriel_net_is_started())
+        return oriel_fail(ORIEL_E_OTHER, "no messages to other machines: not started");
+    if (len_bytes >= sizeof head)
+        memcpy(&head, address, sizeof head);
+    if (len_bytes < sizeof head || head.version != ORIEL_WIRE_VERSION || len_bytes < sizeof head + head.agent_bytes)
+        return oriel_fail(ORIEL_E_OTHER, "the address of process %d is no address of this version of Oriel", (int)who->pid);
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    struct oriel_net_peer *peer = oriel_net_find(who);
+    if (peer == NULL || peer->session != head.session)
+        peer = add_peer(who, &head, address);
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+    *out = peer;
+    return peer != NULL ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another machine");
+}
+
+/* --- requests --- */
+
+static bool has_room(void)
+{
+    if (2 * oriel_net.request_count < oriel_net.request_room)
+        return true;
+    uint32_t room = oriel_net.request_room == 0 ? FIRST_ROOM : 2 * oriel_net.request_room;
+    struct oriel_net_request **requests = calloc(room, sizeof(struct oriel_net_request *));
+    if (requests == NULL)
+        return false;
+    for (uint32_t i = 0; i < oriel_net.request_room; i++)
+        if (oriel_net.requests[i] != NULL)
+            requests[oriel_net.requests[i]->number & (room - 1)] = oriel_net.requests[i];
+    free(oriel_net.requests);
+    oriel_net.requests = requests;
+    oriel_net.request_room = room;
+    return true;
+}
+
+static bool add_request(struct oriel_net_peer *peer, struct oriel_net_request *request)
+{
+    if (!has_room())
+        return false;
+    uint64_t number = oriel_net.request_turn;
+    while (oriel_net.requests[number & (oriel_net.request_room - 1)] != NULL)
+        number++;
+    oriel_net.request_turn = number + 1;
+    oriel_net.requests[number & (oriel_net.request_room - 1)] = request;
+    oriel_net.request_count++;
+    peer->open++;
+    request->number = number;
+    request->peer = peer;
+    request->status = ORIEL_OK;
+    atomic_store_explicit(&request->done, false, memory_order_relaxed);
+    return true;
+}
+
+static void remove_request(struct oriel_net_request *request)
+{
+    oriel_net.requests[request->number & (oriel_net.request_room - 1)] = NULL;
+    oriel_net.request_count--;
+    request->peer->open--;
+}
+
+/* Once it is done, it may be gone: where nobody is called, whoever waits for it may free it. */
+static void end_request(struct oriel_net_request *request, enum oriel_status status)
+{
+    void (*end)(struct oriel_net_request *) = request->end;
+    request->status = status;
+    atomic_store_explicit(&request->done, true, memory_order_release);
+    if (end != NULL)
+        end(request);
+}
+
+/* --- sending --- */
+
+static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_wire_kind kind, size_t head_bytes, uint64_t number)
+{
+    return (struct oriel_wire){.version = ORIEL_WIRE_VERSION,
+                               .kind = (uint16_t)kind,
+                               .head_bytes = (uint16_t)head_bytes,
+                               .from = oriel_net.session,
+                               .to = peer->session,
+                               .sequence = peer->sent,
+                               .number = number};
+}
+
+bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number, const struct oriel_net_bytes *bytes)
+{
+    struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
+    struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.origin, &wire, bytes);
+    if (buffer == NULL)
+        return false;
+    if (kind != ORIEL_WIRE_PING) {
+        peer->sent++; /* N1 */
+        peer->half_messages++;
+        peer->half_bytes += buffer->len_bytes;
+    }
+    if (!oriel_net_send(&oriel_net.origin, peer->ep, buffer)) {
+        peer->is_broken = true;
+        oriel_net.any_broken = true;
+    }
+    return true;
+}
+
+static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
+{
+    struct oriel_net_peer *peer = whose;
+    if (peer->ep != ep)
+        return;
+    if (peer->why[0] == '\0')
+        snprintf(peer->why, sizeof peer->why, "the connection to process %d on another machine broke: %s", (int)peer->identity.pid,
+                 oriel_ucp_text(status));
+    peer->is_broken = true;
+    oriel_net.any_broken = true;
+}
+
+bool oriel_net_reach(struct oriel_net_peer *peer)
+{
+    ucs_status_t status = UCS_OK;
+    if (peer->is_lost)
+        return false;
+    if (peer->ep != NULL)
+        return true;
+    peer->ep = oriel_net_connect(&oriel_net.origin, peer->address, broken, peer, &status);
+    if (peer->ep == NULL) {
+        char why[sizeof peer->why];
+        snprintf(why, sizeof why, "no connection to process %d on another machine: %s", (int)peer->identity.pid, oriel_ucp_text(status));
+        oriel_net_lose(peer, why);
+        return false;
+    }
+    const struct iovec hello[] = {{&oriel_net.self, sizeof oriel_net.self}, {oriel_net.origin_address, oriel_net.origin_address_bytes}};
+    return oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0, &(struct oriel_net_bytes){.data = hello, .pieces = 2});
+}
+
+bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request)
+{
+    request->take = NULL;
+    request->end = NULL;
+    if (!add_request(peer, request))
+        return false;
+    if (oriel_net_send_to(peer, kind, request->number, &(struct oriel_net_bytes){.pieces = 0}))
+        return true;
+    remove_request(request);
+    end_request(request, ORIEL_E_NO_MEM);
+    return false;
+}
+
+/* Before a message: waits until there is room for it.  With the mutex held, which it leaves meanwhile. */
+static void keep_to_halves(struct oriel_net_peer *peer)
+{
+    while (!peer->is_lost && (peer->half_messages >= HALF_MESSAGES || peer->half_bytes >= HALF_BYTES)) {
+        if (atomic_load_explicit(&peer->sync.done, memory_order_acquire)) {
+            peer->half_messages = 0;
+            peer->half_bytes = 0;
+            oriel_net_ask_own(peer, ORIEL_WIRE_SYNC, &peer->sync);
+            return;
+        }
+        if (oriel_net_in_agent)
+            return;
+        oriel_net_leave();
+        (void)oriel_net_await(&peer->sync, NULL);
+        pthread_mutex_lock(&oriel_net.origin.mutex);
+    }
+}
+
+static enum oriel_status lost(const struct oriel_net_peer *peer)
+{
+    return oriel_fail(ORIEL_E_PEER, "%s", peer->why);
+}
+
+static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wire_kind kind, const struct oriel_net_bytes *message,
+                                      struct oriel_net_request *request)
+{
+    enum oriel_status status = ORIEL_OK;
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    bool is_reached = oriel_net_reach(peer);
+    if (is_reached)
+        keep_to_halves(peer);
+    if (peer->is_lost)
+        status = lost(peer);
+    else if (!is_reached || (request != NULL && !add_request(peer, request)))
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another machine");
+    if (status == ORIEL_OK && !oriel_net_send_to(peer, kind, request != NULL ? request->number : 0, message)) {
+        if (request != NULL)
+            remove_request(request);
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another machine");
+    }
+    if (oriel_net.any_broken)
+        oriel_net_bury_peers();
+    oriel_net_leave();
+    return status;
+}
+
+enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
+{
+    return send_message(peer, ORIEL_WIRE_TOLD, message, NULL);
+}
+
+enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                                struct oriel_net_request *request)
+{
+    request->peer = peer;
+    enum oriel_status status = send_message(peer, ORIEL_WIRE_ASKED, message, request);
+    if (status != ORIEL_OK) {
+        request->status = status;
+        atomic_store_explicit(&request->done, true, memory_order_release);
+    }
+    return status;
+}
+
+bool oriel_net_is_quiet(const struct oriel_net_peer *peer)
+{
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    bool is_quiet = peer->open == 0 && peer->served == peer->sent;
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+    return is_quiet;
+}
+
+/* --- the end of a peer --- */
+
+void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
+{
+    if (peer->is_lost)
+        return;
+    memmove(peer->why, why, strnlen(why, sizeof peer->why - 1) + 1);
+    peer->why[sizeof peer->why - 1] = '\0';
+    atomic_store_explicit(&peer->is_lost, true, memory_order_release);
+    if (peer->ep != NULL)
+        oriel_net_disconnect(&oriel_net.origin, peer->ep);
+    peer->ep = NULL;
+    for (uint32_t i = 0; i < oriel_net.request_room; i++) {
+        struct oriel_net_request *request = oriel_net.requests[i];
+        if (request == NULL || request->peer != peer)
+            continue;
+        remove_request(request);
+        end_request(request, ORIEL_E_PEER); /* N4 */
+    }
+}
+
+void oriel_net_bury_peers(void)
+{
+    oriel_net.any_broken = false;
+    for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
+        if (!peer->is_broken || peer->is_lost)
+            continue;
+        if (peer->why[0] == '\0')
+            snprintf(peer->why, sizeof peer->why, "nothing can be sent any more to process %d on another machine", (int)peer->identity.pid);
+        oriel_net_lose(peer, peer->why);
+    }
+}
+
+/* --- answers --- */
+
+static void heard_of(struct oriel_net_peer *peer, uint64_t served)
+{
+    peer->silence_ns = 0;
+    if (served > peer->served && served <= peer->sent)
+        peer->served = served; /* N2 */
+}
+
+static void take_pong(const struct oriel_wire *wire)
+{
+    for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
+        if (peer->session == wire->from)
+            heard_of(peer, wire->sequence);
+}
+
+static void take_answer(const struct oriel_wire *wire, const char *head, const char *data, size_t len_bytes)
+{
+    struct oriel_net_request *request =
+        oriel_net.request_room == 0 ? NULL : oriel_net.requests[wire->number & (oriel_net.request_room - 1)];
+    if (request == NULL || request->number != wire->number || request->peer->session != wire->from)
+        return; /* of a peer that was given up */
+    heard_of(request->peer, wire->sequence);
+    if (request->take != NULL)
+        request->take(request, &(struct oriel_net_arrived){head, wire->head_bytes, data, len_bytes});
+    remove_request(request);
+    end_request(request, ORIEL_OK);
+}
+
+ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
+                                  const ucp_am_recv_param_t *parameters)
+{
+    struct oriel_wire wire;
+    uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
+    struct oriel_buffer *buffer = NULL;
+    (void)unused;
+    if (!oriel_net_unpack(header, header_bytes, len_bytes, parameters, &wire))
+        return UCS_OK;
+    memcpy(head, (const char *)header + sizeof wire, wire.head_bytes);
+    if (wire.kind == ORIEL_WIRE_PONG) {
+        take_pong(&wire);
+        return UCS_OK;
+    }
+    if (wire.kind != ORIEL_WIRE_ANSWER)
+        return UCS_OK;
+    if ((uintptr_t)data % sizeof(uint64_t) != 0) {
+        buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
+        if (buffer == NULL) {
+            oriel_warn("an answer of %zu bytes from another machine is lost: no memory", len_bytes);
+            return UCS_OK;
+        }
+        data = memcpy(buffer->data, data, len_bytes);
+    }
+    take_answer(&wire, (const char *)head, data, len_bytes);
+    if (buffer != NULL)
+        oriel_pool_give(&oriel_net.origin.pool, buffer);
+    return UCS_OK;
+}

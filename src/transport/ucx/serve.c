@@ -1,0 +1,141 @@
+/* The agent's thread of the net: when it is awake, and in which order it does what.  It alone takes the turns of the agent's
+ * worker; it sleeps without a limit where nothing is to be done.  workers.c starts and ends it.
+ *
+ * The origin's worker (N3).  A program's thread that leaves something unsent says so (is_minded) and wakes this one, which goes on
+ * with it until all is sent.  While the program's threads take turns by themselves this one only looks now and then, since two
+ * that poll one worker cost more than one. */
+#include "transport/ucx/inner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+_Thread_local bool oriel_net_in_agent;
+
+enum { AWAKE_NS = 30000, LOOK_NS = 50000, MIND_NS = 300000, ARMED_NS = 1000000, ENDING_NS = 1000000000 };
+
+struct turn {
+    bool any;        /* something was done: there may be more soon */
+    bool looks;      /* the service wants its look again */
+    bool is_minding; /* the origin's worker has something to send */
+    bool is_armed;   /* and its descriptor tells when it can */
+    uint64_t turns;  /* the program's, when this thread looked last */
+};
+
+static bool serve_ready(void)
+{
+    struct oriel_net_held *ready = oriel_net.ready;
+    if (ready == NULL)
+        return false;
+    oriel_net.ready = NULL;
+    oriel_net.ready_end = &oriel_net.ready;
+    for (struct oriel_net_held *held = ready; held != NULL; held = held->next)
+        oriel_net_serve_one(held);
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    while (ready != NULL) {
+        struct oriel_net_held *held = ready;
+        ready = held->next;
+        oriel_net_release(held);
+    }
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    return true;
+}
+
+/* N3 */
+static void mind_origin(struct turn *turn)
+{
+    turn->is_armed = false;
+    turn->is_minding = atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed);
+    if (!turn->is_minding || pthread_mutex_trylock(&oriel_net.origin.mutex) != 0)
+        return;
+    if (turn->turns == oriel_net.turns) {
+        oriel_net_turn(&oriel_net.origin);
+        if (oriel_net.any_broken)
+            oriel_net_bury_peers();
+        if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
+            turn->is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.origin.ucp) == UCS_OK;
+    }
+    turn->turns = oriel_net.turns;
+    if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&oriel_net.is_minded, false, memory_order_relaxed);
+        turn->is_minding = false;
+    }
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+}
+
+static void take_turn(struct turn *turn)
+{
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    turn->any = oriel_net_turn(&oriel_net.agent);
+    bool is_broken = oriel_net.any_caller_broken;
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    bool served = serve_ready();
+    if (is_broken)
+        oriel_net_bury_callers();
+    bool is_nudged = atomic_exchange_explicit(&oriel_net.is_nudged, false, memory_order_acquire);
+    if (served || is_nudged || turn->looks)
+        turn->looks = oriel_net.service.look != NULL && oriel_net.service.look();
+    turn->any = turn->any || served;
+}
+
+static void sleep_until_asked(const struct turn *turn)
+{
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    bool is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.agent.ucp) == UCS_OK;
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    if (!is_armed)
+        return;
+    struct pollfd ready[] = {{.fd = oriel_net.agent.fd, .events = POLLIN},
+                             {.fd = oriel_net.wake_fd, .events = POLLIN},
+                             {.fd = turn->is_armed ? oriel_net.origin.fd : -1, .events = POLLIN}};
+    struct timespec limit = {.tv_nsec = turn->looks ? LOOK_NS : turn->is_armed ? ARMED_NS : MIND_NS};
+    (void)ppoll(ready, 3, turn->looks || turn->is_minding ? &limit : NULL, NULL);
+    uint64_t count;
+    if (ready[1].revents != 0 && read(oriel_net.wake_fd, &count, sizeof count) < 0)
+        return; /* somebody else's descriptor by now */
+}
+
+/* What is still to be sent when the net stops. */
+static void send_rest(void)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    while (atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0 && oriel_now_ns() - begin_ns < ENDING_NS) {
+        struct turn turn = {.any = false};
+        take_turn(&turn);
+        sched_yield();
+    }
+}
+
+void *oriel_net_serve(void *unused)
+{
+    struct turn turn = {.any = false};
+    uint64_t busy_ns = 0;
+    (void)unused;
+    oriel_net_in_agent = true;
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+    while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
+        take_turn(&turn);
+        mind_origin(&turn);
+        uint64_t now_ns = oriel_now_ns();
+        if (turn.any)
+            busy_ns = now_ns;
+        if (now_ns - busy_ns < AWAKE_NS)
+            sched_yield();
+        else
+            sleep_until_asked(&turn);
+    }
+    send_rest();
+    return NULL;
+}
+
+void oriel_net_nudge(void)
+{
+    if (!oriel_net_is_started())
+        return;
+    atomic_store_explicit(&oriel_net.is_nudged, true, memory_order_release);
+    if (!oriel_net_in_agent)
+        oriel_net_wake_agent();
+}

@@ -1,0 +1,428 @@
+/* The context and the two workers of the process, and what both do alike: connecting, sending, taking a turn.  The workers exist
+ * from start to stop.  A forked child has none of it: UCX's threads and connections stay the parent's.  net.h's start and stop. */
+#include "transport/ucx/inner.h"
+
+#include "base/log.h"
+#include "base/options.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define STACK_BYTES (UINT64_C(1) << 20)
+
+enum { TURNS = 64, BYE_NS = 2000000000, FLUSH_NS = 1000000000 };
+
+struct oriel_net oriel_net;
+static _Atomic bool is_started;
+static _Atomic bool in_child; /* of a process that had started */
+static pthread_once_t watch_fork_once = PTHREAD_ONCE_INIT;
+
+/* --- what a worker does --- */
+
+bool oriel_net_turn(struct oriel_net_worker *worker)
+{
+    bool any = false;
+    for (int i = 0; i < TURNS && oriel_ucp()->ucp_worker_progress(worker->ucp) != 0; i++)
+        any = true;
+    return any;
+}
+
+static void sent(void *request, ucs_status_t status, void *whose)
+{
+    struct oriel_buffer *buffer = whose;
+    (void)status; /* a broken connection has a handler of its own */
+    atomic_fetch_sub_explicit(&buffer->worker->pending, 1, memory_order_relaxed);
+    oriel_pool_give(&buffer->worker->pool, buffer);
+    oriel_ucp()->ucp_request_free(request);
+}
+
+bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
+{
+    const ucp_request_param_t how = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_AM_SEND_FLAG_EAGER,
+        .cb.send = sent,
+        .user_data = buffer,
+    };
+    buffer->worker = worker;
+    ucs_status_ptr_t request = oriel_ucp()->ucp_am_send_nbx(ep, 0, buffer->front, buffer->front_bytes, buffer->data,
+                                                            buffer->len_bytes, &how);
+    if (UCS_PTR_IS_PTR(request)) {
+        atomic_fetch_add_explicit(&worker->pending, 1, memory_order_relaxed);
+        return true;
+    }
+    oriel_pool_give(&worker->pool, buffer);
+    return request == NULL;
+}
+
+struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
+{
+    size_t len_bytes = 0;
+    for (unsigned i = 0; i < bytes->pieces; i++)
+        len_bytes += bytes->data[i].iov_len;
+    if (bytes->head_bytes > ORIEL_NET_HEAD_BYTES || len_bytes > ORIEL_NET_DATA_BYTES)
+        return NULL;
+    struct oriel_buffer *buffer = oriel_pool_take(&worker->pool, len_bytes);
+    if (buffer == NULL)
+        return NULL;
+    memcpy(buffer->front, wire, sizeof *wire);
+    if (bytes->head_bytes != 0)
+        memcpy(buffer->front + sizeof *wire, bytes->head, bytes->head_bytes);
+    buffer->front_bytes = (uint32_t)(sizeof *wire + bytes->head_bytes);
+    buffer->len_bytes = len_bytes;
+    char *to = buffer->data;
+    for (unsigned i = 0; i < bytes->pieces; i++) {
+        if (bytes->data[i].iov_len != 0)
+            memcpy(to, bytes->data[i].iov_base, bytes->data[i].iov_len);
+        to += bytes->data[i].iov_len;
+    }
+    return buffer;
+}
+
+bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes, const ucp_am_recv_param_t *parameters,
+                      struct oriel_wire *out)
+{
+    if (header_bytes >= sizeof *out)
+        memcpy(out, header, sizeof *out);
+    if (header_bytes < sizeof *out || out->version != ORIEL_WIRE_VERSION || out->head_bytes != header_bytes - sizeof *out ||
+        out->head_bytes > ORIEL_NET_HEAD_BYTES || len_bytes > ORIEL_NET_DATA_BYTES || out->to != oriel_net.session ||
+        (parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        oriel_warn("dropped %zu bytes from another machine that are no message for this process", header_bytes + len_bytes);
+        return false;
+    }
+    return true;
+}
+
+ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+                           ucs_status_t *status)
+{
+    const ucp_ep_params_t how = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = address,
+        .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler = {broken, whose},
+    };
+    ucp_ep_h ep = NULL;
+    *status = oriel_ucp()->ucp_ep_create(worker->ucp, &how, &ep);
+    return *status == UCS_OK ? ep : NULL;
+}
+
+static ucs_status_ptr_t close_ep(ucp_ep_h ep, uint32_t flags)
+{
+    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
+    return oriel_ucp()->ucp_ep_close_nbx(ep, &how);
+}
+
+void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep)
+{
+    (void)worker;
+    ucs_status_ptr_t request = close_ep(ep, UCP_EP_CLOSE_FLAG_FORCE);
+    if (UCS_PTR_IS_PTR(request))
+        oriel_ucp()->ucp_request_free(request);
+}
+
+/* --- start --- */
+
+static void enter_child(void)
+{
+    atomic_store_explicit(&in_child, in_child || is_started, memory_order_relaxed);
+    atomic_store_explicit(&is_started, false, memory_order_relaxed);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, enter_child);
+}
+
+static enum oriel_status refuse(const char *what, ucs_status_t status)
+{
+    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
+}
+
+static enum oriel_status open_context(void)
+{
+    ucp_config_t *config = NULL;
+    ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK)
+        return refuse("ucp_config_read", status);
+    const ucp_params_t wanted = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+        .mt_workers_shared = 1,
+    };
+    status = oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, &oriel_net.context);
+    oriel_ucp()->ucp_config_release(config);
+    return status == UCS_OK ? ORIEL_OK : refuse("ucp_init", status);
+}
+
+static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
+{
+    const ucp_worker_params_t wanted = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+        .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
+    };
+    const ucp_am_handler_param_t handler = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
+        .id = 0,
+        .flags = UCP_AM_FLAG_WHOLE_MSG,
+        .cb = take,
+    };
+    ucs_status_t status = oriel_ucp()->ucp_worker_create(oriel_net.context, &wanted, &worker->ucp);
+    if (status != UCS_OK)
+        return refuse("ucp_worker_create", status);
+    status = oriel_ucp()->ucp_worker_set_am_recv_handler(worker->ucp, &handler);
+    if (status == UCS_OK)
+        status = oriel_ucp()->ucp_worker_get_efd(worker->ucp, &worker->fd);
+    if (status != UCS_OK) {
+        oriel_ucp()->ucp_worker_destroy(worker->ucp);
+        return refuse("a worker that can be waited for", status);
+    }
+    pthread_mutex_init(&worker->mutex, NULL);
+    worker->pool = (struct oriel_pool){.kept_bytes = 0};
+    worker->pending = 0;
+    return ORIEL_OK;
+}
+
+static void close_worker(struct oriel_net_worker *worker)
+{
+    oriel_ucp()->ucp_worker_destroy(worker->ucp);
+    oriel_pool_close(&worker->pool);
+    pthread_mutex_destroy(&worker->mutex);
+}
+
+/* Addresses of network devices alone: shared memory and the like are Oriel's own business, and "several machines on one" are to
+ * be told apart. */
+static ucs_status_t ask_address(struct oriel_net_worker *worker, ucp_address_t **address, size_t *len_bytes)
+{
+    ucp_worker_attr_t asked = {
+        .field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
+        .address_flags = UCP_WORKER_ADDRESS_FLAG_NET_ONLY,
+    };
+    ucs_status_t status = oriel_ucp()->ucp_worker_query(worker->ucp, &asked);
+    *address = asked.address;
+    *len_bytes = asked.address_length;
+    return status;
+}
+
+static enum oriel_status make_address(void)
+{
+    ucp_address_t *agent = NULL;
+    size_t agent_bytes = 0;
+    ucs_status_t status = ask_address(&oriel_net.agent, &agent, &agent_bytes);
+    if (status != UCS_OK)
+        return refuse("the address of a worker", status);
+    struct oriel_wire_address head = {ORIEL_WIRE_VERSION, (uint32_t)agent_bytes, oriel_net.session};
+    oriel_net.address_bytes = sizeof head + agent_bytes;
+    enum oriel_status fits = ORIEL_OK;
+    if (oriel_net.address_bytes > sizeof oriel_net.address) {
+        fits = oriel_fail(ORIEL_E_OTHER, "this machine's network addresses have %zu bytes, which is too many: UCX_NET_DEVICES chooses",
+                          agent_bytes);
+    } else {
+        memcpy(oriel_net.address, &head, sizeof head);
+        memcpy(oriel_net.address + sizeof head, agent, agent_bytes);
+    }
+    oriel_ucp()->ucp_worker_release_address(oriel_net.agent.ucp, agent);
+    if (fits != ORIEL_OK)
+        return fits;
+    status = ask_address(&oriel_net.origin, &oriel_net.origin_address, &oriel_net.origin_address_bytes);
+    return status == UCS_OK ? ORIEL_OK : refuse("the address of a worker", status);
+}
+
+/* As in transport/agent/serve.c: where static memory for threads needs more than this, the default size must do. */
+static enum oriel_status start_thread(void)
+{
+    pthread_attr_t small;
+    int error = pthread_attr_init(&small);
+    if (error == 0) {
+        pthread_attr_setstacksize(&small, STACK_BYTES);
+        error = pthread_create(&oriel_net.thread, &small, oriel_net_serve, NULL);
+        pthread_attr_destroy(&small);
+    }
+    if (error == EINVAL)
+        error = pthread_create(&oriel_net.thread, NULL, oriel_net_serve, NULL);
+    if (error != 0)
+        return oriel_fail(ORIEL_E_OTHER, "no thread for messages from other machines: %s", strerror(error));
+    pthread_setname_np(oriel_net.thread, "oriel-net");
+    return ORIEL_OK;
+}
+
+static enum oriel_status open_all(void)
+{
+    enum oriel_status status = open_context();
+    if (status != ORIEL_OK)
+        return status;
+    status = open_worker(&oriel_net.origin, oriel_net_take_reply);
+    if (status != ORIEL_OK)
+        goto no_origin;
+    status = open_worker(&oriel_net.agent, oriel_net_take_message);
+    if (status != ORIEL_OK)
+        goto no_agent;
+    status = make_address();
+    if (status != ORIEL_OK)
+        goto no_address;
+    oriel_net.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (oriel_net.wake_fd < 0) {
+        status = oriel_fail(ORIEL_E_OTHER, "no event descriptor: %s", strerror(errno));
+        goto no_event;
+    }
+    status = start_thread();
+    if (status == ORIEL_OK)
+        return ORIEL_OK;
+    close(oriel_net.wake_fd);
+no_event:
+    oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
+no_address:
+    close_worker(&oriel_net.agent);
+no_agent:
+    close_worker(&oriel_net.origin);
+no_origin:
+    oriel_ucp()->ucp_cleanup(oriel_net.context);
+    return status;
+}
+
+enum oriel_status oriel_net_start(const struct oriel_identity *self, const struct oriel_net_service *service)
+{
+    if (oriel_net_is_started())
+        return ORIEL_OK;
+    if (in_child)
+        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process whose parent uses it");
+    if (oriel_options()->net == ORIEL_NET_OFF)
+        return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
+    enum oriel_status status = oriel_ucp_load();
+    if (status != ORIEL_OK)
+        return status;
+    pthread_once(&watch_fork_once, watch_fork);
+    oriel_net = (struct oriel_net){.service = *service,
+                                   .self = *self,
+                                   .timeout_ns = UINT64_C(1000000000) * (uint64_t)(oriel_options()->timeout_s + !oriel_options()->timeout_s),
+                                   .by_identity = ORIEL_TABLE_INIT,
+                                   .by_session = ORIEL_TABLE_INIT};
+    oriel_net.ready_end = &oriel_net.ready;
+    if (getrandom(&oriel_net.session, sizeof oriel_net.session, 0) != (ssize_t)sizeof oriel_net.session)
+        return oriel_fail(ORIEL_E_OTHER, "no random number for a session: %s", strerror(errno));
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* for the agent's thread and UCX's own: handlers run in the program's threads */
+    status = open_all();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status == ORIEL_OK)
+        atomic_store_explicit(&is_started, true, memory_order_release);
+    return status;
+}
+
+bool oriel_net_is_started(void)
+{
+    return atomic_load_explicit(&is_started, memory_order_acquire);
+}
+
+const void *oriel_net_address(size_t *len_bytes)
+{
+    *len_bytes = oriel_net.address_bytes;
+    return oriel_net.address;
+}
+
+void oriel_net_wake_agent(void)
+{
+    uint64_t one = 1;
+    ssize_t written = write(oriel_net.wake_fd, &one, sizeof one);
+    (void)written; /* a counter that is full wakes, too */
+}
+
+/* --- stop --- */
+
+/* Says goodbye to all at once.  Who answers has been served all, and will not take the end of the connection for a death. */
+static void say_goodbye(void)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
+        while (peer->ep != NULL && !peer->is_lost && !peer->sync.done && oriel_now_ns() - begin_ns < BYE_NS) {
+            pthread_mutex_unlock(&oriel_net.origin.mutex);
+            oriel_net_progress();
+            sched_yield();
+            pthread_mutex_lock(&oriel_net.origin.mutex);
+        }
+        if (peer->ep != NULL && !peer->is_lost && peer->sync.done)
+            oriel_net_ask_own(peer, ORIEL_WIRE_BYE, &peer->sync);
+    }
+    for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
+        while (!peer->is_lost && !peer->sync.done && oriel_now_ns() - begin_ns < BYE_NS) {
+            pthread_mutex_unlock(&oriel_net.origin.mutex);
+            oriel_net_progress();
+            sched_yield();
+            pthread_mutex_lock(&oriel_net.origin.mutex);
+        }
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+}
+
+/* Closes an endpoint when what it has to send is sent, or at the given time. */
+static void close_slowly(struct oriel_net_worker *worker, ucp_ep_h ep, uint64_t until_ns)
+{
+    ucs_status_ptr_t request = close_ep(ep, 0);
+    if (!UCS_PTR_IS_PTR(request))
+        return;
+    while (oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS && oriel_now_ns() < until_ns)
+        oriel_net_turn(worker);
+    oriel_ucp()->ucp_request_free(request);
+}
+
+static void free_peers(void)
+{
+    while (oriel_net.peers != NULL) {
+        struct oriel_net_peer *peer = oriel_net.peers;
+        oriel_net.peers = peer->next;
+        free(peer);
+    }
+    oriel_table_close(&oriel_net.by_identity);
+    free(oriel_net.requests);
+}
+
+static void free_callers(void)
+{
+    while (oriel_net.ready != NULL) { /* came after the last turn of the agent's thread */
+        struct oriel_net_held *held = oriel_net.ready;
+        oriel_net.ready = held->next;
+        oriel_net_release(held);
+    }
+    while (oriel_net.callers != NULL) {
+        struct oriel_net_caller *caller = oriel_net.callers;
+        oriel_net.callers = caller->next;
+        oriel_net_drop_early(caller);
+        free(caller);
+    }
+    oriel_table_close(&oriel_net.by_session);
+}
+
+void oriel_net_stop(void)
+{
+    if (!oriel_net_is_started())
+        return;
+    say_goodbye();
+    atomic_store_explicit(&oriel_net.is_ending, true, memory_order_release);
+    oriel_net_wake_agent();
+    pthread_join(oriel_net.thread, NULL);
+    atomic_store_explicit(&is_started, false, memory_order_release);
+    uint64_t until_ns = oriel_now_ns() + FLUSH_NS;
+    for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
+        if (caller->ep != NULL)
+            close_slowly(&oriel_net.agent, caller->ep, until_ns);
+    for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
+        if (peer->ep != NULL)
+            close_slowly(&oriel_net.origin, peer->ep, until_ns);
+    oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
+    free_callers();
+    close_worker(&oriel_net.agent);
+    close_worker(&oriel_net.origin);
+    free_peers();
+    oriel_ucp()->ucp_cleanup(oriel_net.context);
+    close(oriel_net.wake_fd);
+}
