@@ -115,7 +115,7 @@ bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes,
 ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
                            ucs_status_t *status);
 /* Ends an endpoint at once. */
-void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep);
+void oriel_net_disconnect(ucp_ep_h ep);
 
 void oriel_net_wake_agent(void);
 

@@ -17,7 +17,7 @@
 
 #define STACK_BYTES (UINT64_C(1) << 20)
 
-enum { TURNS = 64, BYE_NS = 2000000000, FLUSH_NS = 1000000000 };
+enum { TURNS = 64, BYE_NS = 2000000000, FLUSH_NS = 50000000 };
 
 struct oriel_net oriel_net;
 static _Atomic bool is_started;
@@ -114,16 +114,10 @@ ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address,
     return *status == UCS_OK ? ep : NULL;
 }
 
-static ucs_status_ptr_t close_ep(ucp_ep_h ep, uint32_t flags)
+void oriel_net_disconnect(ucp_ep_h ep)
 {
-    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
-    return oriel_ucp()->ucp_ep_close_nbx(ep, &how);
-}
-
-void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep)
-{
-    (void)worker;
-    ucs_status_ptr_t request = close_ep(ep, UCP_EP_CLOSE_FLAG_FORCE);
+    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    ucs_status_ptr_t request = oriel_ucp()->ucp_ep_close_nbx(ep, &how);
     if (UCS_PTR_IS_PTR(request))
         oriel_ucp()->ucp_request_free(request);
 }
@@ -152,6 +146,8 @@ static enum oriel_status open_context(void)
     ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse("ucp_config_read", status);
+    if (getenv("UCX_TLS") == NULL) /* else the user's choice; what works on one machine only takes its time to open */
+        oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
     const ucp_params_t wanted = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
@@ -364,14 +360,20 @@ static void say_goodbye(void)
     pthread_mutex_unlock(&oriel_net.origin.mutex);
 }
 
-/* Closes an endpoint when what it has to send is sent, or at the given time. */
-static void close_slowly(struct oriel_net_worker *worker, ucp_ep_h ep, uint64_t until_ns)
+/* What the agent's thread has answered last, goodbyes among it, is to leave.  But a connection that was just being made may never
+ * be completed, since its other end stops, too: not for long. */
+static void flush_answers(void)
 {
-    ucs_status_ptr_t request = close_ep(ep, 0);
+    const ucp_request_param_t how = {.op_attr_mask = 0};
+    uint64_t begin_ns = oriel_now_ns();
+    ucs_status_ptr_t request = oriel_ucp()->ucp_worker_flush_nbx(oriel_net.agent.ucp, &how);
     if (!UCS_PTR_IS_PTR(request))
         return;
-    while (oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS && oriel_now_ns() < until_ns)
-        oriel_net_turn(worker);
+    while (oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS && oriel_now_ns() - begin_ns < FLUSH_NS) {
+        oriel_net_turn(&oriel_net.agent);
+        oriel_net_turn(&oriel_net.origin);
+        sched_yield();
+    }
     oriel_ucp()->ucp_request_free(request);
 }
 
@@ -411,13 +413,13 @@ void oriel_net_stop(void)
     oriel_net_wake_agent();
     pthread_join(oriel_net.thread, NULL);
     atomic_store_explicit(&is_started, false, memory_order_release);
-    uint64_t until_ns = oriel_now_ns() + FLUSH_NS;
+    flush_answers();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         if (caller->ep != NULL)
-            close_slowly(&oriel_net.agent, caller->ep, until_ns);
+            oriel_net_disconnect(caller->ep);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         if (peer->ep != NULL)
-            close_slowly(&oriel_net.origin, peer->ep, until_ns);
+            oriel_net_disconnect(peer->ep);
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
     free_callers();
     close_worker(&oriel_net.agent);
