@@ -1,6 +1,6 @@
-/* The origin's side of operations on far targets (far.h has the messages).  What is sent has been copied when an operation
- * returns; what comes back goes to places that the request itself knows, since datatypes may be freed before.  put_get.c and
- * accumulate.c call. */
+/* The origin's side of operations on far targets (far.h has the messages).  What is sent has been copied when an
+ * operation returns; what comes back goes to places that the request itself knows, since datatypes may be freed before.
+ * put_get.c and accumulate.c call. */
 #include "ops/far.h"
 
 #include "ops/swap.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    FEW_BATCHES = 16,   /* have room on the stack */
+    FEW_BATCHES = 16,    /* have room on the stack */
     MOST_BATCHES = 4096, /* in one message, and about as many where its answer goes */
 };
 
@@ -148,7 +148,7 @@ static void plan(struct sender *sender, uint64_t left_bytes)
     }
 }
 
-/* Whether the batches are runs without padding, which take half of the room.  Elements of a padded kind move as such. */
+/* Whether the batches are runs without padding, which take half of the room. */
 static bool are_blocks(const struct sender *sender)
 {
     for (uint32_t i = 0; i < sender->count; i++)
@@ -260,7 +260,7 @@ static void free_room(struct sender *sender)
     free(sender->stage);
 }
 
-/* All messages of an operation that moves total_bytes.  operand and result: what is sent and where the answer goes, or NULL. */
+/* All messages of an operation that moves total_bytes.  operand, result: what is sent, where the answer goes; or NULL. */
 static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target, uint64_t total_bytes,
                                   const struct oriel_buffer *operand, const struct oriel_buffer *result)
 {
@@ -318,16 +318,18 @@ enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct
     sender.head = (struct oriel_far_head){.kind = ORIEL_FAR_ACCUMULATE,
                                           .d = oriel_far_word(operator, kind, result != NULL ? ORIEL_FAR_RETURNS : 0)};
     sender.unit_bytes = oriel_far_element_bytes(kind);
-    return send_all(&sender, target, count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL, result);
+    return send_all(&sender, target, count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL,
+                    result);
 }
 
-enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
-                                             const void *compare, void *result)
+enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
+                                             const void *origin, const void *compare, void *result)
 {
     const enum oriel_kind kind = target->side.type->kind;
     const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
     struct oriel_net_peer *peer;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_SWAP, .a = target->offset_bytes, .b = 1, .d = oriel_far_word(0, kind, 0)};
+    struct oriel_far_head head = {
+        .kind = ORIEL_FAR_SWAP, .a = target->offset_bytes, .b = 1, .d = oriel_far_word(0, kind, 0)};
     struct iovec data[2] = {{(void *)(uintptr_t)origin, len_bytes}, {(void *)(uintptr_t)compare, len_bytes}};
     enum oriel_status status = oriel_far_enter(window, target->rank, &peer);
     if (status != ORIEL_OK)

@@ -1,5 +1,5 @@
-/* Operations on targets of other machines: what ops.h promises, but that they are complete at origin and target only after
- * oriel_far_flush (sync/far.h).  The origin's buffer of what is put or accumulated is free when they return.
+/* Operations on targets of other machines: what ops.h promises, but that they are complete at origin and target only
+ * after oriel_far_flush (sync/far.h).  The origin's buffer of what is put or accumulated is free when they return.
  *
  * A message, struct oriel_far_head and its data:
  *
@@ -8,12 +8,13 @@
  *   c  how many places follow; 0: all is one run at a
  *   d  operator, kind of the elements (accumulates and swaps), flags: oriel_far_word
  *
- * The data is, where c is above 0, c struct oriel_far_batch, or with ORIEL_FAR_BLOCKS c places (int64_t, bytes) and then as many
- * lengths (uint64_t, bytes) of single runs without padding; then the operands, packed: b bytes of a put, b elements of an
- * accumulate unless its operator is NO_OP, of a swap the new element and the expected one.  The answer's data is what was read,
- * packed: of a get, of an accumulate that returns, the element of a swap.
+ * The data is, where c is above 0, c struct oriel_far_batch, or with ORIEL_FAR_BLOCKS c places (int64_t, bytes) and
+ * then as many lengths (uint64_t, bytes) of single runs without padding; then the operands, packed: b bytes of a put, b
+ * elements of an accumulate unless its operator is NO_OP, of a swap the new element and the expected one.  The answer's
+ * data is what was read, packed: of a get, of an accumulate that returns, the element of a swap.
  *
- * What moves more than ORIEL_NET_DATA_BYTES is several messages, each of which has whole elements if it is an accumulate. */
+ * What moves more than ORIEL_NET_DATA_BYTES is several messages, each of which has whole elements if it is an
+ * accumulate. */
 #ifndef ORIEL_OPS_FAR_H
 #define ORIEL_OPS_FAR_H
 
@@ -40,8 +41,8 @@ enum oriel_status oriel_far_get(struct oriel_window *window, const struct oriel_
 enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct oriel_span *target, uint64_t count,
                                        enum oriel_operator operator, const struct oriel_buffer *origin,
                                        const struct oriel_buffer *result);
-enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
-                                             const void *compare, void *result);
+enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
+                                             const void *origin, const void *compare, void *result);
 
 /* --- at the target, in the agent's thread --- */
 

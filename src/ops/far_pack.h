@@ -1,6 +1,6 @@
-/* Pieces of layouts as they travel between machines: batches of runs, and the bytes that move of them, packed without holes and
- * padding.  A piece of a batch begins and ends anywhere, but within a padded pair, which is then told field by field.  far.c and
- * far_serve.c call. */
+/* Pieces of layouts as they travel between machines: batches of runs, and the bytes that move of them, packed without
+ * holes and padding.  A piece of a batch begins and ends anywhere, but within a padded pair, which is then told field
+ * by field.  far.c and far_serve.c call. */
 #ifndef ORIEL_OPS_FAR_PACK_H
 #define ORIEL_OPS_FAR_PACK_H
 
@@ -24,8 +24,8 @@ static inline uint64_t oriel_far_element_bytes(enum oriel_kind kind)
     return properties->padded ? properties->value_bytes + properties->index_bytes : properties->extent_bytes;
 }
 
-/* Describes the first of what is left of the batch, at most most_bytes (above 0, below 4 GiB) that move, and uses them; returns
- * how many these are, at least 1. */
+/* Describes the first of what is left of the batch, at most most_bytes (above 0, below 4 GiB) that move, and uses them;
+ * returns how many these are, at least 1. */
 uint64_t oriel_far_describe(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_far_batch *out);
 
 /* The bytes of a batch, at_bytes from base, to or from packed ones; returns how many these are. */
