@@ -1,0 +1,420 @@
+"""What a test network is made of: namespaces that pass for machines, a switch between them, and a door to each.
+
+The switch is the first process of a PID namespace, and all machines' processes are in namespaces below it, so that nothing of a net
+outlives it, however it ends: links, mounts and address spaces are its namespaces' own, and only a folder remains for it to remove.
+Imported by scripts/testnet; standard library only, as an ordinary user in a user namespace."""
+
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import traceback
+import uuid
+
+INSIDE = "/tmp/.oriel-testnet"  # the net's folder, seen from its machines
+SUBNET = "10.213.47"            # of no consequence outside: no link leads there
+BRIDGE = "oriel-%s"             # with the net's id
+NAMES = "abcdefgh"
+
+NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV = 0x1000, 0x4000, 0x40000, 2, 4
+PR_SET_NO_NEW_PRIVS = 38
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Refused(Exception):
+    """What this machine does not let us do, in words."""
+
+
+def _call(what, function, *arguments):
+    if function(*arguments) != 0:
+        raise Refused(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def _unshare(flags, what):
+    _call(f"unshare of {what}", libc.unshare, ctypes.c_int(flags))
+
+
+def _mount(source, target, kind, flags=0, options=None):
+    words = [word and word.encode() for word in (source, target, kind, options)]
+    _call(f"mount of {target}", libc.mount, *words[:3], ctypes.c_ulong(flags), words[3])
+
+
+def _bind(source, target):
+    _mount(source, target, None, MS_BIND | MS_REC)
+
+
+def _ip(lines, what):
+    try:
+        result = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True,
+                                check=False)
+    except FileNotFoundError:
+        raise Refused("no ip (package iproute2)") from None
+    if result.returncode:
+        raise Refused(f"{what}: {' '.join(result.stderr.split())}")
+
+
+def _close_all_but(*files):
+    for file in os.listdir("/proc/self/fd"):
+        if int(file) > 2 and int(file) not in files:
+            try:
+                os.close(int(file))
+            except OSError:
+                pass  # the listing's own
+
+
+def _write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def host_name(name):
+    return "oriel-" + name
+
+
+def port(name):
+    return "p-" + name
+
+
+# The door: a socket in the net's folder. Whoever comes gives a command and its own stdin, stdout and stderr, and gets the status.
+
+
+def enter(path, request, files=(0, 1, 2)):
+    """Runs a command behind the door; returns its exit status, or 255 when the machine went away meanwhile."""
+    with socket.socket(socket.AF_UNIX) as door:
+        door.connect(path)
+        words = json.dumps(request).encode()
+        socket.send_fds(door, [struct.pack("=I", len(words))], files)
+        door.sendall(words)
+        status = door.recv(4, socket.MSG_WAITALL)
+    return struct.unpack("=i", status)[0] if len(status) == 4 else 255
+
+
+class Door:
+    """Serves one machine, or the switch: commands run as who asks for them, in a session of their own."""
+
+    def __init__(self, folder, name, mode):
+        self.listener = socket.socket(socket.AF_UNIX)
+        path = os.path.join(folder, name + ".door")
+        self.listener.bind(path)
+        os.chmod(path, mode)
+        self.listener.listen(64)
+        self.guests = {}  # pid: connection
+        wake, self.woken = os.pipe()
+        for end in (wake, self.woken):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self.woken, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        self.wake = wake
+
+    def serve(self, others=()):
+        """Returns when one of the other descriptors has something to say."""
+        while True:
+            poll = select.poll()
+            for file in (self.listener.fileno(), self.wake, *others):
+                poll.register(file, select.POLLIN)
+            for connection in self.guests.values():
+                poll.register(connection.fileno(), select.POLLIN)
+            ready = {file for file, _ in poll.poll()}
+            if ready & set(others):
+                return
+            if self.wake in ready:
+                os.read(self.wake, 4096)
+                self._reap()
+            for pid, connection in list(self.guests.items()):
+                if connection.fileno() in ready:  # who asked has gone: as when a terminal is closed
+                    self._gone(pid, connection)
+            if self.listener.fileno() in ready:
+                self._welcome()
+
+    def _gone(self, pid, connection):
+        try:
+            os.killpg(pid, signal.SIGHUP)
+        except ProcessLookupError:
+            pass
+        del self.guests[pid]
+        connection.close()
+
+    def _reap(self):
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            connection = self.guests.pop(pid, None)  # others are orphans
+            if connection:
+                code = os.waitstatus_to_exitcode(status)
+                try:
+                    connection.sendall(struct.pack("=i", code if code >= 0 else 128 - code))
+                except OSError:
+                    pass
+                connection.close()
+
+    def _welcome(self):
+        connection, _ = self.listener.accept()
+        connection.settimeout(10)
+        files = []
+        try:
+            length, files, _, _ = socket.recv_fds(connection, 4, 3)
+            words = connection.recv(struct.unpack("=I", length)[0], socket.MSG_WAITALL)
+            request = json.loads(words)
+            owner = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        except (OSError, ValueError, struct.error):
+            connection.close()
+        else:
+            connection.settimeout(None)
+            pid = os.fork()
+            if pid == 0:
+                self._guest(request, files, owner)
+            if request.get("stay"):  # nobody waits for it
+                connection.sendall(struct.pack("=i", 0))
+                connection.close()
+            else:
+                self.guests[pid] = connection
+        for file in files:
+            os.close(file)
+
+    def _guest(self, request, files, owner):
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
+            os.setsid()
+            for target, file in enumerate(files):
+                os.dup2(file, target)
+            _, user, group = owner
+            if user == 0 and request.get("user"):
+                user = group = request["user"]
+            if user != os.geteuid():
+                os.setgroups([])
+                os.setresgid(group, group, group)
+                os.setresuid(user, user, user)
+                libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            folder = request.get("cwd") or "/"
+            os.chdir(folder if os.path.isdir(folder) else "/")
+            os.closerange(3, 4096)
+            os.execvpe(request["argv"][0], request["argv"], request["env"])
+        except FileNotFoundError:
+            os.write(2, f"testnet: no command {request['argv'][0]}\n".encode())
+            os._exit(127)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(126)
+
+
+# A machine.
+
+
+def _furnish(name, net):
+    """Its own /proc, /sys, /dev/shm and /tmp, where only what is shared shows of the real one; names; an identity."""
+    _unshare(NEWNS | NEWUTS | NEWIPC | NEWNET, "mounts, host name, IPC and network")
+    _mount(None, "/", None, MS_REC | MS_PRIVATE)
+    host = host_name(name).encode()
+    _call("sethostname", libc.sethostname, host, ctypes.c_size_t(len(host)))
+    _bind(os.path.join(net.folder, "hosts"), "/etc/hosts")
+    shared = [(folder, os.open(folder, os.O_PATH)) for folder in net.shares]
+    state = os.open(net.folder, os.O_PATH)
+    for folder in ("/tmp", "/dev/shm"):
+        _mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    for folder, file in [*shared, (INSIDE, state)]:
+        os.makedirs(folder, exist_ok=True)
+        _bind(f"/proc/self/fd/{file}", folder)
+        os.close(file)
+    _mount("proc", "/proc", "proc")
+    _mount("sysfs", "/sys", "sysfs")
+    if not net.same_boot:  # machines are told apart by it
+        _bind(os.path.join(INSIDE, name + ".boot"), "/proc/sys/kernel/random/boot_id")
+    for which in ("all", "default"):
+        path = f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6"
+        if os.path.exists(path):
+            _write(path, "1")
+
+
+def _machine(name, net, wire):
+    """The first process of a machine, which never returns. The switch says when its cable is there."""
+    try:
+        _close_all_but(wire.fileno())
+        _furnish(name, net)
+        wire.sendall(b"furnished")
+        if not wire.recv(16):
+            os._exit(1)
+        address = f"{SUBNET}.{NAMES.index(name) + 1}/24"
+        _ip(["link set lo up", f"addr add {address} dev eth0", "link set eth0 up"], "the machine's link")
+        door = Door(INSIDE, name, 0o666)
+        wire.sendall(b"up")
+        wire.close()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        door.serve()
+    except Refused as reason:
+        wire.sendall(f"refused: {reason}".encode())
+    except BaseException:
+        wire.sendall(f"refused: {traceback.format_exc()}".encode())
+    os._exit(1)
+
+
+# The switch.
+
+
+class Net:
+    """A net that is to be made: what it consists of, and which real folders below /tmp its machines see."""
+
+    def __init__(self, identity, folder, count, shares, same_boot):
+        self.identity = identity
+        self.folder = folder
+        self.names = NAMES[:count]
+        self.shares = sorted({os.path.realpath(share) for share in shares if os.path.realpath(share).startswith("/tmp/")})
+        self.same_boot = same_boot
+
+    def write_files(self):
+        lines = ["127.0.0.1 localhost"]
+        for index, name in enumerate(self.names):
+            lines.append(f"{SUBNET}.{index + 1} {host_name(name)}")
+            _write(os.path.join(self.folder, name + ".boot"), f"{uuid.uuid4()}\n")
+        _write(os.path.join(self.folder, "hosts"), "\n".join(lines) + "\n")
+        _write(os.path.join(self.folder, "machines"), self.names)
+
+
+def _expect(wire, word):
+    heard = wire.recv(65536).decode()
+    if heard != word:
+        raise Refused(heard.partition("refused: ")[2] or "a machine's first process has died")
+
+
+def _build(net):
+    """Machines first, which live in namespaces of their own, then the cables to them."""
+    bridge = BRIDGE % net.identity
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    cables, wires = [f"link add {bridge} type bridge", f"link set {bridge} up", "link set lo up"], []
+    for name in net.names:
+        wire, theirs = socket.socketpair()
+        _unshare(NEWPID, "process ids")
+        pid = os.fork()
+        if pid == 0:
+            _machine(name, net, theirs)
+        theirs.close()
+        _call("setns", libc.setns, own, NEWPID)
+        wires.append(wire)
+        cables += [f"link add {port(name)} type veth peer name eth0 netns {pid}",
+                   f"link set {port(name)} master {bridge} up"]
+    os.close(own)
+    for wire in wires:
+        _expect(wire, "furnished")
+    _ip(cables, "the bridge")
+    for wire in wires:
+        wire.sendall(b"go")
+    for wire in wires:
+        _expect(wire, "up")
+        wire.close()
+
+
+def _switch(net, report, commit, owner):
+    """The first process of the net: when it ends, the kernel ends all others. It ends when told to, when who made the net dies
+    before it is complete, or when its owner has gone."""
+    end_read, end_write = os.pipe()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: os.write(end_write, b"."))
+    try:
+        _build(net)
+        door = Door(net.folder, "switch", 0o600)
+        os.write(report, b"up")
+        os.close(report)
+        if os.read(commit, 1):
+            os.close(commit)
+            door.serve([end_read] if owner is None else [end_read, owner])
+    except Refused as reason:
+        os.write(report, str(reason).encode())
+    except BaseException:
+        os.write(report, traceback.format_exc().encode())
+    shutil.rmtree(net.folder, ignore_errors=True)
+    os._exit(0)
+
+
+def _isolate():
+    """Namespaces for the switch: as root at once, else in a user namespace where the user is called root."""
+    user, group = os.geteuid(), os.getegid()
+    try:
+        _unshare(NEWPID | NEWNET, "process ids and network")
+    except Refused:
+        _unshare(NEWUSER, "user names (unprivileged user namespaces)")
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"0 {user} 1")
+        _write("/proc/self/gid_map", f"0 {group} 1")
+        _unshare(NEWPID | NEWNET, "process ids and network")
+
+
+def start(net, owner_pid):
+    """Makes the net; raises Refused if that cannot be. Returns the process id of its switch, which runs on by itself."""
+    owner = os.pidfd_open(owner_pid) if owner_pid else None
+    heard, report = os.pipe()
+    commit, committed = os.pipe()
+    helper = os.fork()
+    if helper == 0:
+        try:
+            _close_all_but(report, commit, owner)
+            os.setsid()
+            log = os.open(os.path.join(net.folder, "log"), os.O_WRONLY | os.O_CREAT, 0o600)
+            for target, file in enumerate((os.open("/dev/null", os.O_RDONLY), log, log)):
+                os.dup2(file, target)
+            _isolate()
+            pid = os.fork()
+            if pid == 0:
+                _switch(net, report, commit, owner)
+            _write(os.path.join(net.folder, "switch"), str(pid))
+        except (Refused, OSError) as reason:
+            os.write(report, str(reason).encode())
+        os._exit(0)
+    os.close(report)
+    os.close(commit)
+    os.waitpid(helper, 0)
+    words = b""
+    while chunk := os.read(heard, 65536):
+        words += chunk
+    if words != b"up":
+        raise Refused(words.decode() or "the switch has died")
+    os.write(committed, b".")
+    with open(os.path.join(net.folder, "switch"), encoding="utf-8") as file:
+        return int(file.read())
+
+
+def stop(folder):
+    """Ends the net of this folder, if there is one, and waits until nothing is left of it."""
+    try:
+        with open(os.path.join(folder, "switch"), encoding="utf-8") as file:
+            handle = os.pidfd_open(int(file.read()))
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        handle = None
+    if handle is not None:
+        for number, patience_ms in ((signal.SIGTERM, 5000), (signal.SIGKILL, 5000)):
+            try:
+                if not _is_switch(folder):
+                    break
+                signal.pidfd_send_signal(handle, number)
+            except ProcessLookupError:
+                break
+            if select.select([handle], [], [], patience_ms / 1000)[0]:
+                break
+        os.close(handle)
+    if os.path.isdir(folder) and stat.S_ISDIR(os.lstat(folder).st_mode) and os.lstat(folder).st_uid == os.geteuid():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_switch(folder):
+    """Whether the process that the folder names is its switch: ids are used again."""
+    try:
+        with open(os.path.join(folder, "switch"), encoding="utf-8") as file:
+            pid = file.read()
+        log = os.stat(os.path.join(folder, "log"))
+        its = os.stat(f"/proc/{pid}/fd/2")
+    except OSError:
+        return False
+    return (log.st_dev, log.st_ino) == (its.st_dev, its.st_ino)
