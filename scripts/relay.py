@@ -1,0 +1,87 @@
+"""A slow cable: what arrives at one of two links leaves by the other, a fixed time later and in order.
+
+Packets pass as they are, with the header that says what the sender's kernel left for its hardware to do (checksums, segments), so that
+bursts stay whole. Started by scripts/testnet on a net's switch; ends when one of the links is removed."""
+
+import collections
+import os
+import select
+import socket
+import struct
+import sys
+import time
+
+ETH_P_ALL, SOL_PACKET = 3, 263
+PACKET_IGNORE_OUTGOING, PACKET_VNET_HDR, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 23, 15, 1, 1
+LONGEST = 10 + 14 + 65536 + 64
+WAITING = 4096  # packets on the way; more are lost, as in any queue
+
+
+def port(name):
+    """The end at the bridge of the cable that is put in between."""
+    return "r-" + name
+
+
+def far_end(name):
+    return "q-" + name
+
+
+def attach(link):
+    """A socket for the packets that arrive at a link of the switch."""
+    file = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+    file.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+    file.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+    file.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
+    file.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 << 20)
+    file.bind((link, ETH_P_ALL))
+    file.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, struct.pack("iHH8s", socket.if_nametoindex(link), PACKET_MR_PROMISC, 0, b""))
+    return file
+
+
+def gone(link):
+    try:
+        socket.if_nametoindex(link)
+    except OSError:
+        return True
+    return False
+
+
+def take(file, queue, due):
+    """Everything that has arrived, until nothing is left; False after an error of the link, such as its being down."""
+    try:
+        while True:
+            packet = file.recv(LONGEST)
+            if len(queue) < WAITING:
+                queue.append((due(), packet))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def pass_on(queue, file, now):
+    while queue and queue[0][0] <= now:
+        try:
+            file.send(queue.popleft()[1])
+        except OSError:
+            pass  # a link that is down, or full, loses packets
+
+
+def main():
+    links, wait_s = sys.argv[1:3], float(sys.argv[3]) / 1000
+    files = [attach(link) for link in links]
+    queues = [collections.deque(), collections.deque()]
+    while True:
+        first = min((queue[0][0] for queue in queues if queue), default=None)
+        ready = select.select(files, [], [], None if first is None else max(0, first - time.monotonic()))[0]
+        for index, file in enumerate(files):
+            if file in ready and not take(file, queues[index], lambda: time.monotonic() + wait_s):
+                if any(gone(link) for link in links):
+                    os._exit(0)
+        now = time.monotonic()
+        for index, queue in enumerate(queues):
+            pass_on(queue, files[1 - index], now)
+
+
+if __name__ == "__main__":
+    main()
