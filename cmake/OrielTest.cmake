@@ -14,6 +14,10 @@
 #   cma-never  through `oriel run`, with ORIEL_PROMOTE=never and ORIEL_CMA=never
 #   denied     through `oriel run`, with ORIEL_PROMOTE=never and a seccomp filter that refuses copies between processes
 #   denied-promoted   the same with ORIEL_PROMOTE=always
+#   net2, net3        through `oriel run`, across so many machines that are made out of this one for the row, neighbours on one machine
+#   net2-cyclic       the same with no neighbours on one machine; net2-user, net3-user: as an unprivileged user
+#   net2-plain, net3-plain   across them, on the bare host
+#   node1, node2      through `oriel run`, on one machine where every one or two ranks believe to be a machine of their own
 #   promoted-user, copied-user, denied-user, denied-promoted-user   the same as an unprivileged user
 #
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
@@ -33,7 +37,15 @@ set(ORIEL_MODE_copied --env ORIEL_PROMOTE=never)
 set(ORIEL_MODE_cma-never --env ORIEL_PROMOTE=never --env ORIEL_CMA=never)
 set(ORIEL_MODE_denied --deny --env ORIEL_PROMOTE=never)
 set(ORIEL_MODE_denied-promoted --deny --env ORIEL_PROMOTE=always)
-foreach(mode promoted copied denied denied-promoted)
+foreach(machines 2 3)
+  set(ORIEL_MODE_net${machines} --net ${machines})
+  set(ORIEL_MODE_net${machines}-cyclic --net ${machines} --map cyclic)
+  set(ORIEL_MODE_net${machines}-plain --net ${machines} --plain)
+endforeach()
+foreach(size 1 2)
+  set(ORIEL_MODE_node${size} --node-size ${size})
+endforeach()
+foreach(mode promoted copied denied denied-promoted net2 net3 node1 node2)
   set(ORIEL_MODE_${mode}-user --user ${ORIEL_MODE_${mode}})
 endforeach()
 
