@@ -14,11 +14,12 @@
 #   cma-never  through `oriel run`, with ORIEL_PROMOTE=never and ORIEL_CMA=never
 #   denied     through `oriel run`, with ORIEL_PROMOTE=never and a seccomp filter that refuses copies between processes
 #   denied-promoted   the same with ORIEL_PROMOTE=always
-#   net2, net3        through `oriel run`, across so many machines that are made out of this one for the row, neighbours on one machine
-#   net2-cyclic       the same with no neighbours on one machine; net2-user, net3-user: as an unprivileged user
-#   net2-plain, net3-plain   across them, on the bare host
+#   net2, net3        through `oriel run`, across so many machines made out of this one for the row, neighbours on one machine
+#   net2-cyclic, net3-cyclic   the same with no neighbours on one machine
+#   net2-plain, net3-plain     across them, on the bare host
 #   node1, node2      through `oriel run`, on one machine where every one or two ranks believe to be a machine of their own
-#   promoted-user, copied-user, denied-user, denied-promoted-user   the same as an unprivileged user
+#   promoted-user, copied-user, denied-user, denied-promoted-user, net2-user, net3-user, node1-user, node2-user
+#                     the same as an unprivileged user
 #
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
 # one; the rest and FULL_RANKS belong to `make test-full`.

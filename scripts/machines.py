@@ -1,7 +1,7 @@
 """What a test network is made of: namespaces that pass for machines, a switch between them, and a door to each.
 
-The switch is the first process of a PID namespace, and all machines' processes are in namespaces below it, so that nothing of a net
-outlives it, however it ends: links, mounts and address spaces are its namespaces' own, and only a folder remains for it to remove.
+The switch is the first process of a PID namespace, and all machines' processes are in namespaces below it, so that nothing of a
+net outlives it, however it ends: links and mounts are its namespaces' own, and only a folder remains for it to remove.
 Imported by scripts/testnet; standard library only, as an ordinary user in a user namespace."""
 
 import ctypes
@@ -189,7 +189,7 @@ class Door:
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
             os.setsid()
-            for target, file in enumerate(files):
+            for target, file in enumerate([] if request.get("stay") else files):
                 os.dup2(file, target)
             _, user, group = owner
             if user == 0 and request.get("user"):

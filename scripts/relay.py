@@ -1,7 +1,7 @@
 """A slow cable: what arrives at one of two links leaves by the other, a fixed time later and in order.
 
-Packets pass as they are, with the header that says what the sender's kernel left for its hardware to do (checksums, segments), so that
-bursts stay whole. Started by scripts/testnet on a net's switch; ends when one of the links is removed."""
+Packets pass as they are, with the header that says what the sender's kernel left for its hardware to do (checksums, segments), so
+that bursts stay whole. Started by scripts/testnet on a net's switch; ends when one of the links is removed."""
 
 import collections
 import os
@@ -34,7 +34,8 @@ def attach(link):
     file.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
     file.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 << 20)
     file.bind((link, ETH_P_ALL))
-    file.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, struct.pack("iHH8s", socket.if_nametoindex(link), PACKET_MR_PROMISC, 0, b""))
+    everything = struct.pack("iHH8s", socket.if_nametoindex(link), PACKET_MR_PROMISC, 0, b"")
+    file.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, everything)
     return file
 
 

@@ -1,0 +1,76 @@
+/* A host's messages across machines, without windows: what the rows over nets stand on.
+ * TEST_MACHINES says how many machines there are. Both neighbours' words arrive, large and small.
+ * A plain MPI program, run by the test rows. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGE = 1 << 18 };
+
+static int rank, size;
+
+/* The number of different processor names among the ranks. */
+static int machine_count(void)
+{
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    int length, count = 0;
+    char *names = malloc((size_t)size * sizeof(name));
+    MPI_Get_processor_name(name, &length);
+    MPI_Allgather(name, sizeof(name), MPI_CHAR, names, sizeof(name), MPI_CHAR, MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++) {
+        int first = 0;
+        while (strcmp(names + (size_t)first * sizeof(name), names + (size_t)i * sizeof(name)) != 0)
+            first++;
+        count += first == i;
+    }
+    free(names);
+    return count;
+}
+
+/* The number of machines by the host's own judgement of who shares memory. */
+static int node_count(void)
+{
+    MPI_Comm node;
+    int node_rank, leader, count;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &node_rank);
+    leader = node_rank == 0;
+    MPI_Allreduce(&leader, &count, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Comm_free(&node);
+    return count;
+}
+
+static int wrong_words(int count)
+{
+    int right = (rank + 1) % size, left = (rank + size - 1) % size, wrong = 0;
+    int *sent = malloc((size_t)count * sizeof(int)), *received = calloc((size_t)count, sizeof(int));
+    for (int i = 0; i < count; i++)
+        sent[i] = rank * 7 + i;
+    MPI_Sendrecv(sent, count, MPI_INT, right, 0, received, count, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < count; i++)
+        wrong += received[i] != left * 7 + i;
+    free(sent);
+    free(received);
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    const char *wanted = getenv("TEST_MACHINES");
+    int machines = wanted ? atoi(wanted) : 1, wrong, worst, named, nodes;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    named = machine_count();
+    nodes = node_count();
+    wrong = wrong_words(1) + wrong_words(LARGE);
+    MPI_Allreduce(&wrong, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d ranks on %d machines by name, %d by shared memory, wanted %d; wrong words: %d\n", size, named, nodes, machines,
+               worst);
+    fflush(stdout);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return named != machines || nodes != machines || worst != 0;
+}
