@@ -16,10 +16,16 @@ static const struct oriel_member *member_at(const struct oriel_member *first, si
     return (const struct oriel_member *)((const char *)first + (size_t)i * stride_bytes);
 }
 
-static bool holds(const struct oriel_group *group, const struct oriel_member *first, size_t stride_bytes, int32_t n)
+/* The same processes; with ORIEL_NODE_SIZE they may be of one machine in one window and of several in another. */
+static bool holds(const struct oriel_group *group, const struct oriel_member *first, size_t stride_bytes, int32_t n,
+                  int32_t rank)
 {
     for (int32_t i = 0; i < n; i++) {
-        const uint64_t *id = member_at(first, stride_bytes, i)->process.id;
+        const struct oriel_member *member = member_at(first, stride_bytes, i);
+        const uint64_t *id = member->process.id;
+        bool is_here = member->machine == member_at(first, stride_bytes, rank)->machine;
+        if (is_here != (group->peers[i] != NULL))
+            return false;
         const uint64_t *own = group->peers[i] != NULL ? group->peers[i]->identity.id : group->ids[i].id;
         if (id[0] != own[0] || id[1] != own[1])
             return false;
@@ -100,7 +106,7 @@ enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t s
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&mutex);
     struct oriel_group *group = groups;
-    while (group != NULL && !(group->hash == hash && group->n == n && holds(group, first, stride_bytes, n)))
+    while (group != NULL && !(group->hash == hash && group->n == n && holds(group, first, stride_bytes, n, rank)))
         group = group->next;
     if (group == NULL) {
         status = make(first, stride_bytes, n, rank, &group);

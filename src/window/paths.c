@@ -34,6 +34,8 @@ struct oriel_paths oriel_paths_of(struct oriel_window *window)
     if (window->n == 1)
         return paths; /* there are no others */
     unsigned ways = find_ways(window, no_promotion, sizeof no_promotion);
+    if (window->far != NULL && window->host->size_bytes > 0)
+        add(paths.ways, sizeof paths.ways, "+", "ucx");
     if ((ways & ORIEL_WAY_ARENA) != 0)
         add(paths.ways, sizeof paths.ways, "+", "arena");
     if ((ways & ORIEL_WAY_PROMOTED) != 0)
