@@ -45,7 +45,7 @@ static enum oriel_status watch_known(void *context)
 static enum oriel_status gather(struct attempt *attempt)
 {
     struct known known = {MPI_GROUP_NULL, ORIEL_OK};
-    struct oriel_watched watched = {attempt->window, -1};
+    struct oriel_watched watched = {.window = attempt->window, .win_rank = -1};
     bool has_group = attempt->window->group != NULL; /* of a board that somebody has left */
     struct oriel_watch watch = has_group ? (struct oriel_watch){oriel_watch_all, &watched}
                                          : (struct oriel_watch){watch_known, &known};
