@@ -57,8 +57,8 @@ static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
     peer->silence_ns += gap_ns < GAP_NS ? gap_ns : GAP_NS;
     if (peer->silence_ns >= oriel_net.timeout_ns) {
         char why[sizeof peer->why];
-        snprintf(why, sizeof why, "process %d on another machine has said nothing for %d s (ORIEL_TIMEOUT)", (int)peer->identity.pid,
-                 (int)(oriel_net.timeout_ns / 1000000000));
+        snprintf(why, sizeof why, "process %d on another machine has said nothing for %d s (ORIEL_TIMEOUT)",
+                 (int)peer->identity.pid, (int)(oriel_net.timeout_ns / 1000000000));
         oriel_net_lose(peer, why);
     } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_reach(peer)) {
         peer->pinged_ns = now_ns;

@@ -181,7 +181,8 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
     pthread_mutex_lock(&oriel_net.agent.mutex);
     if (held->len_bytes > sizeof caller->identity && caller->ep == NULL) {
         memcpy(&caller->identity, held->buffer->data, sizeof caller->identity);
-        caller->ep = oriel_net_connect(&oriel_net.agent, held->buffer->data + sizeof caller->identity, caller_broke, caller, &status);
+        const char *address = held->buffer->data + sizeof caller->identity;
+        caller->ep = oriel_net_connect(&oriel_net.agent, address, caller_broke, caller, &status);
     }
     if (caller->ep == NULL) {
         oriel_warn("no connection back to process %d on another machine: %s", (int)caller->identity.pid, oriel_ucp_text(status));

@@ -106,7 +106,8 @@ bool oriel_net_turn(struct oriel_net_worker *worker);
 bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
 
 /* A buffer with wire, head and data of a message; NULL without memory. */
-struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes);
+struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
+                                    const struct oriel_net_bytes *bytes);
 
 /* Whether what has come can be a message for this process; its wire.  Says so where not. */
 bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes, const ucp_am_recv_param_t *parameters,
@@ -127,7 +128,8 @@ void oriel_net_bury_peers(void);
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
 /* Connects a peer if it is not; false when it is lost. */
 bool oriel_net_reach(struct oriel_net_peer *peer);
-bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number, const struct oriel_net_bytes *bytes);
+bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
+                       const struct oriel_net_bytes *bytes);
 /* Asks by the net itself. */
 bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request);
 

@@ -3,10 +3,13 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LAST_SIGNAL = 31 };
 
 struct oriel_ucp_calls oriel_ucp_calls;
 static const char *(*status_string)(ucs_status_t);
@@ -32,10 +35,27 @@ static void hush(void *library)
         set("LOG_LEVEL", "fatal");
 }
 
+/* When it is loaded, UCX handles the signals of crashes by itself, to print where they came from.  In a program that did not ask
+ * for UCX they stay the program's. */
+static void *load_quietly(void)
+{
+    struct sigaction before[LAST_SIGNAL + 1];
+    bool is_known[LAST_SIGNAL + 1];
+    for (int i = 1; i <= LAST_SIGNAL; i++)
+        is_known[i] = sigaction(i, NULL, &before[i]) == 0;
+    void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+    for (int i = 1; i <= LAST_SIGNAL; i++) {
+        struct sigaction now;
+        if (is_known[i] && sigaction(i, NULL, &now) == 0 && now.sa_handler != before[i].sa_handler)
+            sigaction(i, &before[i], NULL);
+    }
+    return library;
+}
+
 static void load(void)
 {
     bool is_ours = dlopen("libucp.so.0", RTLD_NOLOAD | RTLD_LAZY) == NULL;
-    void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+    void *library = is_ours ? load_quietly() : dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         snprintf(refusal, sizeof refusal, "%s", dlerror());
         return;

@@ -4,8 +4,9 @@
  *
  * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by
  * any thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
- * Progress.  What was told or asked leaves, and its answer is taken, without further calls of the program: where none of its
- * threads is in a call, the agent's thread does it (N3).
+ * Progress.  What was told or asked leaves without further calls of the program: where none of its threads is in a call, the
+ * agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's threads to
+ * await, check and progress.
  * Death.  A process whose connection breaks, or that says nothing for ORIEL_TIMEOUT seconds while it is waited for, is lost for
  * good: ORIEL_E_PEER for all that is outstanding and all that comes later (N4).  A process that is waited for is asked now and
  * then whether it lives, which its agent's thread answers.
@@ -57,7 +58,8 @@ struct oriel_net_asker {
 struct oriel_net_service {
     /* One message; in the agent's thread, which serves nobody else meanwhile.  It may answer at once or later, or never if it
      * was told and not asked.  from: the identity of the process that sent it. */
-    void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message);
+    void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from,
+                  const struct oriel_net_arrived *message);
     /* Where something waits here for more than messages: called after every turn of the agent's thread until it returns false,
      * at least every 50 us.  After serve, or oriel_net_nudge. */
     bool (*look)(void);
@@ -95,7 +97,7 @@ struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who);
 
 const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *peer);
 
-/* A message without an answer.  May wait while too much is on its way. */
+/* A message without an answer.  May wait while too much is on its way, but not in the agent's thread. */
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message);
 
 /* A message that is answered.  The caller's until done; then status says how it went. */
@@ -111,6 +113,8 @@ struct oriel_net_request {
     struct oriel_net_request *next; /* the net's own, until done */
     uint64_t number;                /* likewise */
 };
+
+/* Where it fails, the request is done with that status, and neither take nor end is called. */
 enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
                                 struct oriel_net_request *request);
 
@@ -118,7 +122,8 @@ enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_
  * the wait while the request is still the net's. */
 enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch);
 
-/* Whether all that this process sent there is known to be served, and nothing that it asked is open. */
+/* Whether all that this process sent there is known to be served, and nothing that it asked is open.  It becomes known by an
+ * answer, to what was asked after it or to oriel_net_check's question. */
 bool oriel_net_is_quiet(const struct oriel_net_peer *peer);
 
 /* For those who wait by other means for what the peer will do: ORIEL_E_PEER if it is lost.  Asks whether it lives (N4). */

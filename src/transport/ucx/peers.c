@@ -3,7 +3,7 @@
  *
  * Flow control.  So that a fast sender does not fill the memory of a slow receiver, a peer's messages are counted in halves of
  * HALF_MESSAGES or HALF_BYTES.  After each half a sync is asked for, and the next half ends by waiting for its answer: so at most
- * two halves are on their way without being known to be served.  The agent's thread, for which the others' syncs wait, never waits. */
+ * two halves are on their way without being known to be served.  The agent's thread never waits: the syncs of others need it. */
 #include "transport/ucx/inner.h"
 
 #include "base/log.h"
@@ -34,7 +34,8 @@ const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *pee
     return &peer->identity;
 }
 
-static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const struct oriel_wire_address *head, const void *address)
+static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const struct oriel_wire_address *head,
+                                       const void *address)
 {
     struct oriel_net_peer *peer = malloc(sizeof *peer + head->agent_bytes);
     if (peer == NULL)
@@ -138,7 +139,8 @@ static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_w
                                .number = number};
 }
 
-bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number, const struct oriel_net_bytes *bytes)
+bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
+                       const struct oriel_net_bytes *bytes)
 {
     struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
     struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.origin, &wire, bytes);
@@ -162,8 +164,8 @@ static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
     if (peer->ep != ep)
         return;
     if (peer->why[0] == '\0')
-        snprintf(peer->why, sizeof peer->why, "the connection to process %d on another machine broke: %s", (int)peer->identity.pid,
-                 oriel_ucp_text(status));
+        snprintf(peer->why, sizeof peer->why, "the connection to process %d on another machine broke: %s",
+                 (int)peer->identity.pid, oriel_ucp_text(status));
     peer->is_broken = true;
     oriel_net.any_broken = true;
 }
@@ -178,11 +180,13 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
     peer->ep = oriel_net_connect(&oriel_net.origin, peer->address, broken, peer, &status);
     if (peer->ep == NULL) {
         char why[sizeof peer->why];
-        snprintf(why, sizeof why, "no connection to process %d on another machine: %s", (int)peer->identity.pid, oriel_ucp_text(status));
+        snprintf(why, sizeof why, "no connection to process %d on another machine: %s", (int)peer->identity.pid,
+                 oriel_ucp_text(status));
         oriel_net_lose(peer, why);
         return false;
     }
-    const struct iovec hello[] = {{&oriel_net.self, sizeof oriel_net.self}, {oriel_net.origin_address, oriel_net.origin_address_bytes}};
+    const struct iovec hello[] = {{&oriel_net.self, sizeof oriel_net.self},
+                                  {oriel_net.origin_address, oriel_net.origin_address_bytes}};
     return oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0, &(struct oriel_net_bytes){.data = hello, .pieces = 2});
 }
 
@@ -222,8 +226,8 @@ static enum oriel_status lost(const struct oriel_net_peer *peer)
     return oriel_fail(ORIEL_E_PEER, "%s", peer->why);
 }
 
-static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wire_kind kind, const struct oriel_net_bytes *message,
-                                      struct oriel_net_request *request)
+static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                                      const struct oriel_net_bytes *message, struct oriel_net_request *request)
 {
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&oriel_net.origin.mutex);
@@ -298,7 +302,8 @@ void oriel_net_bury_peers(void)
         if (!peer->is_broken || peer->is_lost)
             continue;
         if (peer->why[0] == '\0')
-            snprintf(peer->why, sizeof peer->why, "nothing can be sent any more to process %d on another machine", (int)peer->identity.pid);
+            snprintf(peer->why, sizeof peer->why, "nothing can be sent any more to process %d on another machine",
+                     (int)peer->identity.pid);
         oriel_net_lose(peer, peer->why);
     }
 }

@@ -1,9 +1,9 @@
 /* The agent's thread of the net: when it is awake, and in which order it does what.  It alone takes the turns of the agent's
  * worker; it sleeps without a limit where nothing is to be done.  workers.c starts and ends it.
  *
- * The origin's worker (N3).  A program's thread that leaves something unsent says so (is_minded) and wakes this one, which goes on
- * with it until all is sent.  While the program's threads take turns by themselves this one only looks now and then, since two
- * that poll one worker cost more than one. */
+ * The origin's worker (N3).  A program's thread that leaves something unsent says so (is_minded) and wakes this one, which
+ * goes on with it until all is sent.  While the program's threads take turns by themselves this one only looks now and then,
+ * since two that poll one worker cost more than one. */
 #include "transport/ucx/inner.h"
 
 #include <errno.h>

@@ -1,8 +1,7 @@
-/* The context and the two workers of the process, and what both do alike: connecting, sending, taking a turn.  The workers exist
- * from start to stop.  A forked child has none of it: UCX's threads and connections stay the parent's.  net.h's start and stop. */
+/* The context and the two workers of the process, which exist from start to stop.  A forked child has none
+ * of it: UCX's threads and connections stay the parent's.  Called through net.h. */
 #include "transport/ucx/inner.h"
 
-#include "base/log.h"
 #include "base/options.h"
 
 #include <errno.h>
@@ -17,112 +16,12 @@
 
 #define STACK_BYTES (UINT64_C(1) << 20)
 
-enum { TURNS = 64, BYE_NS = 2000000000, FLUSH_NS = 50000000 };
+enum { BYE_NS = 2000000000, FLUSH_NS = 50000000 };
 
 struct oriel_net oriel_net;
 static _Atomic bool is_started;
 static _Atomic bool in_child; /* of a process that had started */
 static pthread_once_t watch_fork_once = PTHREAD_ONCE_INIT;
-
-/* --- what a worker does --- */
-
-bool oriel_net_turn(struct oriel_net_worker *worker)
-{
-    bool any = false;
-    for (int i = 0; i < TURNS && oriel_ucp()->ucp_worker_progress(worker->ucp) != 0; i++)
-        any = true;
-    return any;
-}
-
-static void sent(void *request, ucs_status_t status, void *whose)
-{
-    struct oriel_buffer *buffer = whose;
-    (void)status; /* a broken connection has a handler of its own */
-    atomic_fetch_sub_explicit(&buffer->worker->pending, 1, memory_order_relaxed);
-    oriel_pool_give(&buffer->worker->pool, buffer);
-    oriel_ucp()->ucp_request_free(request);
-}
-
-bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
-{
-    const ucp_request_param_t how = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = sent,
-        .user_data = buffer,
-    };
-    buffer->worker = worker;
-    ucs_status_ptr_t request = oriel_ucp()->ucp_am_send_nbx(ep, 0, buffer->front, buffer->front_bytes, buffer->data,
-                                                            buffer->len_bytes, &how);
-    if (UCS_PTR_IS_PTR(request)) {
-        atomic_fetch_add_explicit(&worker->pending, 1, memory_order_relaxed);
-        return true;
-    }
-    oriel_pool_give(&worker->pool, buffer);
-    return request == NULL;
-}
-
-struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
-{
-    size_t len_bytes = 0;
-    for (unsigned i = 0; i < bytes->pieces; i++)
-        len_bytes += bytes->data[i].iov_len;
-    if (bytes->head_bytes > ORIEL_NET_HEAD_BYTES || len_bytes > ORIEL_NET_DATA_BYTES)
-        return NULL;
-    struct oriel_buffer *buffer = oriel_pool_take(&worker->pool, len_bytes);
-    if (buffer == NULL)
-        return NULL;
-    memcpy(buffer->front, wire, sizeof *wire);
-    if (bytes->head_bytes != 0)
-        memcpy(buffer->front + sizeof *wire, bytes->head, bytes->head_bytes);
-    buffer->front_bytes = (uint32_t)(sizeof *wire + bytes->head_bytes);
-    buffer->len_bytes = len_bytes;
-    char *to = buffer->data;
-    for (unsigned i = 0; i < bytes->pieces; i++) {
-        if (bytes->data[i].iov_len != 0)
-            memcpy(to, bytes->data[i].iov_base, bytes->data[i].iov_len);
-        to += bytes->data[i].iov_len;
-    }
-    return buffer;
-}
-
-bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes, const ucp_am_recv_param_t *parameters,
-                      struct oriel_wire *out)
-{
-    if (header_bytes >= sizeof *out)
-        memcpy(out, header, sizeof *out);
-    if (header_bytes < sizeof *out || out->version != ORIEL_WIRE_VERSION || out->head_bytes != header_bytes - sizeof *out ||
-        out->head_bytes > ORIEL_NET_HEAD_BYTES || len_bytes > ORIEL_NET_DATA_BYTES || out->to != oriel_net.session ||
-        (parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        oriel_warn("dropped %zu bytes from another machine that are no message for this process", header_bytes + len_bytes);
-        return false;
-    }
-    return true;
-}
-
-ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
-                           ucs_status_t *status)
-{
-    const ucp_ep_params_t how = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address = address,
-        .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-        .err_handler = {broken, whose},
-    };
-    ucp_ep_h ep = NULL;
-    *status = oriel_ucp()->ucp_ep_create(worker->ucp, &how, &ep);
-    return *status == UCS_OK ? ep : NULL;
-}
-
-void oriel_net_disconnect(ucp_ep_h ep)
-{
-    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    ucs_status_ptr_t request = oriel_ucp()->ucp_ep_close_nbx(ep, &how);
-    if (UCS_PTR_IS_PTR(request))
-        oriel_ucp()->ucp_request_free(request);
-}
-
-/* --- start --- */
 
 static void enter_child(void)
 {
@@ -219,7 +118,7 @@ static enum oriel_status make_address(void)
     oriel_net.address_bytes = sizeof head + agent_bytes;
     enum oriel_status fits = ORIEL_OK;
     if (oriel_net.address_bytes > sizeof oriel_net.address) {
-        fits = oriel_fail(ORIEL_E_OTHER, "this machine's network addresses have %zu bytes, which is too many: UCX_NET_DEVICES chooses",
+        fits = oriel_fail(ORIEL_E_OTHER, "no UCX: this machine's network addresses have %zu bytes: UCX_NET_DEVICES chooses fewer",
                           agent_bytes);
     } else {
         memcpy(oriel_net.address, &head, sizeof head);
@@ -295,10 +194,11 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, const struc
     enum oriel_status status = oriel_ucp_load();
     if (status != ORIEL_OK)
         return status;
+    int timeout_s = oriel_options()->timeout_s;
     pthread_once(&watch_fork_once, watch_fork);
     oriel_net = (struct oriel_net){.service = *service,
                                    .self = *self,
-                                   .timeout_ns = UINT64_C(1000000000) * (uint64_t)(oriel_options()->timeout_s + !oriel_options()->timeout_s),
+                                   .timeout_ns = UINT64_C(1000000000) * (uint64_t)(timeout_s > 0 ? timeout_s : 1),
                                    .by_identity = ORIEL_TABLE_INIT,
                                    .by_session = ORIEL_TABLE_INIT};
     oriel_net.ready_end = &oriel_net.ready;
