@@ -20,8 +20,13 @@ ATTEMPTS = 8  # the delays are random: a mutant may pass once
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
+NET_PROGRAMS = ("net", "net_deaths")  # left out where UCX has no headers
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults", "agent",
             "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
+if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
+    PARTS += ("transport/ucx/[!n]*.c",)  # without none.c
+    HARNESS += ("netting.c",)
+    PROGRAMS += NET_PROGRAMS
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = [
@@ -599,6 +604,53 @@ MUTANTS = [
     ("memory/promote.c", [("            begin_moving(true);\n",
                            "        oriel_file_writers(oriel_file_base())->moving.value++;\n")],
      "copies", "no_copy_is_lost_where_threads_are_stopped", "release waits for copies"),
+
+    ("transport/ucx/callers.c", [("    if (ahead == 0) {\n        make_ready(held);", "    if (ahead <= 8) {\n        make_ready(held);")],
+     "net", "net_n1_puts_late_and_double_messages_right", "N1: what comes early is held back"),
+    ("transport/ucx/callers.c", [("        while (caller->early != NULL && caller->early->wire.sequence == caller->expected) { /* N1 */",
+                                  "        while (false) {")],
+     "net", "net_n1_puts_late_and_double_messages_right", "N1: what was held back is served in its turn"),
+    ("transport/ucx/callers.c", [("    if (ahead > UINT64_MAX / 2 || is_twice) {", "    if (ahead > UINT64_MAX / 2) {\n"
+                                  "        make_ready(held);\n        caller->expected--;\n    } else if (is_twice) {")],
+     "net", "net_n1_puts_late_and_double_messages_right", "N1: each once"),
+    ("transport/ucx/peers.c", [("        peer->sent++; /* N1 */", "        peer->sent += request_is_odd();"),
+                               ("bool oriel_net_send_to(", "static bool request_is_odd(void)\n{\n    static unsigned n;\n"
+                                "    return n++ % 50 != 49;\n}\n\nbool oriel_net_send_to(")],
+     "net", "net_n1_serves_messages_of_all_sizes_in_order", "N1: messages are counted"),
+    ("transport/ucx/callers.c", [("    atomic_fetch_add_explicit(&caller->served, 1, memory_order_release); /* N2 */", ""),
+                                 ("        uint64_t after = asker->words[2] + 1;", "        uint64_t after = 0;")],
+     "net", "net_n1_serves_messages_of_all_sizes_in_order", "N2: an answer tells what has been served"),
+    ("transport/ucx/peers.c", [("        peer->served = served; /* N2 */", "        ;")],
+     "net", "net_n1_holds_for_several_threads", "N2: what an answer tells is kept"),
+    ("transport/ucx/await.c", [("    if (must_wake)\n        oriel_net_wake_agent();", "    (void)must_wake;")],
+     "net", "net_n3_sends_while_the_sender_computes", "N3: the agent's thread is told that something is unsent"),
+    ("transport/ucx/serve.c", [("        mind_origin(&turn);\n", "")],
+     "net", "net_n3_sends_while_the_sender_computes", "N3: the agent's thread goes on with it"),
+    ("transport/ucx/peers.c", [("        (void)oriel_net_await(&peer->sync, NULL);\n", "        peer->half_messages = 0;\n"
+                                "        peer->half_bytes = 0;\n")],
+     "net", "net_sender_waits_for_a_slow_receiver", "flow control: the second half waits for the first"),
+    ("transport/ucx/send.c", [("    char *to = buffer->data;", "    char *to = buffer->data + (len_bytes > 100000);")],
+     "net", "net_n1_serves_messages_of_all_sizes_in_order", "all bytes are copied"),
+    ("transport/ucx/serve.c", [("turn->looks || turn->is_minding ? &limit : NULL", "&limit")],
+     "net", "net_sleeps_when_nothing_is_sent", "the agent's thread sleeps without a limit"),
+    ("transport/ucx/serve.c", [("    if (served || is_nudged || turn->looks)", "    if (served || is_nudged)")],
+     "net", "net_looks_until_there_is_nothing_to_see", "look is called again"),
+    ("transport/ucx/workers.c", [("    say_goodbye();\n", "")],
+     "net", "net_stops_and_starts_again", "who stops says so: it is not dead"),
+    ("transport/ucx/send.c", [(" || out->to != oriel_net.session ||", " ||")],
+     "net", "messages_for_an_earlier_start_are_dropped", "a message is for one start of a process"),
+    ("transport/ucx/peers.c", [("        end_request(request, ORIEL_E_PEER); /* N4 */", "")],
+     "net_deaths", "net_n4_tells_of_a_killed_process", "N4: what a lost process was asked ends"),
+    ("transport/ucx/peers.c", [("    peer->is_broken = true;\n    oriel_net.any_broken = true;\n}", "}")],
+     "net_deaths", "net_n4_tells_of_a_killed_process", "N4: UCX's word that a connection broke"),
+    ("transport/ucx/callers.c", [("        oriel_net.service.lost(&who);\n", "")],
+     "net_deaths", "net_n4_tells_of_a_killed_process", "N4: the service is told"),
+    ("transport/ucx/await.c", [("    if (peer->silence_ns >= oriel_net.timeout_ns) {", "    if (false) {")],
+     "net_deaths", "net_n4_gives_up_who_is_silent", "N4: silence has an end"),
+    ("transport/ucx/callers.c", [("    if (wire.kind == ORIEL_WIRE_PING) {", "    if (wire.kind == ORIEL_WIRE_PING) {\n        return UCS_OK;")],
+     "net_deaths", "net_n4_waits_for_who_lives", "N4: who lives says so"),
+    ("transport/ucx/workers.c", [("    atomic_store_explicit(&is_started, false, memory_order_relaxed);\n}", "}")],
+     "net_deaths", "net_n4_tells_of_a_killed_process_whose_child_lives", "a forked child has no net"),
 ]
 
 
@@ -664,7 +716,7 @@ class Builder:
     def link(self, program, target, replaced=None):
         others = {f"{name}.c" for name in PROGRAMS if name != program}
         objects = [(replaced or {}).get(name, path) for name, path in self.objects.items() if name not in others]
-        self.run([self.cc, *self.flags, "-o", target, *objects, "-lcmocka", "-pthread", "-Wl,--wrap=syscall"])
+        self.run([self.cc, *self.flags, "-o", target, *objects, "-lcmocka", "-pthread", "-Wl,--wrap=syscall,--wrap=oriel_net_send"])
 
 
 def mutate(text, changes, path):
@@ -721,7 +773,8 @@ def main():
     parser.add_argument("--tree", default=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     parser.add_argument("--only", default="", help="mutants whose file, test or text contains this")
     arguments = parser.parse_args()
-    chosen = [i for i, mutant in enumerate(MUTANTS) if arguments.only in " ".join([mutant[0], mutant[3], mutant[4]])]
+    chosen = [i for i, mutant in enumerate(MUTANTS)
+              if arguments.only in " ".join([mutant[0], mutant[3], mutant[4]]) and mutant[2] in PROGRAMS]
     folder = tempfile.mkdtemp(prefix="oriel-mutants-")
     ok = bool(chosen)
     try:

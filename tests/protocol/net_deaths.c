@@ -1,0 +1,210 @@
+/* src/transport/ucx/: who dies, or stands still for longer than ORIEL_TIMEOUT, is told to all who wait, tell or ask; who is only
+ * slow is not. */
+#include "netting.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_lost(struct oriel_net_peer *peer, enum oriel_status status)
+{
+    if (status != ORIEL_E_PEER)
+        fprintf(stderr, "status %d: %s\n", (int)status, oriel_fail_message());
+    team_expect(status == ORIEL_E_PEER);
+    team_expect(strstr(oriel_fail_message(), "process ") != NULL);
+    struct note note = {PASS, 0, 0, 0};
+    struct oriel_net_bytes bytes = {&note, sizeof note, NULL, 0};
+    struct question question = {.net = {.take = netting_take, .end = netting_end}};
+    team_expect(oriel_net_tell(peer, &bytes) == ORIEL_E_PEER);
+    team_expect(oriel_net_ask(peer, &bytes, &question.net) == ORIEL_E_PEER);
+    team_expect(question.net.done && oriel_net_await(&question.net, NULL) == ORIEL_E_PEER);
+    team_expect(oriel_net_check(peer) == ORIEL_E_PEER);
+}
+
+/* How the others notice: each in its own way. */
+static void meet_a_death(int32_t dead, bool is_told)
+{
+    static struct question question;
+    struct stream stream = netting_stream(dead, 1);
+    struct oriel_net_peer *peer = netting_peers[dead];
+    struct note kept_note = {KEEP, stream.number, stream.index++, 0};
+    question = (struct question){.net = {.take = netting_take, .end = netting_end}, .note = kept_note};
+    struct oriel_net_bytes bytes = {&kept_note, sizeof kept_note, NULL, 0};
+    enum oriel_status status = oriel_net_ask(peer, &bytes, &question.net);
+    if (status != ORIEL_OK) { /* known already */
+        expect_lost(peer, status);
+        status = ORIEL_OK;
+        question.ended = 1;
+    }
+    if (team_rank == 0) {
+        team_flag_set(0, 1);
+        status = oriel_net_await(&question.net, NULL);
+        team_expect(question.taken == 0 && question.ended == 1);
+    } else if (team_rank == 2) {
+        while (status == ORIEL_OK) {
+            struct note note = {PASS, stream.number, stream.index++, 0};
+            status = oriel_net_tell(peer, &(struct oriel_net_bytes){&note, sizeof note, NULL, 0});
+            usleep(1000);
+        }
+    } else {
+        while (status == ORIEL_OK) {
+            status = oriel_net_check(peer);
+            usleep(10000);
+        }
+    }
+    expect_lost(peer, status);
+    team_expect(question.ended == 1);
+    while (is_told && atomic_load(&netting_shared->lost[team_rank]) == 0)
+        usleep(1000);
+    team_expect(!is_told || atomic_load(&netting_shared->lost[team_rank]) == UINT64_C(1) << dead);
+    free(stream.data);
+}
+
+/* Rank 1 has sent to all and been sent to; then it dies. */
+static void die_connected(struct oriel_window *window)
+{
+    atomic_store(&netting_shared->lost[team_rank], 0);
+    netting_start(window);
+    for (int32_t to = 0; team_rank == 1 && to < team->n; to++) {
+        struct stream stream = netting_stream(to, 0);
+        struct question question;
+        netting_send(&stream, ECHO, 5000, &question);
+        netting_await(&question);
+    }
+    team_meet();
+    if (team_rank == 1) {
+        team_flag_await(0, 1);
+        usleep(50000);
+        team_die();
+    }
+    meet_a_death(1, true);
+    oriel_net_stop();
+}
+
+static void net_n4_tells_of_a_killed_process(void **state)
+{
+    (void)state;
+    team_run(4, die_connected);
+}
+
+/* Nobody has a connection when it dies. */
+static void die_unknown(struct oriel_window *window)
+{
+    netting_start(window);
+    team_meet();
+    if (team_rank == 1)
+        team_die();
+    usleep(50000);
+    meet_a_death(1, false);
+    oriel_net_stop();
+}
+
+static void net_n4_tells_of_a_process_that_died_before(void **state)
+{
+    (void)state;
+    team_run(4, die_unknown);
+}
+
+/* A child that outlives its parent keeps the connections open: the silence tells. */
+static void die_with_a_child(struct oriel_window *window)
+{
+    netting_start(window);
+    team_meet();
+    if (team_rank == 1) {
+        pid_t child = fork();
+        if (child == 0) {
+            team_expect(!oriel_net_is_started());
+            team_expect(oriel_net_start(&team->identities[1], &netting_service) == ORIEL_E_OTHER);
+            oriel_net_stop();
+            oriel_net_progress();
+            sleep(6);
+            _exit(0);
+        }
+        team_flag_await(0, 1);
+        usleep(50000);
+        team_die();
+    }
+    meet_a_death(1, false);
+    oriel_net_stop();
+}
+
+static void net_n4_tells_of_a_killed_process_whose_child_lives(void **state)
+{
+    (void)state;
+    setenv("ORIEL_TIMEOUT", "1", 1);
+    team_run(2, die_with_a_child);
+    unsetenv("ORIEL_TIMEOUT");
+}
+
+/* Rank 1 stands still for ever, as a machine does whose cable is out. */
+static void stand_still(struct oriel_window *window)
+{
+    netting_start(window);
+    if (team_rank == 1) {
+        team_flag_await(1, 2);
+        team_die();
+    }
+    struct stream stream = netting_stream(1, 0);
+    struct question question;
+    netting_send(&stream, ECHO, 8, &question);
+    netting_await(&question);
+    free(stream.data);
+    team_flag_set(2 + (team_rank != 0), 1);
+    team_flag_await(2, 1);
+    team_flag_await(3, 1);
+    if (team_rank == 0)
+        kill(team->identities[1].pid, SIGSTOP);
+    meet_a_death(1, false);
+    atomic_fetch_add(&team->flags[1], 1);
+    team_flag_await(1, 2);
+    kill(team->identities[1].pid, SIGCONT);
+    oriel_net_stop();
+}
+
+static void net_n4_gives_up_who_is_silent(void **state)
+{
+    (void)state;
+    setenv("ORIEL_TIMEOUT", "1", 1);
+    team_run(3, stand_still);
+    unsetenv("ORIEL_TIMEOUT");
+}
+
+/* Who takes longer than the limit for one answer, and lives, is waited for. */
+static void take_long(struct oriel_window *window)
+{
+    netting_start(window);
+    static struct question question;
+    struct stream stream = netting_stream(1, 0);
+    if (team_rank == 0) {
+        netting_send(&stream, KEEP, 8, &question);
+        netting_await(&question);
+    } else {
+        while (atomic_load(&netting_kept_count) == 0)
+            usleep(1000);
+        usleep(2500000);
+        netting_answer(&netting_kept[0], &netting_kept_notes[0], NULL, 0);
+    }
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_n4_waits_for_who_lives(void **state)
+{
+    (void)state;
+    setenv("ORIEL_TIMEOUT", "1", 1);
+    team_run(2, take_long);
+    unsetenv("ORIEL_TIMEOUT");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(net_n4_tells_of_a_killed_process),
+        cmocka_unit_test(net_n4_tells_of_a_process_that_died_before),
+        cmocka_unit_test(net_n4_tells_of_a_killed_process_whose_child_lives),
+        cmocka_unit_test(net_n4_gives_up_who_is_silent),
+        cmocka_unit_test(net_n4_waits_for_who_lives),
+    };
+    netting_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

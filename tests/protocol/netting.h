@@ -1,0 +1,74 @@
+/* What tests of messages between processes share: a service that checks order and bytes, questions that check their answers, and
+ * streams of messages, one for each sending thread.  A team of processes, not of threads: a process has one net. */
+#ifndef ORIEL_TESTS_PROTOCOL_NETTING_H
+#define ORIEL_TESTS_PROTOCOL_NETTING_H
+
+#include "transport/ucx/net.h"
+
+#include "team.h"
+
+enum { STREAMS = TEAM_MOST * 2, ASKERS_MOST = 256 };
+
+enum op { PASS, ECHO, KEEP, SLOWLY };
+
+/* The head of every message. */
+struct note {
+    uint32_t op;
+    uint32_t stream; /* of one sending thread */
+    uint64_t index;  /* counted by stream */
+    uint64_t seed;   /* of the data */
+};
+
+struct addresses {
+    size_t len_bytes[TEAM_MOST];
+    char bytes[TEAM_MOST][ORIEL_NET_ADDRESS_BYTES];
+    _Atomic uint64_t served[TEAM_MOST]; /* messages */
+    _Atomic uint64_t lost[TEAM_MOST];
+};
+
+struct question {
+    struct oriel_net_request net; /* first */
+    struct note note;
+    size_t len_bytes;
+    int taken;
+    int ended;
+};
+
+/* One stream of messages to one process. */
+struct stream {
+    struct oriel_net_peer *peer;
+    uint32_t number;
+    uint64_t index;
+    uint64_t random;
+    char *data;
+};
+
+extern struct addresses *netting_shared;
+extern struct oriel_net_peer *netting_peers[TEAM_MOST];
+extern struct oriel_net_asker netting_kept[ASKERS_MOST]; /* who asked KEEP */
+extern struct note netting_kept_notes[ASKERS_MOST];
+extern _Atomic uint32_t netting_kept_count;
+extern _Atomic int netting_looks_left;
+extern _Atomic uint32_t netting_looks;
+extern const struct oriel_net_service netting_service;
+
+/* Whether the network brings some of what is told late, and some twice. */
+extern bool netting_is_unruly;
+
+/* By all ranks: starts, and opens all to all; stops. */
+void netting_start(struct oriel_window *window);
+void netting_stop(void);
+
+/* half: 0 or 1, for two threads. */
+struct stream netting_stream(int32_t rank, uint32_t half);
+void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question);
+size_t netting_size(uint64_t random);
+void netting_await(struct question *question);
+void netting_answer(const struct oriel_net_asker *asker, const struct note *note, const char *data, size_t len_bytes);
+void netting_take(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
+void netting_end(struct oriel_net_request *request);
+
+/* team_prepare, and what all processes share; ends the program where ranks are threads. */
+void netting_prepare(int argc, char **argv);
+
+#endif
