@@ -227,6 +227,8 @@ static enum oriel_status no_longer(void *context)
 static void miss(struct oriel_window *window)
 {
     netting_start(window);
+    uint64_t before = atomic_load(&netting_shared->served[1]);
+    team_meet();
     if (team_rank == 0) {
         char other[ORIEL_NET_ADDRESS_BYTES];
         struct oriel_net_peer *peer;
@@ -240,6 +242,7 @@ static void miss(struct oriel_window *window)
         struct oriel_watch watch = {no_longer, NULL};
         team_expect(oriel_net_await(&question.net, &watch) == ORIEL_E_SYNC && question.taken == 0);
         team_expect(!oriel_net_is_quiet(peer));
+        team_expect(atomic_load(&netting_shared->served[1]) == before);
     }
     netting_stop();
 }

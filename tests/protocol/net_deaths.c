@@ -117,9 +117,11 @@ static void die_with_a_child(struct oriel_window *window)
             team_expect(oriel_net_start(&team->identities[1], &netting_service) == ORIEL_E_OTHER);
             oriel_net_stop();
             oriel_net_progress();
+            team_flag_set(4, 1);
             sleep(6);
             _exit(0);
         }
+        team_flag_await(4, 1);
         team_flag_await(0, 1);
         usleep(50000);
         team_die();

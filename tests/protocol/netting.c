@@ -4,6 +4,7 @@
 
 #include "transport/ucx/inner.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -82,15 +83,21 @@ void netting_start(struct oriel_window *window)
     self = window->rank;
     memset(next_index, 0, sizeof next_index);
     atomic_store(&netting_kept_count, 0);
+    struct sigaction before;
+    struct sigaction after;
+    sigaction(SIGSEGV, NULL, &before);
     enum oriel_status status = oriel_net_start(&team->identities[team_rank], &netting_service);
     if (status != ORIEL_OK)
         fprintf(stderr, "%s\n", oriel_fail_message());
     team_expect(status == ORIEL_OK && oriel_net_is_started());
+    sigaction(SIGSEGV, NULL, &after);
+    team_expect(after.sa_handler == before.sa_handler); /* UCX would have its own */
     const void *address = oriel_net_address(&netting_shared->len_bytes[team_rank]);
     memcpy(netting_shared->bytes[team_rank], address, netting_shared->len_bytes[team_rank]);
     team_meet();
     for (int32_t i = 0; i < team->n; i++) {
-        team_expect(oriel_net_open(&team->identities[i], netting_shared->bytes[i], netting_shared->len_bytes[i], &netting_peers[i]) == ORIEL_OK);
+        size_t len_bytes = netting_shared->len_bytes[i];
+        team_expect(oriel_net_open(&team->identities[i], netting_shared->bytes[i], len_bytes, &netting_peers[i]) == ORIEL_OK);
         team_expect(oriel_net_find(&team->identities[i]) == netting_peers[i]);
     }
 }
@@ -182,7 +189,8 @@ void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct qu
     if (question == NULL) {
         team_expect(oriel_net_tell(stream->peer, &bytes) == ORIEL_OK);
     } else {
-        *question = (struct question){.net = {.take = netting_take, .end = netting_end}, .note = note, .len_bytes = op == KEEP ? 0 : len_bytes};
+        *question = (struct question){.net = {.take = netting_take, .end = netting_end}, .note = note};
+        question->len_bytes = op == KEEP ? 0 : len_bytes;
         team_expect(oriel_net_ask(stream->peer, &bytes, &question->net) == ORIEL_OK);
     }
     memset(stream->data, 0x55, len_bytes); /* it has been copied */
