@@ -1,15 +1,15 @@
 /* Loads libucp.so.0 and finds its functions.  Nothing of Oriel is linked with it.  Called through library.h. */
 #include "transport/ucx/library.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LAST_SIGNAL = 31 };
+#include <unistd.h>
 
 struct oriel_ucp_calls oriel_ucp_calls;
 static const char *(*status_string)(ucs_status_t);
@@ -24,38 +24,69 @@ static void *find(void *library, const char *name)
     return symbol;
 }
 
-/* UCX complains in many lines of every peer that is killed, which Oriel reports by itself.  Who has asked for UCX's messages, or
- * uses it already (a host), gets them as before. */
-static void hush(void *library)
+static bool has_rdma(void)
 {
-    ucs_status_t (*set)(const char *name, const char *value) = NULL;
-    void *symbol = dlsym(library, "ucs_global_opts_set_value");
-    memcpy(&set, &symbol, sizeof set); /* ISO C has no cast from an object to a function pointer */
-    if (set != NULL && getenv("UCX_LOG_LEVEL") == NULL)
-        set("LOG_LEVEL", "fatal");
+    DIR *folder = opendir("/sys/class/infiniband");
+    bool has = false;
+    if (folder == NULL)
+        return false;
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        has = has || entry->d_name[0] != '.';
+    closedir(folder);
+    return has;
 }
 
-/* When it is loaded, UCX handles the signals of crashes by itself, to print where they came from.  In a program that did not ask
- * for UCX they stay the program's. */
+/* What UCX reads from the environment when it is loaded.  By default it handles the signals of crashes; complains in many lines of
+ * each peer that is killed, which Oriel reports by itself; and rewrites the beginnings of libc's mmap, munmap, brk and others, to
+ * know when memory goes that a device has registered.  In a program that did not ask for UCX all that stays away, but for the
+ * last where there are such devices. */
+static const char *const manners[] = {"UCX_HANDLE_ERRORS=none", "UCX_LOG_LEVEL=fatal", "UCX_MEM_EVENTS=n"};
+enum { MANNERS = sizeof manners / sizeof manners[0] };
+
+static bool is_chosen(const char *setting)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(setting, "="), setting);
+    return getenv(name) != NULL;
+}
+
+/* The program's environment and the settings that it lacks; NULL without memory.  Other threads may read it at any time: it is
+ * not the program's own that is changed, and this one is never freed. */
+static char **extended(char **before)
+{
+    size_t count = 0;
+    while (before != NULL && before[count] != NULL)
+        count++;
+    char **after = malloc((count + MANNERS + 1) * sizeof *after);
+    if (after == NULL)
+        return NULL;
+    if (count != 0)
+        memcpy(after, before, count * sizeof *after);
+    for (size_t i = 0; i < MANNERS - (has_rdma() ? 1 : 0); i++)
+        if (!is_chosen(manners[i]))
+            after[count++] = (char *)(uintptr_t)manners[i];
+    after[count] = NULL;
+    return after;
+}
+
 static void *load_quietly(void)
 {
-    struct sigaction before[LAST_SIGNAL + 1];
-    bool is_known[LAST_SIGNAL + 1];
-    for (int i = 1; i <= LAST_SIGNAL; i++)
-        is_known[i] = sigaction(i, NULL, &before[i]) == 0;
+    char **before = environ;
+    char **after = extended(before);
+    if (after != NULL)
+        environ = after;
     void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
-    for (int i = 1; i <= LAST_SIGNAL; i++) {
-        struct sigaction now;
-        if (is_known[i] && sigaction(i, NULL, &now) == 0 && now.sa_handler != before[i].sa_handler)
-            sigaction(i, &before[i], NULL);
-    }
+    if (environ == after)
+        environ = before;
     return library;
 }
 
+/* A host that uses UCX has loaded it, and gets it as it is. */
 static void load(void)
 {
-    bool is_ours = dlopen("libucp.so.0", RTLD_NOLOAD | RTLD_LAZY) == NULL;
-    void *library = is_ours ? load_quietly() : dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libucp.so.0", RTLD_NOLOAD | RTLD_NOW);
+    if (library == NULL)
+        library = load_quietly();
     if (library == NULL) {
         snprintf(refusal, sizeof refusal, "%s", dlerror());
         return;
@@ -64,8 +95,6 @@ static void load(void)
 #include "transport/ucx/library.def"
 #undef CALL
     status_string = (__typeof__(status_string))find(library, "ucs_status_string");
-    if (is_ours && refusal[0] == '\0')
-        hush(library);
 }
 
 enum oriel_status oriel_ucp_load(void)
