@@ -125,6 +125,15 @@ void drawn_make(struct drawn *out, enum oriel_kind kind, uint64_t about)
     finish(out, oriel_node_list(count, branches), segments, count);
 }
 
+void drawn_make_within(struct drawn *out, enum oriel_kind kind, uint64_t about, uint64_t most_bytes)
+{
+    drawn_make(out, kind, about);
+    while ((uint64_t)(out->high_bytes - out->low_bytes) > most_bytes) {
+        drawn_free(out);
+        drawn_make(out, kind, about);
+    }
+}
+
 void drawn_dense(struct drawn *out, enum oriel_kind kind, uint64_t elements)
 {
     const struct segment segment = {.kind = kind, .each = 1, .runs = 1};
@@ -146,6 +155,12 @@ void drawn_free(struct drawn *drawn)
     free(drawn->places);
     free(drawn->kinds);
     free(drawn->bytes);
+}
+
+void drawn_noise(char *memory, uint64_t len_bytes)
+{
+    for (uint64_t i = 0; i < len_bytes; i++)
+        memory[i] = (char)below(256);
 }
 
 static void fill_element(enum oriel_kind kind, char *at)

@@ -17,8 +17,9 @@ struct drawn {
     enum oriel_kind *kinds;
 };
 
-/* Elements of one kind, or of any for ORIEL_KIND_NONE; about so many; all in one piece, or in many. */
+/* Elements of one kind, or of any for ORIEL_KIND_NONE; about so many, in one piece or in many; within most_bytes. */
 void drawn_make(struct drawn *out, enum oriel_kind kind, uint64_t about);
+void drawn_make_within(struct drawn *out, enum oriel_kind kind, uint64_t about, uint64_t most_bytes);
 void drawn_dense(struct drawn *out, enum oriel_kind kind, uint64_t elements);
 void drawn_free(struct drawn *drawn);
 
@@ -27,5 +28,8 @@ void drawn_forget_type(struct drawn *drawn);
 
 /* Values with which all operators can compute, whatever the order: small numbers. */
 void drawn_fill(const struct drawn *drawn, char *memory);
+
+/* Any bytes. */
+void drawn_noise(char *memory, uint64_t len_bytes);
 
 #endif
