@@ -185,6 +185,34 @@ static void wrong_messages_are_refused(void **state)
     wire_close();
 }
 
+/* 8188 times 2^51, 2^53 in three parts, and 8 bytes: in 64 bits, 8 bytes. */
+static void lengths_that_overflow_together_are_refused(void **state)
+{
+    (void)state;
+    enum { BATCHES = 8192 };
+    struct oriel_far_batch *batches = calloc(BATCHES, sizeof *batches);
+    assert_non_null(batches);
+    wire_open(ORIEL_BY_ARENA);
+    for (int i = 0; i < BATCHES; i++)
+        batches[i] = (struct oriel_far_batch){.run_bytes = 1 << 21, .runs = 1 << 30, .kind = ORIEL_KIND_CHAR};
+    batches[BATCHES - 4].run_bytes = 3 << 20;
+    batches[BATCHES - 4].runs = INT32_MAX;
+    batches[BATCHES - 3].run_bytes = 1 << 20;
+    batches[BATCHES - 3].runs = INT32_MAX;
+    batches[BATCHES - 2].run_bytes = 1 << 20;
+    batches[BATCHES - 2].runs = 4;
+    batches[BATCHES - 1].run_bytes = 8;
+    batches[BATCHES - 1].runs = 1;
+    uint64_t sum = 0;
+    for (int i = 0; i < BATCHES; i++)
+        sum += (uint64_t)batches[i].run_bytes * batches[i].runs;
+    assert_int_equal(sum, 8);
+    const struct oriel_far_head get = {.kind = ORIEL_FAR_GET, .b = 8, .c = BATCHES};
+    expect_refusal(&get, (const char *)batches, BATCHES * sizeof *batches, ORIEL_E_OTHER);
+    wire_close();
+    free(batches);
+}
+
 /* Some bytes of a message that was right, or none that are. */
 static void spoil(struct oriel_far_head *head, char *data, uint64_t len_bytes)
 {
@@ -264,6 +292,7 @@ int main(void)
         cmocka_unit_test(what_leaves_the_window_is_refused),
         cmocka_unit_test(what_is_not_attached_is_refused_but_may_lie_in_holes),
         cmocka_unit_test(wrong_messages_are_refused),
+        cmocka_unit_test(lengths_that_overflow_together_are_refused),
         cmocka_unit_test(spoilt_messages_harm_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
