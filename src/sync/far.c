@@ -360,13 +360,13 @@ enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, s
     if (status != ORIEL_OK || !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL) ||
         (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
         return status;
-    pthread_mutex_lock(&window->far->flushing); /* one thread takes it */
+    pthread_mutex_lock(&window->far->entering); /* one thread takes it */
     if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD)) {
         status = oriel_far_lock(window, target, false);
         if (status == ORIEL_OK)
             set_mark(window, target, ORIEL_FAR_HELD);
     }
-    pthread_mutex_unlock(&window->far->flushing);
+    pthread_mutex_unlock(&window->far->entering);
     return status;
 }
 

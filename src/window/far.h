@@ -76,6 +76,7 @@ struct oriel_far {
     unsigned open_count;
     enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
     char failure_text[200];
+    pthread_mutex_t entering; /* held while a target's lock is taken inside lock_all */
     pthread_mutex_t flushing; /* held by a flush: others wait until it is done; taken before mutex */
 };
 

@@ -262,6 +262,7 @@ static bool make_far(struct attempt *attempt)
     far->marked = calloc((uint32_t)window->n, sizeof *far->marked);
     far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
     pthread_mutex_init(&far->mutex, NULL);
+    pthread_mutex_init(&far->entering, NULL);
     pthread_mutex_init(&far->flushing, NULL);
     return far->marks != NULL && far->marked != NULL;
 }
@@ -296,6 +297,7 @@ void oriel_machines_close(struct oriel_window *window)
             free(request);
     }
     pthread_mutex_destroy(&far->mutex);
+    pthread_mutex_destroy(&far->entering);
     pthread_mutex_destroy(&far->flushing);
     free((void *)far->marks);
     free(far->marked);
