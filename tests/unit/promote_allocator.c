@@ -26,6 +26,9 @@ struct user {
     const struct oriel_promote_how *how;
     uint32_t random;
     const char *failure; /* a message, or NULL */
+    char refusal[200];
+    int late; /* pieces refused since a thread was not given the processor in time: no fault on a busy machine */
+    int done;
 };
 
 static uint32_t draw(struct user *user)
@@ -76,8 +79,13 @@ static const char *renew(struct user *user, struct piece *piece)
 static const char *use(struct user *user, struct piece *piece)
 {
     struct oriel_promoted promoted;
-    if (oriel_promote((uintptr_t)piece->memory, piece->len_bytes, user->how, &promoted) != ORIEL_OK)
-        return piece->len_bytes < 2 * PAGE ? NULL : "a piece was refused";
+    if (oriel_promote((uintptr_t)piece->memory, piece->len_bytes, user->how, &promoted) != ORIEL_OK) {
+        snprintf(user->refusal, sizeof user->refusal, "a piece was refused: %s", oriel_fail_message());
+        bool is_late = strstr(user->refusal, "did not stop in time") != NULL;
+        user->late += is_late;
+        return is_late || piece->len_bytes < 2 * PAGE ? NULL : user->refusal;
+    }
+    user->done++;
     bool is_same = is_as_filled(piece);
     fill_piece(piece, piece->salt + 1);
     oriel_promote_release(&promoted);
@@ -120,6 +128,8 @@ static void threads_allocate_and_promote(void **state)
     for (int i = 0; i < THREADS; i++)
         if (users[i].failure != NULL)
             fail_msg("thread %d: %s", i, users[i].failure);
+        else if (users[i].late > users[i].done)
+            fail_msg("thread %d: %d pieces promoted, %d refused since others did not stop", i, users[i].done, users[i].late);
 }
 
 int main(void)
