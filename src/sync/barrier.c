@@ -29,11 +29,7 @@
 /* The barrier never opens. */
 static enum oriel_status leave(struct oriel_window *window, const struct oriel_watched *watched, enum oriel_status status)
 {
-    uint32_t whole = 0;
-    if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)watched->dead + 1,
-                                                memory_order_release, memory_order_relaxed) &&
-        window->far != NULL)
-        oriel_far_tell_lost(window, watched->dead);
+    oriel_far_break(window, watched->dead);
     return status;
 }
 

@@ -1,5 +1,4 @@
-/* What an origin does to reach ranks of other machines: finds their processes, tells and asks them, and waits until what it has
- * asked for is done.
+/* What an origin does with ranks of other machines: tells and asks them, and waits until what it has asked for is done.
  *
  * Flush.  A message's mark TOLD is set after it has been sent (F1); a flush takes the mark away (F2) before it sends its own
  * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the mark
@@ -14,6 +13,7 @@
  * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
 #include "sync/far.h"
 
+#include "sync/far_peers.h"
 #include "sync/sync.h"
 
 #include <stdio.h>
@@ -21,128 +21,6 @@
 #include <string.h>
 
 enum { OPEN_MOST = 1024 };
-
-/* --- processes --- */
-
-static const struct oriel_machines *machines_of(const struct oriel_window *window)
-{
-    return (const struct oriel_machines *)((const char *)window->common + window->common->machines_offset);
-}
-
-/* A question whose answer is waited for; in malloc, since a wait that is given up leaves it to the net. */
-struct question {
-    struct oriel_net_request net;
-    struct oriel_far_answer answer;
-    size_t len_bytes;
-    char data[sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES];
-};
-
-static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
-{
-    struct question *question = (struct question *)request;
-    if (answer->head_bytes == sizeof question->answer)
-        memcpy(&question->answer, answer->head, sizeof question->answer);
-    question->len_bytes = answer->len_bytes < sizeof question->data ? answer->len_bytes : sizeof question->data;
-    memcpy(question->data, answer->data, question->len_bytes);
-}
-
-static enum oriel_status lost(int32_t target)
-{
-    char reason[300];
-    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)target, reason);
-}
-
-static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
-{
-    return oriel_fail(status < ORIEL_STATUS_COUNT ? (enum oriel_status)status : ORIEL_E_OTHER, "access to rank %d: %s",
-                      (int)target, text);
-}
-
-static void address_head(const struct oriel_window *window, int32_t target, struct oriel_far_head *head)
-{
-    head->window = window->targets[target].offset;
-    head->from = window->rank;
-}
-
-/* Asks and waits; *out is the caller's to free, NULL after an error. */
-static enum oriel_status ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                             struct oriel_far_head *head, struct question **out)
-{
-    struct question *question = calloc(1, sizeof *question);
-    *out = NULL;
-    if (question == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a question");
-    question->net.take = take_answer;
-    question->answer.status = ORIEL_E_OTHER;
-    address_head(window, target, head);
-    struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
-    enum oriel_status status = oriel_net_ask(peer, &bytes, &question->net);
-    if (status == ORIEL_OK)
-        status = oriel_net_await(&question->net, NULL);
-    if (status != ORIEL_OK) {
-        free(question); /* done, or never taken */
-        return lost(target);
-    }
-    if (question->answer.status != ORIEL_OK) {
-        question->answer.text[sizeof question->answer.text - 1] = '\0';
-        status = refused(target, question->answer.status, question->answer.text);
-        free(question);
-        return status;
-    }
-    *out = question;
-    return ORIEL_OK;
-}
-
-static enum oriel_status connect_by_leader(struct oriel_window *window, const struct oriel_machine *machine,
-                                           struct oriel_net_peer *leader, int32_t target, struct oriel_net_peer **peer)
-{
-    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
-    struct oriel_identity who;
-    struct question *question;
-    enum oriel_status status = ask(window, machine->leader, leader, &head, &question);
-    if (status != ORIEL_OK)
-        return status;
-    if (question->len_bytes <= sizeof who) {
-        status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d", (int)machine->leader, (int)target);
-    } else {
-        memcpy(&who, question->data, sizeof who);
-        status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who, peer);
-    }
-    free(question);
-    return status;
-}
-
-static enum oriel_status connect(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
-{
-    const struct oriel_machines *machines = machines_of(window);
-    const struct oriel_machine *machine = &machines->machine[window->targets[target].control_offset];
-    struct oriel_identity known = {.memory_fd = -1};
-    struct oriel_net_peer *leader;
-    memcpy(known.id, window->group->ids[target].id, sizeof known.id);
-    *peer = oriel_net_find(&known);
-    if (*peer != NULL)
-        return ORIEL_OK;
-    enum oriel_status status = oriel_net_open(&machine->process, (const char *)machines + machine->address,
-                                              machine->address_bytes, &leader);
-    if (status != ORIEL_OK || target == machine->leader) {
-        *peer = leader;
-        return status;
-    }
-    return connect_by_leader(window, machine, leader, target, peer);
-}
-
-enum oriel_status oriel_far_peer(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
-{
-    _Atomic(struct oriel_net_peer *) *known = &window->group->net_peers[target];
-    *peer = atomic_load_explicit(known, memory_order_acquire);
-    if (oriel_likely(*peer != NULL))
-        return ORIEL_OK;
-    enum oriel_status status = connect(window, target, peer);
-    if (status == ORIEL_OK)
-        atomic_store_explicit(known, *peer, memory_order_release);
-    return status;
-}
 
 /* --- marks --- */
 
@@ -181,11 +59,11 @@ static int32_t take_mark(struct oriel_window *window, int32_t target, enum oriel
 enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                  struct oriel_far_head *head, const struct iovec *data, unsigned pieces)
 {
-    address_head(window, target, head);
+    oriel_far_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     enum oriel_status status = oriel_net_tell(peer, &bytes);
     if (status != ORIEL_OK)
-        return lost(target);
+        return oriel_far_lost(target);
     set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */
     return ORIEL_OK;
 }
@@ -227,20 +105,36 @@ static struct oriel_far_request *take_open(struct oriel_far *far, int32_t target
     return taken;
 }
 
-/* Waits for them, oldest first; the first status that is not ORIEL_OK. */
-static enum oriel_status await_open(struct oriel_window *window, int32_t target)
+/* The first of several failures, whose message others must not replace. */
+struct first {
+    enum oriel_status status;
+    char text[400];
+};
+
+static void note_first(struct first *first, enum oriel_status status)
 {
-    enum oriel_status first = ORIEL_OK;
+    if (status == ORIEL_OK || first->status != ORIEL_OK)
+        return;
+    first->status = status;
+    snprintf(first->text, sizeof first->text, "%s", oriel_fail_message());
+}
+
+static enum oriel_status fail_first(const struct first *first)
+{
+    return first->status == ORIEL_OK ? ORIEL_OK : oriel_fail(first->status, "%s", first->text);
+}
+
+/* Waits for them, oldest first. */
+static void await_open(struct oriel_window *window, int32_t target, struct first *first)
+{
     struct oriel_far_request *request = take_open(window->far, target);
     while (request != NULL) {
         struct oriel_far_request *next = request->next;
-        enum oriel_status status = oriel_net_await(&request->net, NULL);
-        if (status != ORIEL_OK && first == ORIEL_OK)
-            first = lost(request->target);
+        if (oriel_net_await(&request->net, NULL) != ORIEL_OK)
+            note_first(first, oriel_far_lost(request->target));
         free(request);
         request = next;
     }
-    return first;
 }
 
 /* What answers have told, once. */
@@ -260,14 +154,14 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
                                 struct oriel_far_request *request)
 {
     struct oriel_far *far = window->far;
-    address_head(window, target, head);
+    oriel_far_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     request->window = window;
     request->target = target;
     enum oriel_status status = oriel_net_ask(peer, &bytes, &request->net);
     if (status != ORIEL_OK) {
         free(request);
-        return lost(target);
+        return oriel_far_lost(target);
     }
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
@@ -301,19 +195,14 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, 
 static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_far_mark mark, enum oriel_far_kind kind)
 {
     struct oriel_far *far = window->far;
-    enum oriel_status first = ORIEL_OK;
+    struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
-    for (int32_t rank = take_mark(window, target, mark); rank >= 0; rank = take_mark(window, target, mark)) { /* F2 */
-        enum oriel_status status = ask_flush(window, rank, kind);
-        if (status != ORIEL_OK && first == ORIEL_OK)
-            first = status;
-    }
-    enum oriel_status status = await_open(window, target);
-    if (first == ORIEL_OK)
-        first = status;
-    status = take_failure(far);
+    for (int32_t rank = take_mark(window, target, mark); rank >= 0; rank = take_mark(window, target, mark)) /* F2 */
+        note_first(&first, ask_flush(window, rank, kind));
+    await_open(window, target, &first);
+    note_first(&first, take_failure(far));
     pthread_mutex_unlock(&far->flushing);
-    return first != ORIEL_OK ? first : status;
+    return fail_first(&first);
 }
 
 enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target)
@@ -323,10 +212,11 @@ enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target)
 {
+    struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
-    enum oriel_status status = await_open(window, target);
+    await_open(window, target, &first);
     pthread_mutex_unlock(&window->far->flushing);
-    return status;
+    return fail_first(&first);
 }
 
 /* --- locks --- */
@@ -334,11 +224,11 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     struct oriel_net_peer *peer;
-    struct question *question = NULL;
+    struct oriel_far_question *question = NULL;
     struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = exclusive};
     enum oriel_status status = oriel_far_peer(window, target, &peer);
     if (status == ORIEL_OK)
-        status = ask(window, target, peer, &head, &question);
+        status = oriel_far_question(window, target, peer, &head, &question);
     free(question);
     return status;
 }
@@ -380,8 +270,8 @@ static enum oriel_status tell_kind(struct oriel_window *window, int32_t target, 
     enum oriel_status status = oriel_far_peer(window, target, &peer);
     if (status != ORIEL_OK)
         return status;
-    address_head(window, target, &head);
-    return oriel_net_tell(peer, &bytes) == ORIEL_OK ? ORIEL_OK : lost(target);
+    oriel_far_address(window, target, &head);
+    return oriel_net_tell(peer, &bytes) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(target);
 }
 
 enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target)
@@ -432,7 +322,7 @@ static enum oriel_status watch_machine(void *context)
     uint32_t broken = oriel_load_acquire(&waiting->window->common->broken);
     if (broken != 0)
         return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);
-    return oriel_net_check(waiting->leader) == ORIEL_OK ? ORIEL_OK : lost(waiting->rank);
+    return oriel_net_check(waiting->leader) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(waiting->rank);
 }
 
 /* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
@@ -440,27 +330,41 @@ static enum oriel_status watch_machine(void *context)
  * passed this barrier, so after all have come to it. */
 enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank)
 {
-    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)machines_of(window);
+    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_far_machines(window);
     int32_t count = machines->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
         struct waiting waiting = {.window = window,
                                   .rank = machines->machine[(machines->own + count - step) % count].leader};
         struct oriel_watch watch = {watch_machine, &waiting};
-        status = tell_kind(window, machines->machine[(machines->own + step) % count].leader, ORIEL_FAR_ARRIVED, (uint64_t)round);
-        if (status == ORIEL_OK)
-            status = oriel_far_peer(window, waiting.rank, &waiting.leader);
+        *lost_rank = machines->machine[(machines->own + step) % count].leader;
+        status = tell_kind(window, *lost_rank, ORIEL_FAR_ARRIVED, (uint64_t)round);
+        if (status != ORIEL_OK)
+            break;
+        *lost_rank = waiting.rank;
+        status = oriel_far_peer(window, waiting.rank, &waiting.leader);
         if (status == ORIEL_OK)
             status = oriel_event_wait(&machines->arrived[round], number, &watch);
-        *lost_rank = waiting.rank;
     }
     return status;
 }
 
 void oriel_far_tell_lost(struct oriel_window *window, int32_t rank)
 {
-    const struct oriel_machines *machines = machines_of(window);
+    const struct oriel_machines *machines = oriel_far_machines(window);
+    char text[400]; /* of the thread's last failure, which stays */
+    snprintf(text, sizeof text, "%s", oriel_fail_message());
     for (int32_t i = 0; i < machines->count; i++)
         if (i != machines->own && machines->machine[i].leader != rank)
             (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);
+    (void)oriel_fail(ORIEL_E_PEER, "%s", text);
+}
+
+void oriel_far_break(struct oriel_window *window, int32_t rank)
+{
+    uint32_t whole = 0;
+    if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1, memory_order_release,
+                                                memory_order_relaxed) &&
+        window->far != NULL)
+        oriel_far_tell_lost(window, rank);
 }

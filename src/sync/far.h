@@ -6,7 +6,7 @@
 #include "window/far.h"
 
 /* A far rank's process. */
-enum oriel_status oriel_far_peer(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
+enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
 
 /* Before an operation on a far target: its process; inside lock_all the target's lock is taken first if it is not. */
 enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
@@ -46,6 +46,9 @@ enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number
 
 /* Tells all machines that a rank is lost, as far as they can be told. */
 void oriel_far_tell_lost(struct oriel_window *window, int32_t rank);
+
+/* The same to all who wait in barriers here and there, once: they will not open any more. */
+void oriel_far_break(struct oriel_window *window, int32_t rank);
 
 /* --- at the target, in the agent's thread --- */
 

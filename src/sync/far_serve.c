@@ -6,6 +6,7 @@
  * whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
 #include "sync/far.h"
 
+#include "sync/far_peers.h"
 #include "sync/gate.h"
 #include "sync/sync.h"
 #include "sync/ticket.h"
@@ -149,10 +150,47 @@ static void forget(struct oriel_far_lock *lock)
     free(lock);
 }
 
+/* --- holders --- */
+
+/* For those of this machine who wait: whom they are to look at. */
+static void tell_holder(struct oriel_window *window)
+{
+    const struct oriel_far_lock *lock = window->far->locks;
+    while (lock != NULL && lock->stage != STAGE_HELD)
+        lock = lock->next;
+    uint32_t holder = lock == NULL ? 0 : ((uint32_t)lock->from + 1) | (lock->exclusive ? ORIEL_FAR_EXCLUSIVE : 0);
+    oriel_store_release(&window->control->far_holder, holder);
+}
+
+static bool is_waited_for(const struct oriel_far *far)
+{
+    const struct oriel_far_lock *lock = far->locks;
+    while (lock != NULL && lock->stage == STAGE_HELD)
+        lock = lock->next;
+    return lock != NULL;
+}
+
+/* One that is lost is forgotten: the next look goes on with the others. */
+static void watch_holders(struct oriel_window *window, uint64_t now_ns)
+{
+    if (now_ns - window->far->looked_ns < WATCH_NS || !is_waited_for(window->far))
+        return;
+    window->far->looked_ns = now_ns;
+    for (const struct oriel_far_lock *lock = window->far->locks; lock != NULL; lock = lock->next) {
+        struct oriel_net_peer *peer = lock->stage == STAGE_HELD ? oriel_far_peer_known(window, lock->from) : NULL;
+        if (peer != NULL && oriel_net_check(peer) != ORIEL_OK) {
+            oriel_far_forget(window, lock->from);
+            return;
+        }
+    }
+}
+
+/* --- going on with locks --- */
+
 /* Whoever could let it in has died. */
 static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
 {
-    struct oriel_watched watched = {.window = window, .win_rank = window->rank};
+    struct oriel_watched watched = {.window = window, .win_rank = window->rank, .by_agent = true};
     if (now_ns - lock->looked_ns < WATCH_NS)
         return ORIEL_OK;
     lock->looked_ns = now_ns;
@@ -162,6 +200,7 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_fa
 void oriel_far_look(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
+    watch_holders(window, now_ns);
     for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_far_lock *lock = *link;
         if (lock->stage == STAGE_HELD) {
@@ -169,10 +208,13 @@ void oriel_far_look(struct oriel_window *window)
         } else if (advance(window, lock, now_ns)) {
             lock->stage = STAGE_HELD;
             waiting--;
+            tell_holder(window);
             oriel_far_answer(window, &lock->asker, lock->from, NULL, 0);
             link = &lock->next;
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
             refuse(&lock->asker, ORIEL_E_PEER); /* its place stays taken, as in ticket.c */
+            if (lock->exclusive && lock->stage != STAGE_COURTESY)
+                oriel_gate_leave_writer(&window->common->gate);
             *link = lock->next;
             forget(lock);
         } else {
@@ -216,6 +258,7 @@ static struct oriel_far_lock *take_held(struct oriel_window *window, int32_t fro
         struct oriel_far_lock *lock = *link;
         if (lock->from == from && lock->stage == STAGE_HELD) {
             *link = lock->next;
+            tell_holder(window);
             return lock;
         }
     }
@@ -291,10 +334,13 @@ void oriel_far_forget(struct oriel_window *window, int32_t rank)
             link = &lock->next;
             continue;
         }
-        atomic_store_explicit(&window->control->far_lost, (uint32_t)rank + 1, memory_order_release);
+        uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_FAR_EXCLUSIVE;
+        uint32_t now = lock->exclusive ? ORIEL_FAR_EXCLUSIVE : before;
+        oriel_store_release(&window->control->far_lost, ((uint32_t)rank + 1) | now);
         *link = lock->next;
         forget(lock);
     }
+    tell_holder(window);
 }
 
 void oriel_far_close(struct oriel_window *window)
@@ -309,4 +355,5 @@ void oriel_far_close(struct oriel_window *window)
         window->far->refusals = refusal->next;
         free(refusal);
     }
+    oriel_far_peers_close(window);
 }

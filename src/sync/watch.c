@@ -3,11 +3,11 @@
  * whose words nobody has been told of has set none of them (access.c).  Waits of sync/ and ops/ call, at most every 100 ms. */
 #include "sync/watch.h"
 
-#include "transport/ucx/net.h"
+#include "sync/far.h"
 
 #include <stdio.h>
 
-/* One that this process has never talked to cannot block it: whoever can is told by (sync/far.c). */
+/* Where all are looked at, one that this process has never talked to is left to others, who tell by broken (sync/far.c). */
 static enum oriel_status check_far(const struct oriel_window *window, int32_t win_rank)
 {
     struct oriel_net_peer *peer = atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
@@ -31,7 +31,14 @@ static enum oriel_status check(const struct oriel_window *window, int32_t win_ra
 enum oriel_status oriel_watch_rank(void *context)
 {
     const struct oriel_watched *watched = context;
-    return check(watched->window, watched->win_rank);
+    const struct oriel_window *window = watched->window;
+    struct oriel_net_peer *peer;
+    if (window->group->peers[watched->win_rank] == NULL) { /* it may owe this process its first message */
+        enum oriel_status status = oriel_far_peer(window, watched->win_rank, &peer);
+        if (status != ORIEL_OK)
+            return status;
+    }
+    return check(window, watched->win_rank);
 }
 
 /* Where all wait and many are there, each looks at few at a time, first at those behind it, and goes on where it stopped; who
@@ -74,34 +81,52 @@ static bool blocks(const struct oriel_window *window, int32_t i, int32_t target)
     return false;
 }
 
-/* Ranks of other machines lock by way of the target's process. */
-static enum oriel_status watch_far_lock(const struct oriel_window *window, int32_t target)
+/* The rank that a word of a target's control names, if that can keep others from the lock, or from lock_all for no_readers. */
+static int32_t named(const _Atomic uint32_t *word, bool no_readers)
 {
-    if (window->far == NULL)
-        return ORIEL_OK;
-    uint32_t lost = oriel_load_acquire(&oriel_window_control(window, target)->far_lost);
-    if (lost != 0)
-        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost - 1);
-    return target == window->rank ? ORIEL_OK : check(window, target);
+    uint32_t value = oriel_load_acquire(word);
+    return no_readers && !(value & ORIEL_FAR_EXCLUSIVE) ? -1 : (int32_t)(value & ~ORIEL_FAR_EXCLUSIVE) - 1;
 }
 
-static enum oriel_status watch_blockers(const struct oriel_window *window, int32_t target)
+/* Ranks of other machines lock by way of the target's process, which tells who is lost.  A holder may be out of reach without its
+ * notice: those who wait look by themselves, but for its agent, which does so in another way (far_serve.c). */
+static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int32_t target, bool no_readers)
 {
-    enum oriel_status status = target >= 0 ? watch_far_lock(window, target) : ORIEL_OK;
-    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
-        if (i != window->rank && blocks(window, i, target))
+    const struct oriel_window *window = watched->window;
+    if (window->far == NULL || window->control_bases[target] == NULL)
+        return ORIEL_OK;
+    const struct oriel_control *control = oriel_window_control(window, target);
+    int32_t lost = named(&control->far_lost, no_readers);
+    if (lost >= 0)
+        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
+    struct oriel_watched holder = {.window = window, .win_rank = named(&control->far_holder, no_readers)};
+    return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_watch_rank(&holder);
+}
+
+/* target: as in blocks. */
+static enum oriel_status watch_blockers(const struct oriel_watched *watched, int32_t target)
+{
+    const struct oriel_window *window = watched->window;
+    enum oriel_status status = target >= 0 ? watch_far_lock(watched, target, false) : ORIEL_OK;
+    if (status == ORIEL_OK && window->far != NULL && target >= 0 && target != window->rank)
+        status = check(window, target); /* it lets them in */
+    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
+        if (target < 0)
+            status = watch_far_lock(watched, i, true);
+        if (status == ORIEL_OK && i != window->rank && blocks(window, i, target))
             status = check(window, i);
+    }
     return status;
 }
 
 enum oriel_status oriel_watch_lock(void *context)
 {
     const struct oriel_watched *watched = context;
-    return watch_blockers(watched->window, watched->win_rank);
+    return watch_blockers(watched, watched->win_rank);
 }
 
 enum oriel_status oriel_watch_locks(void *context)
 {
     const struct oriel_watched *watched = context;
-    return watch_blockers(watched->window, -1);
+    return watch_blockers(watched, -1);
 }

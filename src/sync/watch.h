@@ -9,6 +9,7 @@
 struct oriel_watched {
     const struct oriel_window *window;
     int32_t win_rank; /* the rank, or the target whose lock is waited for */
+    bool by_agent;    /* which cannot wait for answers */
     int32_t dead;     /* set by oriel_watch_all: whom it has found so */
 };
 

@@ -68,6 +68,9 @@ struct oriel_far {
     struct oriel_table partners;
     struct oriel_far_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
     struct oriel_far_refusal *refusals; /* of messages from elsewhere, not yet told; likewise */
+    uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
+    struct oriel_far_question *asked;   /* for asked_rank's process, of a leader (sync/far_peers.c) */
+    int32_t asked_rank;
     _Atomic uint8_t *marks; /* by win_rank, enum oriel_far_mark */
     pthread_mutex_t mutex;  /* of all below */
     int32_t *marked;        /* ranks with a mark, each once; room for n */

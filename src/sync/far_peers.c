@@ -1,0 +1,186 @@
+/* How the processes of far ranks are found: known ones by their identity, leaders of machines by the window's table, others by asking
+ * their machine's leader.  What is found stays known until the net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
+#include "sync/far_peers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct oriel_machines *oriel_far_machines(const struct oriel_window *window)
+{
+    return (const struct oriel_machines *)((const char *)window->common + window->common->machines_offset);
+}
+
+struct oriel_far_question {
+    struct oriel_net_request net;
+    struct oriel_far_answer answer;
+    size_t len_bytes;
+    char data[sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES];
+};
+
+static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+{
+    struct oriel_far_question *question = (struct oriel_far_question *)request;
+    if (answer->head_bytes == sizeof question->answer)
+        memcpy(&question->answer, answer->head, sizeof question->answer);
+    question->len_bytes = answer->len_bytes < sizeof question->data ? answer->len_bytes : sizeof question->data;
+    memcpy(question->data, answer->data, question->len_bytes);
+}
+
+enum oriel_status oriel_far_lost(int32_t target)
+{
+    char reason[300];
+    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)target, reason);
+}
+
+static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
+{
+    return oriel_fail(status < ORIEL_STATUS_COUNT ? (enum oriel_status)status : ORIEL_E_OTHER, "access to rank %d: %s",
+                      (int)target, text);
+}
+
+void oriel_far_address(const struct oriel_window *window, int32_t target, struct oriel_far_head *head)
+{
+    head->window = window->targets[target].offset;
+    head->from = window->rank;
+}
+
+/* The question is done, or never taken, where this fails. */
+static enum oriel_status ask(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                             struct oriel_far_head *head, struct oriel_far_question **out)
+{
+    struct oriel_far_question *question = *out = calloc(1, sizeof *question);
+    if (question == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a question");
+    question->net.take = take_answer;
+    question->answer.status = ORIEL_E_OTHER;
+    oriel_far_address(window, target, head);
+    struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
+    return oriel_net_ask(peer, &bytes, &question->net) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(target);
+}
+
+enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                     struct oriel_far_head *head, struct oriel_far_question **out)
+{
+    struct oriel_far_question *question;
+    enum oriel_status status = ask(window, target, peer, head, &question);
+    *out = NULL;
+    if (status == ORIEL_OK && oriel_net_await(&question->net, NULL) != ORIEL_OK)
+        status = oriel_far_lost(target);
+    if (status != ORIEL_OK) {
+        free(question);
+        return status;
+    }
+    if (question->answer.status != ORIEL_OK) {
+        question->answer.text[sizeof question->answer.text - 1] = '\0';
+        status = refused(target, question->answer.status, question->answer.text);
+        free(question);
+        return status;
+    }
+    *out = question;
+    return ORIEL_OK;
+}
+
+/* What a leader has answered; frees the question. */
+static enum oriel_status open_answered(const struct oriel_machine *machine, struct oriel_far_question *question, int32_t target,
+                                       struct oriel_net_peer **peer)
+{
+    struct oriel_identity who;
+    enum oriel_status status;
+    if (question->len_bytes <= sizeof who) {
+        status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d", (int)machine->leader, (int)target);
+    } else {
+        memcpy(&who, question->data, sizeof who);
+        status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who, peer);
+    }
+    free(question);
+    return status;
+}
+
+static const struct oriel_machine *machine_of(const struct oriel_window *window, int32_t target)
+{
+    return &oriel_far_machines(window)->machine[window->targets[target].control_offset];
+}
+
+/* Without a message: *peer is NULL where only *leader can tell. */
+static enum oriel_status find(const struct oriel_window *window, int32_t target, struct oriel_net_peer **leader,
+                              struct oriel_net_peer **peer)
+{
+    const struct oriel_machines *machines = oriel_far_machines(window);
+    const struct oriel_machine *machine = machine_of(window, target);
+    struct oriel_identity known = {.memory_fd = -1};
+    memcpy(known.id, window->group->ids[target].id, sizeof known.id);
+    *peer = oriel_net_find(&known);
+    if (*peer != NULL)
+        return ORIEL_OK;
+    enum oriel_status status = oriel_net_open(&machine->process, (const char *)machines + machine->address,
+                                              machine->address_bytes, leader);
+    if (status == ORIEL_OK && target == machine->leader)
+        *peer = *leader;
+    return status;
+}
+
+static enum oriel_status connect(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+{
+    const struct oriel_machine *machine = machine_of(window, target);
+    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
+    struct oriel_far_question *question;
+    struct oriel_net_peer *leader;
+    enum oriel_status status = find(window, target, &leader, peer);
+    if (status != ORIEL_OK || *peer != NULL)
+        return status;
+    status = oriel_far_question(window, machine->leader, leader, &head, &question);
+    return status != ORIEL_OK ? status : open_answered(machine, question, target, peer);
+}
+
+enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+{
+    _Atomic(struct oriel_net_peer *) *known = &window->group->net_peers[target];
+    *peer = atomic_load_explicit(known, memory_order_acquire);
+    if (oriel_likely(*peer != NULL))
+        return ORIEL_OK;
+    enum oriel_status status = connect(window, target, peer);
+    if (status == ORIEL_OK)
+        atomic_store_explicit(known, *peer, memory_order_release);
+    return status;
+}
+
+static void ask_leader(struct oriel_window *window, int32_t target, struct oriel_net_peer *leader)
+{
+    struct oriel_far *far = window->far;
+    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
+    if (far->asked != NULL)
+        return; /* one after the other */
+    if (ask(window, machine_of(window, target)->leader, leader, &head, &far->asked) == ORIEL_OK) {
+        far->asked_rank = target;
+        return;
+    }
+    free(far->asked);
+    far->asked = NULL;
+}
+
+struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t target)
+{
+    struct oriel_far *far = window->far;
+    struct oriel_net_peer *leader = NULL;
+    struct oriel_net_peer *peer = NULL;
+    if (far->asked != NULL && atomic_load_explicit(&far->asked->net.done, memory_order_acquire)) {
+        struct oriel_far_question *question = far->asked;
+        far->asked = NULL;
+        (void)open_answered(machine_of(window, far->asked_rank), question, far->asked_rank, &peer);
+    }
+    if (find(window, target, &leader, &peer) != ORIEL_OK)
+        return NULL;
+    if (peer == NULL)
+        ask_leader(window, target, leader);
+    return peer != NULL ? peer : leader;
+}
+
+void oriel_far_peers_close(struct oriel_window *window)
+{
+    struct oriel_far_question *question = window->far->asked;
+    if (question != NULL && atomic_load_explicit(&question->net.done, memory_order_acquire))
+        free(question); /* else it is left to the net */
+    window->far->asked = NULL;
+}

@@ -1,0 +1,27 @@
+/* Finding the processes of far ranks, and asking them what must be known at once.  sync/ alone uses it. */
+#ifndef ORIEL_SYNC_FAR_PEERS_H
+#define ORIEL_SYNC_FAR_PEERS_H
+
+#include "sync/far.h"
+
+/* Whose answer is waited for; from malloc, since a wait that is given up leaves it to the net. */
+struct oriel_far_question;
+
+const struct oriel_machines *oriel_far_machines(const struct oriel_window *window);
+
+/* Fills in what all messages to a rank begin with. */
+void oriel_far_address(const struct oriel_window *window, int32_t target, struct oriel_far_head *head);
+
+/* ORIEL_E_PEER, with the rank in front of the net's reason. */
+enum oriel_status oriel_far_lost(int32_t target);
+
+/* Asks and waits; *out is the caller's to free, NULL after an error. */
+enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                     struct oriel_far_head *head, struct oriel_far_question **out);
+
+/* For the agent's thread, which cannot wait: the rank's process, or as long as it is not known the leader of its machine, which
+ * is asked for it; NULL without memory. */
+struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t target);
+void oriel_far_peers_close(struct oriel_window *window);
+
+#endif
