@@ -3,6 +3,7 @@
 #ifndef ORIEL_WINDOW_ATTEMPT_H
 #define ORIEL_WINDOW_ATTEMPT_H
 
+#include "sync/watch.h"
 #include "window/boards.h"
 #include "window/create.h"
 #include "window/machines.h"
@@ -64,6 +65,17 @@ struct attempt {
     struct oriel_window_host spare_host;
     struct record few[FEW];
 };
+
+/* What waits in the host's collectives look at: who has died, as far as this process or another that tells it can know. */
+struct attempt_watch {
+    struct oriel_watch watch;
+    struct oriel_watched watched;
+    MPI_Group group; /* the communicator's */
+    bool is_board;   /* all are here, and known by one */
+    enum oriel_status status;
+};
+void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt *attempt);
+void oriel_attempt_watch_close(struct attempt_watch *known);
 
 /* Step 1: the own record and what it promises.  Its status is for the record. */
 enum oriel_status oriel_attempt_prepare(struct attempt *attempt);

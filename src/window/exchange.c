@@ -5,7 +5,7 @@
 #include "window/attempt.h"
 
 #include "host/host.h"
-#include "sync/watch.h"
+#include "sync/far.h"
 #include "window/handle.h"
 
 #include <stdlib.h>
@@ -14,45 +14,85 @@
 /* --- by the host --- */
 
 /* Before the records have come only windows that exist know who the others are: looks whether one of their ranks that is in
- * this communicator too has died. */
-struct known {
-    MPI_Group group; /* the communicator's */
-    enum oriel_status status;
-};
-
-static void look_at_known(struct oriel_window *window, void *context)
+ * this communicator too has died.  Of those on other machines each looks at the next one behind it, and who finds it dead tells
+ * the others by that window: so each dead one is looked at by somebody, whichever others have died as well. */
+/* The rank in the communicator; MPI_UNDEFINED if it is not there. */
+static int rank_here(const struct oriel_window *window, int32_t win_rank, const struct attempt_watch *known)
 {
-    struct known *known = context;
-    for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
-        const struct oriel_peer *peer = window->group->peers[i];
-        int there = i;
-        int here = MPI_UNDEFINED;
-        if (peer != NULL && !oriel_peer_alive(peer) &&
-            oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->group, &here) == MPI_SUCCESS &&
-            here != MPI_UNDEFINED)
-            known->status = oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid);
+    int there = win_rank;
+    int here = MPI_UNDEFINED;
+    if (oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->group, &here) != MPI_SUCCESS)
+        return MPI_UNDEFINED;
+    return here;
+}
+
+static void look_at_far(struct oriel_window *window, struct attempt_watch *known)
+{
+    uint32_t broken = oriel_load_acquire(&window->common->broken);
+    int here = broken == 0 ? MPI_UNDEFINED : rank_here(window, (int32_t)broken - 1, known);
+    if (here != MPI_UNDEFINED)
+        known->status = oriel_fail(ORIEL_E_PEER, "rank %d has died", here);
+    for (int32_t i = 1; i < window->n && known->status == ORIEL_OK; i++) {
+        int32_t next = (int32_t)(((int64_t)window->rank + i) % window->n);
+        struct oriel_watched watched = {.window = window, .win_rank = next};
+        if (window->group->peers[next] != NULL || (here = rank_here(window, next, known)) == MPI_UNDEFINED)
+            continue;
+        if (oriel_watch_rank(&watched) == ORIEL_OK)
+            return;
+        oriel_far_break(window, next);
+        known->status = oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here);
     }
 }
 
-static enum oriel_status watch_known(void *context)
+static void look_at_known(struct oriel_window *window, void *context)
 {
-    struct known *known = context;
-    known->status = ORIEL_OK;
-    oriel_handle_visit(look_at_known, known);
+    struct attempt_watch *known = context;
+    for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
+        const struct oriel_peer *peer = window->group->peers[i];
+        int here;
+        if (peer == NULL || oriel_peer_alive(peer) || (here = rank_here(window, i, known)) == MPI_UNDEFINED)
+            continue;
+        if (window->far != NULL)
+            oriel_far_break(window, i);
+        known->status = oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid);
+    }
+    if (window->far != NULL && known->status == ORIEL_OK)
+        look_at_far(window, known);
+}
+
+/* The window that is being made knows them when it has a group. */
+static enum oriel_status watch_attempt(void *context)
+{
+    struct attempt_watch *known = context;
+    known->status = known->watched.window->group != NULL ? oriel_watch_all(&known->watched) : ORIEL_OK;
+    if (known->status == ORIEL_OK && !known->is_board)
+        oriel_handle_visit(look_at_known, known);
     return known->status;
+}
+
+void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt *attempt)
+{
+    *known = (struct attempt_watch){.group = MPI_GROUP_NULL,
+                                    .watched = {.window = attempt->window, .win_rank = -1},
+                                    .watch = {watch_attempt, known},
+                                    .is_board = attempt->window->group != NULL && attempt->machines == NULL};
+    if (!known->is_board)
+        oriel_host()->Comm_group(attempt->creation->comm, &known->group);
+}
+
+void oriel_attempt_watch_close(struct attempt_watch *known)
+{
+    if (known->group != MPI_GROUP_NULL)
+        oriel_host()->Group_free(&known->group);
 }
 
 static enum oriel_status gather(struct attempt *attempt)
 {
-    struct known known = {MPI_GROUP_NULL, ORIEL_OK};
-    struct oriel_watched watched = {.window = attempt->window, .win_rank = -1};
-    bool has_group = attempt->window->group != NULL; /* of a board that somebody has left */
-    struct oriel_watch watch = has_group ? (struct oriel_watch){oriel_watch_all, &watched}
-                                         : (struct oriel_watch){watch_known, &known};
-    oriel_host()->Comm_group(attempt->creation->comm, &known.group);
+    struct attempt_watch known;
+    oriel_attempt_watch_open(&known, attempt);
     enum oriel_status status = oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
-                                                 sizeof attempt->own, attempt->records, &watch);
-    oriel_host()->Group_free(&known.group);
+                                                 sizeof attempt->own, attempt->records, &known.watch);
+    oriel_attempt_watch_close(&known);
     return status;
 }
 
@@ -153,12 +193,14 @@ enum oriel_status oriel_attempt_exchange(struct attempt *attempt, bool *done)
 enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed)
 {
     const struct oriel_creation *creation = attempt->creation;
-    struct oriel_watched watched = {.window = attempt->window, .win_rank = -1};
-    struct oriel_watch watch = {oriel_watch_all, &watched};
+    struct attempt_watch known;
     *agreed = own;
     if (attempt->window->n == 1)
         return ORIEL_OK;
     if (attempt->board != NULL)
         return oriel_board_meet(attempt->board, &own, sizeof own, conclude_bits, NULL, agreed);
-    return oriel_host_agree(creation->comm, creation->call, own, agreed, attempt->window->group != NULL ? &watch : NULL);
+    oriel_attempt_watch_open(&known, attempt);
+    enum oriel_status status = oriel_host_agree(creation->comm, creation->call, own, agreed, &known.watch);
+    oriel_attempt_watch_close(&known);
+    return status;
 }

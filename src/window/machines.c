@@ -150,8 +150,13 @@ static enum oriel_status tell_addresses(struct attempt *attempt)
         if (meeting->leaders[meeting->numbers[i]] == i)
             at += numbers[i] = (int)sizeof own;
     }
-    if (status == ORIEL_OK)
-        status = oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own, numbers, numbers + n, all, NULL);
+    if (status == ORIEL_OK) {
+        struct attempt_watch known;
+        oriel_attempt_watch_open(&known, attempt);
+        status = oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own, numbers, numbers + n, all,
+                                        &known.watch);
+        oriel_attempt_watch_close(&known);
+    }
     for (int32_t i = 0; i < meeting->count && status == ORIEL_OK; i++) {
         meeting->lens[i] = (uint32_t)(all[i].address_bytes <= ORIEL_NET_ADDRESS_BYTES ? all[i].address_bytes : 0);
         memcpy(meeting->addresses + (size_t)i * ORIEL_NET_ADDRESS_BYTES, all[i].address, meeting->lens[i]);
