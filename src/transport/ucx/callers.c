@@ -242,3 +242,23 @@ void oriel_net_bury_callers(void)
     }
     pthread_mutex_unlock(&oriel_net.agent.mutex);
 }
+
+/* A process that was given up is to learn that, though it may only have been slow: else it would wait for ever for what this one
+ * cannot tell it any more.  In the agent's thread without the mutex. */
+void oriel_net_shun_lost(void)
+{
+    struct oriel_net_peer *peer = atomic_exchange_explicit(&oriel_net.lost, NULL, memory_order_acquire);
+    if (peer == NULL)
+        return;
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    for (; peer != NULL; peer = peer->next_lost) {
+        struct oriel_net_caller *caller = caller_of(peer->session);
+        if (caller == NULL)
+            continue;
+        if (caller->ep == NULL && caller->expected == 0)
+            caller->identity = peer->identity;
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+    }
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+}

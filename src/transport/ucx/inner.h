@@ -35,6 +35,7 @@ struct oriel_net_peer {
     ucp_ep_h ep; /* NULL before it is first used, and when lost */
     bool is_broken; /* UCX says so: to be lost at the end of this progress */
     _Atomic bool is_lost;
+    struct oriel_net_peer *next_lost;
     char why[200]; /* before is_lost */
     size_t address_bytes;
     char address[];
@@ -88,6 +89,7 @@ struct oriel_net {
     struct oriel_net_held *ready;  /* to be served, in order */
     struct oriel_net_held **ready_end;
     bool any_caller_broken;
+    _Atomic(struct oriel_net_peer *) lost; /* peers whose callers are to be given up as well, newest first */
     int wake_fd;                   /* eventfd: wakes the agent's thread */
     _Atomic bool is_minded;        /* the agent's thread looks after sends of the origin's worker (N3) */
     _Atomic bool is_nudged;
@@ -142,6 +144,8 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
                                     const ucp_am_recv_param_t *parameters);
 void oriel_net_serve_one(const struct oriel_net_held *held);
 void oriel_net_bury_callers(void);
+/* Gives up what lost peers send. */
+void oriel_net_shun_lost(void);
 /* With the agent's mutex held. */
 void oriel_net_release(struct oriel_net_held *held);
 void oriel_net_drop_early(struct oriel_net_caller *caller);

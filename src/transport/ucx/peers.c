@@ -293,6 +293,11 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
         remove_request(request);
         end_request(request, ORIEL_E_PEER); /* N4 */
     }
+    peer->next_lost = atomic_load_explicit(&oriel_net.lost, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&oriel_net.lost, &peer->next_lost, peer, memory_order_release,
+                                                  memory_order_relaxed))
+        continue;
+    oriel_net_wake_agent();
 }
 
 void oriel_net_bury_peers(void)

@@ -68,6 +68,7 @@ static void mind_origin(struct turn *turn)
 
 static void take_turn(struct turn *turn)
 {
+    oriel_net_shun_lost();
     pthread_mutex_lock(&oriel_net.agent.mutex);
     turn->any = oriel_net_turn(&oriel_net.agent);
     bool is_broken = oriel_net.any_caller_broken;
