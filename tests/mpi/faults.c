@@ -1,51 +1,44 @@
-/* A process dies by SIGKILL while the others wait for it: one scenario for each launch, chosen by name.
- * The victim is rank 1; every survivor writes what it got into a file of its own and leaves without MPI_Finalize.
- * A plain MPI program, started by faults.py: faults SCENARIO allocate|create FOLDER. */
-#include <dlfcn.h>
-#include <mpi.h>
+/* The scenarios of tests that let a rank die while the others wait for it (fault.h), on whatever machines the ranks are.
+ * faults.py starts them, one for each launch. */
+#include "fault.h"
+
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { VICTIM = 1, ELEMENTS = 1 << 17 };
-
-static int world_rank;
-static MPI_Win win;
-static MPI_Group victim_group;
-static double *bulk;
-
-struct scenario {
-    const char *name;
-    void (*prepare)(void);  /* the victim, before all know that it is ready */
-    void (*last_act)(void); /* the victim, before it kills itself */
-    int (*wait)(void);      /* a survivor, until it gets an error */
-    bool may_succeed;       /* an error is allowed and not demanded; no wait may last */
-};
-
-static double seconds_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void nothing(void) {}
 static void hold_exclusive(void) { MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win); }
 static void hold_shared(void) { MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win); }
-static void hold_all(void) { MPI_Win_lock_all(0, win); }
+static void hold_all(void)
+{
+    double value;
+    MPI_Win_lock_all(0, win);
+    MPI_Get(&value, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win); /* only then a target on another machine is held */
+    MPI_Win_flush(0, win);
+}
 static void free_window(void) { MPI_Win_free(&win); }
 static void post_to_survivors(void)
 {
     MPI_Group world, survivors;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_excl(world, 1, (int[]){ VICTIM }, &survivors);
+    MPI_Group_excl(world, 1, &victim, &survivors);
     MPI_Win_post(survivors, 0, win);
+}
+
+/* UCX 1.13 ends a process by an assertion where a first connection to it breaks before it is complete. */
+static void connect_all(void)
+{
+    double value;
+    MPI_Win_lock_all(0, win);
+    for (int rank = 0; rank < world_size; rank++)
+        MPI_Get(&value, 1, MPI_DOUBLE, rank, 0, 1, MPI_DOUBLE, win);
+    MPI_Win_unlock_all(win);
+}
+
+static void connect_and_post(void)
+{
+    connect_all();
+    post_to_survivors();
 }
 
 static int wait_fence(void) { return MPI_Win_fence(0, win); }
@@ -73,8 +66,6 @@ static int wait_creation_without_windows(void)
     int code = MPI_Win_free(&win);
     return code == MPI_SUCCESS ? wait_creation() : code;
 }
-
-static MPI_Comm fresh; /* has had no window */
 
 /* Whether a local array of this rank stays as it is while a host goes on with what it had been asked to do. */
 static bool local_memory_stays(double seconds)
@@ -142,14 +133,14 @@ static int use_posted(void)
     double value = 1;
     int code = MPI_Win_start(victim_group, 0, win);
     if (code == MPI_SUCCESS)
-        code = MPI_Put(&value, 1, MPI_DOUBLE, VICTIM, 0, 1, MPI_DOUBLE, win);
+        code = MPI_Put(&value, 1, MPI_DOUBLE, victim, 0, 1, MPI_DOUBLE, win);
     int end = MPI_Win_complete(win);
     return code != MPI_SUCCESS ? code : end;
 }
 
 static int accumulate_once(void)
 {
-    int code = MPI_Accumulate(bulk, ELEMENTS, MPI_DOUBLE, 0, 0, ELEMENTS, MPI_DOUBLE, MPI_SUM, win);
+    int code = MPI_Accumulate(bulk, FAULT_ELEMENTS, MPI_DOUBLE, 0, 0, FAULT_ELEMENTS, MPI_DOUBLE, MPI_SUM, win);
     return code != MPI_SUCCESS ? code : MPI_Win_flush(0, win);
 }
 
@@ -180,125 +171,22 @@ static int accumulate_for_a_while(void)
     return code;
 }
 
-static const struct scenario scenarios[] = {
-    { "fence", nothing, nothing, wait_fence, false },
-    { "exclusive-held", hold_exclusive, nothing, wait_exclusive, false },
-    { "exclusive-held-shared-wanted", hold_exclusive, nothing, wait_shared, false },
-    { "exclusive-held-all-wanted", hold_exclusive, nothing, wait_lock_all, false },
-    { "shared-held", hold_shared, nothing, wait_exclusive, false },
-    { "all-held", hold_all, nothing, wait_exclusive, false },
-    { "start", nothing, nothing, wait_start, false },
-    { "posted", post_to_survivors, nothing, use_posted, true },
-    { "wait", nothing, nothing, wait_wait, false },
-    { "test", nothing, nothing, wait_test, false },
-    { "free", nothing, nothing, wait_free, false },
-    { "fence-twice", nothing, nothing, wait_fence_twice, false },
-    { "creation", nothing, nothing, wait_creation, false },
-    { "creation-again", nothing, free_window, wait_creation_without_windows, false },
-    { "creation-late", nothing, nothing, wait_creation_late, false },
-    { "accumulate", nothing, accumulate_until_dead, accumulate_for_a_while, true },
+const struct scenario scenarios[] = {
+    { "fence", nothing, nothing, wait_fence, false, NULL, false },
+    { "exclusive-held", hold_exclusive, nothing, wait_exclusive, false, NULL, false },
+    { "exclusive-held-shared-wanted", hold_exclusive, nothing, wait_shared, false, NULL, false },
+    { "exclusive-held-all-wanted", hold_exclusive, nothing, wait_lock_all, false, NULL, false },
+    { "shared-held", hold_shared, nothing, wait_exclusive, false, NULL, false },
+    { "all-held", hold_all, nothing, wait_exclusive, false, NULL, false },
+    { "start", nothing, nothing, wait_start, false, NULL, false },
+    { "posted", connect_and_post, nothing, use_posted, true, connect_all, false },
+    { "wait", nothing, nothing, wait_wait, false, NULL, false },
+    { "test", nothing, nothing, wait_test, false, NULL, false },
+    { "free", nothing, nothing, wait_free, false, NULL, false },
+    { "fence-twice", nothing, nothing, wait_fence_twice, false, NULL, false },
+    { "creation", nothing, nothing, wait_creation, false, NULL, false },
+    { "creation-again", nothing, free_window, wait_creation_without_windows, false, NULL, false },
+    { "creation-late", nothing, nothing, wait_creation_late, false, NULL, false },
+    { "accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all, false },
 };
-
-static void window_make(bool allocate)
-{
-    MPI_Aint size_bytes = (MPI_Aint)(ELEMENTS * sizeof(double));
-    MPI_Group world;
-    double *base;
-    if (allocate) {
-        MPI_Win_allocate(size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    } else {
-        base = calloc(ELEMENTS, sizeof(double));
-        MPI_Win_create(base, size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    }
-    memset(base, 0, (size_t)size_bytes);
-    bulk = calloc(ELEMENTS, sizeof(double));
-    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_incl(world, 1, (int[]){ VICTIM }, &victim_group);
-}
-
-/* The library's own words where it has them, else the error's text. */
-static void describe(int code, char text[MPI_MAX_ERROR_STRING])
-{
-    const char *(*last_error)(void);
-    void *address = dlsym(RTLD_DEFAULT, "oriel_last_error");
-    int length = 0;
-    memcpy(&last_error, &address, sizeof address);
-    if (address && code != MPI_SUCCESS)
-        snprintf(text, MPI_MAX_ERROR_STRING, "%s", last_error());
-    else
-        MPI_Error_string(code, text, &length);
-}
-
-static void report(const char *folder, const struct scenario *scenario, int code, double seconds)
-{
-    char path[4096], unfinished[4096], text[MPI_MAX_ERROR_STRING] = "";
-    int class = MPI_SUCCESS;
-    MPI_Error_class(code, &class);
-    describe(code, text);
-    snprintf(path, sizeof path, "%s/rank.%d", folder, world_rank);
-    snprintf(unfinished, sizeof unfinished, "%s/unfinished.%d", folder, world_rank);
-    FILE *file = fopen(unfinished, "w");
-    fprintf(file, "%s %.3f %s\n", class != MPI_SUCCESS ? "error" : scenario->may_succeed ? "allowed" : "success", seconds,
-            text);
-    fclose(file);
-    rename(unfinished, path);
-}
-
-static bool reported(const char *folder, int rank)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/rank.%d", folder, rank);
-    return access(path, F_OK) == 0;
-}
-
-/* Until both survivors have written their reports, or have had more than enough time. */
-static void await_reports(const char *folder)
-{
-    double end = seconds_now() + 10;
-    while (seconds_now() < end && !(reported(folder, 0) && reported(folder, 2)))
-        usleep(5000);
-}
-
-/* MPICH's launcher kills all when the connection of one process closes without a farewell, whatever it was told about cleaning
- * up.  A copy of the victim, made before MPI starts, keeps the victim's connection open until the survivors are through. */
-static void connection_keep_open(const char *folder)
-{
-    const char *rank = getenv("PMI_RANK");
-    if (!getenv("PMI_FD") || !rank || atoi(rank) != VICTIM || fork() != 0)
-        return;
-    await_reports(folder);
-    _exit(0);
-}
-
-int main(int argc, char **argv)
-{
-    const struct scenario *scenario = NULL;
-    for (size_t i = 0; argc == 4 && i < sizeof scenarios / sizeof scenarios[0]; i++)
-        if (strcmp(argv[1], scenarios[i].name) == 0)
-            scenario = &scenarios[i];
-    if (!scenario) {
-        fprintf(stderr, "usage: faults SCENARIO allocate|create FOLDER\n");
-        return 2;
-    }
-    signal(SIGUSR1, SIG_IGN);
-    connection_keep_open(argv[3]);
-    MPI_Init(&argc, &argv);
-    signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of the death by this signal */
-    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
-    window_make(strcmp(argv[2], "allocate") == 0);
-    if (world_rank == VICTIM)
-        scenario->prepare();
-    MPI_Barrier(MPI_COMM_WORLD);
-    usleep(20000);
-    if (world_rank == VICTIM) {
-        scenario->last_act();
-        raise(SIGKILL);
-    }
-    double begin = seconds_now();
-    int code = scenario->wait();
-    report(argv[3], scenario, code, seconds_now() - begin);
-    await_reports(argv[3]);
-    _exit(0);
-}
+const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

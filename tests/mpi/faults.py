@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Runs every scenario of faults.c on one host and judges it: a rank dies by SIGKILL, the survivors must get an error soon.
+"""Runs every scenario of a program of fault.h on one host and judges it: a rank dies, the survivors must get an error soon.
 
 Each scenario is one launch with a launcher that does not end the job itself; each survivor leaves a report in a folder.
-Called by the test rows: faults.py --launch PATH --build FOLDER --host HOST PROGRAM [SCENARIO...]"""
+With --net the ranks are on machines that scripts/testnet makes, and --fault link takes the victim's machine off them; with
+--fault stop the victim falls silent.  Where silence is what happens, ORIEL_TIMEOUT is 2 s.
+Called by the test rows: faults.py --launch PATH --build FOLDER --host HOST [--node-size K] PROGRAM [SCENARIO...]"""
 
 import argparse
 import os
@@ -11,13 +13,19 @@ import sys
 import tempfile
 import time
 
-RANKS = 3
-VICTIM = 1
 BOUND_SECONDS = 5
+SILENT_SECONDS = 2
 REPETITIONS = {"accumulate": 3}
-SCENARIOS = ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held",
-             "all-held", "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "creation-late",
-             "accumulate"]
+# A far rank's freed window tells nobody any more whether it lives; nor does a stopped process hinder those who share its memory.
+ON_ONE_MACHINE = {"creation-again"}
+SCENARIOS = {
+    "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
+               "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "creation-late",
+               "accumulate"],
+    "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
+                   "lock-behind-waiter", "lock-all", "unlock-all", "complete", "put-fence"],
+}
+KILLED_ONLY = {"creation-late", "lock-behind-waiter", "accumulate"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # What the hosts themselves leave behind when one of their processes is killed; other jobs may run at the same time.
 HOSTS_OWN = ("vader_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "ucx_", "psm", "sem.")
@@ -51,7 +59,7 @@ def processes_left(text):
     return processes_naming(text)
 
 
-def judge_survivor(folder, rank):
+def judge_survivor(args, folder, rank):
     """None when the report is as it must be, otherwise what is wrong."""
     try:
         with open(f"{folder}/rank.{rank}") as file:
@@ -60,39 +68,93 @@ def judge_survivor(folder, rank):
         return f"rank {rank} never came back"
     if verdict == "success":
         return f"rank {rank} got no error"
-    if float(seconds) > BOUND_SECONDS:
+    if float(seconds) > BOUND_SECONDS + (0 if args.fault == "kill" else 2 * SILENT_SECONDS):
         return f"rank {rank} waited for {seconds} s"
-    if verdict == "error" and f"rank {VICTIM} " not in text:
-        return f"rank {rank} got an error that does not name rank {VICTIM}: {text.strip()}"
+    if verdict not in ("error", "allowed"):
+        return f"rank {rank} got an error of another class: {text.strip()}"
+    if verdict == "error" and f"rank {args.victim} " not in text:
+        return f"rank {rank} got an error that does not name rank {args.victim}: {text.strip()}"
     return None
 
 
+def job_command(args, scenario, memory, folder):
+    command = ["--host", args.host, "-n", str(args.ranks)]
+    command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
+    settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault}
+    if args.host == "mpich":  # its launcher ends all when one of them, after another's death, writes anything
+        settings["UCX_LOG_LEVEL"] = "fatal"
+    if args.fault != "kill":
+        settings["ORIEL_TIMEOUT"] = str(SILENT_SECONDS)
+    if args.node_size:
+        settings["ORIEL_NODE_SIZE"] = str(args.node_size)
+    command += [f"--env={key}={value}" for key, value in settings.items()]
+    program = [args.program, scenario, memory, folder]
+    if args.net:
+        return [args.testnet, "--id", args.net_id, "run", *command, "--", f"{args.build}/bin/oriel", "run", *program]
+    command += ["--plain"] if args.plain else []
+    return [args.launch, "--build", args.build, "--timeout", "30", *command, "--", *program]
+
+
+def testnet(args, *words):
+    return subprocess.run([args.testnet, "--id", args.net_id, *words], check=False).returncode
+
+
+def take_link_down(args, folder, job):
+    """When the victim is ready."""
+    end = time.monotonic() + 20
+    while not os.path.exists(f"{folder}/ready.{args.victim}") and time.monotonic() < end and job.poll() is None:
+        time.sleep(0.01)
+    testnet(args, "link", args.machine, "down")
+    with open(f"{folder}/fault", "w"):
+        pass
+
+
+def reports_are_there(args, folder):
+    return all(os.path.exists(f"{folder}/rank.{rank}") for rank in range(args.ranks) if rank not in args.cut_off)
+
+
+def run_job(args, command, folder):
+    """Its output; the link is up again when it ends."""
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+    if args.fault == "link":
+        take_link_down(args, folder, job)
+        end = time.monotonic() + 15
+        while not reports_are_there(args, folder) and time.monotonic() < end and job.poll() is None:
+            time.sleep(0.05)
+        testnet(args, "link", args.machine, "up")
+    try:
+        return job.communicate(timeout=40)[0]
+    except subprocess.TimeoutExpired:
+        job.terminate()
+        return "the job did not end by itself\n" + job.communicate()[0]
+
+
 def run_once(args, scenario, memory):
-    with tempfile.TemporaryDirectory(prefix="oriel-faults.") as folder:
+    with tempfile.TemporaryDirectory(prefix="oriel-faults.", dir=args.build if args.net else None) as folder:
+        os.chmod(folder, 0o777)
         before = shared_memory_files()
-        command = [args.launch, "--build", args.build, "--host", args.host, "-n", str(RANKS), "--timeout", "20"]
-        command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
-        command += ["--plain"] if args.plain else []
-        job = subprocess.run([*command, "--", args.program, scenario, memory, folder], capture_output=True, text=True)
-        wrong = [judge_survivor(folder, rank) for rank in range(RANKS) if rank != VICTIM]
+        output = run_job(args, job_command(args, scenario, memory, folder), folder)
+        wrong = [judge_survivor(args, folder, rank) for rank in range(args.ranks) if rank not in args.cut_off]
         wrong += [f"process {pid} is still there" for pid in processes_left(folder)]
         wrong += [f"/dev/shm/{name} is left" for name in shared_memory_files() - before
                   if not name.startswith(HOSTS_OWN)]
-        return [text for text in wrong if text], job.stdout + job.stderr
+        return [text for text in wrong if text], output
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--launch", required=True)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--host", required=True, choices=sorted(KEEP_ALIVE))
-    parser.add_argument("--plain", action="store_true")
-    parser.add_argument("program")
-    parser.add_argument("scenarios", nargs="*", default=SCENARIOS)
-    args = parser.parse_args()
+def scenarios_of(args):
+    program = os.path.basename(args.program)
+    for scenario in args.scenarios or SCENARIOS[program]:
+        if (args.node_size or args.net) and scenario in ON_ONE_MACHINE:
+            continue
+        if args.fault != "kill" and scenario in KILLED_ONLY:
+            continue
+        yield scenario
+
+
+def try_all(args):
     failures = 0
-    for scenario in args.scenarios or SCENARIOS:
-        for memory in ("allocate", "create"):
+    for scenario in scenarios_of(args):
+        for memory in ("allocate",) if args.node_size or args.net else ("allocate", "create"):
             for _ in range(REPETITIONS.get(scenario, 1)):
                 wrong, output = run_once(args, scenario, memory)
                 print(f"{'not ok' if wrong else 'ok'} a_death_is_noticed/{scenario}/{memory}"
@@ -101,6 +163,42 @@ def main():
                     failures += 1
                     print("".join(f"# {line}\n" for line in output.splitlines()[-15:]), end="", flush=True)
     return 1 if failures else 0
+
+
+def on_net(args):
+    """The machines are as many as told, and the ranks are dealt to them one by one."""
+    args.testnet = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.launch))), "scripts", "testnet")
+    args.net_id = f"f{os.getpid() % 10000000}"
+    args.machine = "abcdefgh"[args.victim % args.net]
+    args.cut_off = [args.victim]
+    if args.ranks != args.net:
+        sys.exit("one rank for each machine")
+    made = subprocess.run([args.testnet, "--id", args.net_id, "up", str(args.net), "--owner", str(os.getpid()),
+                           "--share", args.build], check=False)
+    if made.returncode:
+        return made.returncode
+    try:
+        return try_all(args)
+    finally:
+        testnet(args, "down")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--launch", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True, choices=sorted(KEEP_ALIVE))
+    parser.add_argument("-n", dest="ranks", type=int, default=3)
+    parser.add_argument("--victim", type=int, default=1)
+    parser.add_argument("--node-size", type=int, default=0)
+    parser.add_argument("--net", type=int, default=0)
+    parser.add_argument("--fault", choices=["kill", "stop", "link"], default="kill")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("program")
+    parser.add_argument("scenarios", nargs="*")
+    args = parser.parse_args()
+    args.cut_off = [args.victim]
+    return on_net(args) if args.net else try_all(args)
 
 
 sys.exit(main())

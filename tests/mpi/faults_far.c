@@ -1,0 +1,192 @@
+/* More scenarios of fault.h: what ranks on several machines wait for by messages.  The survivors reach for the victim's memory and
+ * lock, or for a lock that it stands in the queue of.  Each also runs on one machine, where memory outlives its owner.
+ *
+ * Where a call has failed because of the victim, the next one towards it must fail as well, and soon. */
+#include "fault.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* How long a survivor goes on without an error. */
+static double end_of_patience(void)
+{
+    return seconds_now() + (with_victim ? 0.5 : 15);
+}
+
+static void nothing(void) {}
+static void lock_victim_shared(void) { MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, win); }
+static void lock_victim_exclusive(void)
+{
+    if (world_rank == (victim == 0 ? 1 : 0))
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, victim, 0, win);
+}
+
+static int put(void) { return MPI_Put(bulk, 1, MPI_DOUBLE, victim, world_rank, 1, MPI_DOUBLE, win); }
+static int put_all(void) { return MPI_Put(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, win); }
+static int get(void) { return MPI_Get(bulk, 1, MPI_DOUBLE, victim, world_rank, 1, MPI_DOUBLE, win); }
+static int get_all(void) { return MPI_Get(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, win); }
+static int accumulate(void)
+{
+    return MPI_Accumulate(bulk, FAULT_ELEMENTS, MPI_DOUBLE, victim, 0, FAULT_ELEMENTS, MPI_DOUBLE, MPI_SUM, win);
+}
+static int fetch_and_add(void)
+{
+    static int64_t one = 1, before;
+    return MPI_Fetch_and_op(&one, &before, MPI_INT64_T, victim, world_rank, MPI_SUM, win);
+}
+
+static int flush(int code)
+{
+    return code != MPI_SUCCESS ? code : MPI_Win_flush(victim, win);
+}
+
+/* In a lock_all epoch, again and again until an error; then once more. */
+static int repeat(int (*operate)(void), int in_a_row)
+{
+    double end = end_of_patience();
+    int code = MPI_Win_lock_all(0, win);
+    while (code == MPI_SUCCESS && seconds_now() < end) {
+        for (int i = 0; i < in_a_row && code == MPI_SUCCESS; i++)
+            code = operate();
+        code = flush(code);
+    }
+    if (code != MPI_SUCCESS && flush(operate()) == MPI_SUCCESS)
+        return MPI_SUCCESS;
+    return code;
+}
+
+static int wait_put(void) { return repeat(put, 1); }
+static int wait_get(void) { return repeat(get, 1); }
+static int wait_fetch(void) { return repeat(fetch_and_add, 1); }
+static int wait_bulk_put(void) { return repeat(put_all, 30); }
+static int wait_bulk_get(void) { return repeat(get_all, 30); }
+static int wait_bulk_accumulate(void) { return repeat(accumulate, 30); }
+
+/* Beyond the victim's last moment. */
+static void let_it_die(void) { usleep(100000); }
+
+static int wait_unlock(void)
+{
+    let_it_die();
+    int code = put();
+    int end = MPI_Win_unlock(victim, win);
+    return code != MPI_SUCCESS ? code : end;
+}
+
+static int wait_lock(void)
+{
+    double end = end_of_patience();
+    int code = MPI_SUCCESS;
+    while (code == MPI_SUCCESS && seconds_now() < end) {
+        code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, victim, 0, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_unlock(victim, win);
+    }
+    return code;
+}
+
+/* The victim's memory is locked by a survivor that has not been told; the others wait for it. */
+static int wait_behind_survivor(void)
+{
+    if (world_rank != (victim == 0 ? 1 : 0))
+        return wait_lock();
+    usleep(300000);
+    return wait_unlock();
+}
+
+static int wait_lock_all_first_use(void)
+{
+    let_it_die();
+    int code = MPI_Win_lock_all(0, win);
+    return code != MPI_SUCCESS ? code : flush(put());
+}
+
+static int wait_unlock_all(void)
+{
+    let_it_die();
+    int code = MPI_Win_lock_all(0, win);
+    if (code == MPI_SUCCESS)
+        code = put();
+    int end = MPI_Win_unlock_all(win);
+    return code != MPI_SUCCESS ? code : end;
+}
+
+static int wait_complete(void)
+{
+    int code = MPI_Win_start(victim_group, 0, win);
+    if (code != MPI_SUCCESS)
+        return code;
+    for (double end = end_of_patience(); code == MPI_SUCCESS && seconds_now() < end;)
+        code = get();
+    int last = MPI_Win_complete(win);
+    return code != MPI_SUCCESS ? code : last;
+}
+
+static void post_to_survivors(void)
+{
+    MPI_Group world, survivors;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_excl(world, 1, &victim, &survivors);
+    MPI_Win_post(survivors, 0, win);
+}
+
+static int wait_put_and_fence(void)
+{
+    let_it_die();
+    int code = put();
+    int end = MPI_Win_fence(0, win);
+    return code != MPI_SUCCESS ? code : end;
+}
+
+static void fence_before(void) { MPI_Win_fence(0, win); }
+
+static void *kill_soon(void *unused)
+{
+    usleep(200000);
+    raise(SIGKILL);
+    return unused;
+}
+
+/* The victim dies in the queue for rank 0's lock, which rank 0 holds. */
+static void die_waiting(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, kill_soon, NULL);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+}
+
+static void hold_own(void)
+{
+    if (world_rank == 0)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+}
+
+static int wait_behind_waiter(void)
+{
+    usleep(world_rank == 0 ? 600000 : 100000);
+    if (world_rank == 0)
+        return MPI_Win_unlock(0, win);
+    int code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    return code != MPI_SUCCESS ? code : MPI_Win_unlock(0, win);
+}
+
+const struct scenario scenarios[] = {
+    { "put", nothing, nothing, wait_put, false, NULL, true },
+    { "get", nothing, nothing, wait_get, false, NULL, true },
+    { "fetch", nothing, nothing, wait_fetch, false, NULL, true },
+    { "bulk-put", nothing, nothing, wait_bulk_put, false, NULL, true },
+    { "bulk-get", nothing, nothing, wait_bulk_get, false, NULL, true },
+    { "bulk-accumulate", nothing, nothing, wait_bulk_accumulate, false, NULL, true },
+    { "unlock", nothing, nothing, wait_unlock, false, lock_victim_shared, true },
+    { "lock", nothing, nothing, wait_lock, false, NULL, true },
+    { "lock-behind-survivor", nothing, nothing, wait_behind_survivor, false, lock_victim_exclusive, true },
+    { "lock-behind-waiter", nothing, die_waiting, wait_behind_waiter, true, hold_own, true },
+    { "lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true },
+    { "unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true },
+    { "complete", post_to_survivors, nothing, wait_complete, false, NULL, true },
+    { "put-fence", fence_before, nothing, wait_put_and_fence, false, fence_before, true },
+};
+const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];
