@@ -39,6 +39,16 @@ static enum oriel_status refuse(const char *what, ucs_status_t status)
     return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
 }
 
+/* By default a machine that is out of reach stops the whole process while it is being connected.  The setting's name has its prefix
+ * from UCX 1.14 on. */
+static void connect_without_blocking(ucp_config_t *config)
+{
+    unsigned minor = 0;
+    bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
+    if (getenv("UCX_TCP_CONN_NB") == NULL)
+        oriel_ucp()->ucp_config_modify(config, is_old ? "CONN_NB" : "TCP_CONN_NB", "y");
+}
+
 static enum oriel_status open_context(void)
 {
     ucp_config_t *config = NULL;
@@ -47,6 +57,7 @@ static enum oriel_status open_context(void)
         return refuse("ucp_config_read", status);
     if (getenv("UCX_TLS") == NULL) /* else the user's choice; what works on one machine only takes its time to open */
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
+    connect_without_blocking(config);
     const ucp_params_t wanted = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
