@@ -36,11 +36,18 @@ static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_
     return *status == ORIEL_OK;
 }
 
+/* Who has found a holder dead asks first the next time: the agent, which works for others, must not sleep before each of the many
+ * updates that they may have sent. */
+static _Thread_local const struct oriel_mutex *suspect;
+
 static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_mutex *mutex, uint32_t as)
 {
     static const struct timespec limit = {.tv_nsec = 100000000};
     enum oriel_status status = ORIEL_OK;
     uint64_t asked_ns = oriel_now_ns();
+    if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
+        return status;
+    suspect = NULL;
     while (!try_lock(mutex, as | ASLEEP)) {
         uint32_t word = oriel_load_relaxed(&mutex->word);
         if (word == 0)
@@ -51,8 +58,10 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_m
         oriel_delay();
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
         if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {
-            if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
+            if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status)) {
+                suspect = mutex;
                 break;
+            }
             asked_ns = oriel_now_ns();
         }
     }
