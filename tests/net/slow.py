@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+"""Runs slow.c across machines, of which one has a link that holds and loses packets: slow.py --build FOLDER --host HOST PROGRAM.
+
+ORIEL_TIMEOUT is short, so that slowness would be taken for death if it could."""
+
+import argparse
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TESTNET = os.path.join(ROOT, "scripts", "testnet")
+MACHINES = 2
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--loss", default="5")
+    parser.add_argument("--delay", default="20")
+    parser.add_argument("program")
+    args = parser.parse_args()
+    net = [TESTNET, "--id", f"s{os.getpid() % 10000000}"]
+    made = subprocess.run([*net, "up", str(MACHINES), "--owner", str(os.getpid()), "--share", args.build], check=False)
+    if made.returncode:
+        return made.returncode
+    try:
+        subprocess.run([*net, "delay", "b", args.delay], check=True)
+        subprocess.run([*net, "loss", "b", args.loss], check=True)
+        job = subprocess.Popen([*net, "run", "--host", args.host, "-n", str(MACHINES), "--env=ORIEL_TIMEOUT=10", "--",
+                                f"{args.build}/bin/oriel", "run", args.program], stdin=subprocess.DEVNULL)
+        try:
+            return job.wait(150)
+        except subprocess.TimeoutExpired:
+            job.terminate()
+            print("the job did not end")
+            return 1
+    finally:
+        subprocess.run([*net, "down"], check=False)
+
+
+sys.exit(main())
