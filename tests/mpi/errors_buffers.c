@@ -35,17 +35,18 @@ static void null_buffers_are_refused(enum window_kind kind)
 static void null_is_enough_where_nothing_is_read_or_written(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
-    int64_t seen = 0, *none = NULL;
+    int64_t fetched = 0, got = 0, *none = NULL;
     int to = guarded_target();
     MPI_Win_lock_all(0, window.win);
     CHECK_OK(MPI_Put(none, 0, MPI_INT64_T, to, 0, 0, MPI_INT64_T, window.win));
     CHECK_OK(MPI_Get(none, 0, MPI_INT64_T, to, 0, 0, MPI_INT64_T, window.win));
     CHECK_OK(MPI_Accumulate(none, 0, MPI_INT64_T, to, 0, 0, MPI_INT64_T, MPI_SUM, window.win));
-    CHECK_OK(MPI_Fetch_and_op(none, &seen, MPI_INT64_T, to, 0, MPI_NO_OP, window.win));
-    CHECK_OK(MPI_Get_accumulate(none, 0, MPI_DATATYPE_NULL, &seen, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, MPI_NO_OP,
+    CHECK_OK(MPI_Fetch_and_op(none, &fetched, MPI_INT64_T, to, 0, MPI_NO_OP, window.win));
+    CHECK_OK(MPI_Get_accumulate(none, 0, MPI_DATATYPE_NULL, &got, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, MPI_NO_OP,
                                 window.win));
-    CHECK_EQUAL(seen, 0x5a5a5a5a5a5a5a5a);
     MPI_Win_unlock_all(window.win);
+    CHECK_EQUAL(fetched, 0x5a5a5a5a5a5a5a5a);
+    CHECK_EQUAL(got, 0x5a5a5a5a5a5a5a5a);
     guarded_free(&window);
 }
 

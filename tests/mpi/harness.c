@@ -27,6 +27,7 @@ static struct {
     char crash_text[WHY_BYTES];
     uint64_t seed;
     int thread_level;
+    bool shares_memory;
     MPI_Errhandler handler;
 } harness = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
@@ -71,6 +72,27 @@ bool harness_check_class(int code, int wanted_class, const char *file, int line,
 void harness_skip(const char *reason) { harness.skip_reason = reason; }
 bool harness_failed(void) { return harness.failed; }
 int harness_thread_level(void) { return harness.thread_level; }
+bool ranks_share_memory(void) { return harness.shares_memory; }
+
+MPI_Comm machine_comm(void)
+{
+    const char *text = getenv("ORIEL_NODE_SIZE");
+    int node_size = text ? atoi(text) : 0;
+    MPI_Comm node, machine;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_split(node, node_size > 0 ? world_rank / node_size : 0, 0, &machine);
+    MPI_Comm_free(&node);
+    return machine;
+}
+
+static void look_at_machines(void)
+{
+    int machine_size;
+    MPI_Comm machine = machine_comm();
+    MPI_Comm_size(machine, &machine_size);
+    MPI_Comm_free(&machine);
+    harness.shares_memory = machine_size == world_size;
+}
 
 static void note_window_error(MPI_Win *win, int *code, ...)
 {
@@ -259,6 +281,8 @@ static char case_run(const struct test_case *test, int kind, const char *name)
     if (world_size < test->min_ranks) {
         snprintf(few_ranks, sizeof few_ranks, "needs %d ranks", test->min_ranks);
         harness_skip(few_ranks);
+    } else if ((kind == KIND_SHARED || (test->kinds & KIND_ONE_MACHINE)) && !harness.shares_memory) {
+        harness_skip("needs ranks that all share memory");
     } else {
         test->run((enum window_kind)kind);
     }
@@ -271,7 +295,7 @@ static int table_run(const struct test_case *cases, size_t case_count, bool list
 {
     int passed = 0, failed = 0, skipped = 0;
     for (size_t i = 0; i < case_count; i++) {
-        for (int kind = cases[i].kinds == KIND_ANY ? KIND_ANY : 1; kind <= KIND_HEAP; kind = kind ? kind * 2 : 99) {
+        for (int kind = (cases[i].kinds & KINDS_ALL) == KIND_ANY ? KIND_ANY : 1; kind <= KIND_HEAP; kind = kind ? kind * 2 : 99) {
             char name[160];
             if (kind && !(cases[i].kinds & kind))
                 continue;
@@ -325,6 +349,7 @@ int harness_main(int argc, char **argv, int thread_level, const struct test_case
     signal(SIGSEGV, on_alarm);
     signal(SIGBUS, on_alarm);
     MPI_Win_create_errhandler(note_window_error, &harness.handler);
+    look_at_machines();
     if (!list)
         seed_agree();
     int status = table_run(cases, case_count, list, only);

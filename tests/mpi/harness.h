@@ -13,9 +13,10 @@
 enum window_kind {
     KIND_ANY = 0,         /* the case makes its own windows */
     KIND_ALLOCATE = 1,    /* MPI_Win_allocate */
-    KIND_SHARED = 2,      /* MPI_Win_allocate_shared */
+    KIND_SHARED = 2,      /* MPI_Win_allocate_shared; skipped where not all ranks share memory */
     KIND_ARENA = 4,       /* MPI_Win_create over memory from MPI_Alloc_mem */
     KIND_HEAP = 8,        /* MPI_Win_create over memory from malloc */
+    KIND_ONE_MACHINE = 16, /* no kind: with it a case is skipped where not all ranks share memory */
     KINDS_BOTH = KIND_ALLOCATE | KIND_HEAP,
     KINDS_ALL = KIND_ALLOCATE | KIND_SHARED | KIND_ARENA | KIND_HEAP
 };
@@ -58,6 +59,10 @@ bool harness_check_class(int code, int wanted_class, const char *file, int line,
 void harness_skip(const char *reason);
 /* True once the running case has failed on this rank: loops may leave early where no other rank waits for them. */
 bool harness_failed(void);
+/* Whether all ranks are on one machine, as far as Oriel may believe it: with ORIEL_NODE_SIZE they are on several. */
+bool ranks_share_memory(void);
+/* The ranks that are on this one's machine, in their order; the caller frees it. Collective. */
+MPI_Comm machine_comm(void);
 /* The level of thread support that the host gave. */
 int harness_thread_level(void);
 
