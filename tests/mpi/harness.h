@@ -74,7 +74,7 @@ void window_watch(MPI_Win win);
 
 /* A barrier that sleeps while it waits: hosts poll without yielding, and ranks outnumber cores. */
 void barrier(MPI_Comm comm);
-/* The number of rounds for this many ranks: full up to two ranks, fewer above. */
+/* The number of rounds for this many ranks: full up to two ranks, fewer above, and a tenth of that between machines. */
 int scaled_rounds(int full);
 
 /* Pseudo-random numbers. The seed is the same on all ranks, printed at the start, and set by the variable TEST_SEED. */
