@@ -27,6 +27,27 @@ static void add(char *text, size_t room, const char *separator, const char *more
     snprintf(text + used, room - used, "%s%s", used > 0 ? separator : "", more);
 }
 
+/* How the ranks of this machine reach it. */
+static void add_near(struct oriel_paths *paths, const struct oriel_window *window, unsigned ways, const char *no_promotion)
+{
+    if ((ways & ORIEL_WAY_ARENA) != 0)
+        add(paths->ways, sizeof paths->ways, "+", "arena");
+    if ((ways & ORIEL_WAY_PROMOTED) != 0)
+        add(paths->ways, sizeof paths->ways, "+", "promoted");
+    if ((ways & ORIEL_WAY_COPY) == 0)
+        return;
+    add(paths->ways, sizeof paths->ways, "+", window->by_agent ? "agent" : "cma");
+    if (no_promotion[0] != '\0') {
+        add(paths->reason, sizeof paths->reason, "; ", "promotion: ");
+        strncat(paths->reason, no_promotion, sizeof paths->reason - strlen(paths->reason) - 1);
+    }
+    if (window->by_agent) {
+        add(paths->reason, sizeof paths->reason, "; ", "cma: ");
+        strncat(paths->reason, window->host->no_cma[0] != '\0' ? window->host->no_cma : "refused to another rank",
+                sizeof paths->reason - strlen(paths->reason) - 1);
+    }
+}
+
 struct oriel_paths oriel_paths_of(struct oriel_window *window)
 {
     struct oriel_paths paths = {.ways = "", .reason = ""};
@@ -34,24 +55,10 @@ struct oriel_paths oriel_paths_of(struct oriel_window *window)
     if (window->n == 1)
         return paths; /* there are no others */
     unsigned ways = find_ways(window, no_promotion, sizeof no_promotion);
-    if (window->far != NULL && window->host->size_bytes > 0)
+    if (window->here > 1)
+        add_near(&paths, window, ways, no_promotion);
+    if (window->here < window->n && ways != 0)
         add(paths.ways, sizeof paths.ways, "+", "ucx");
-    if ((ways & ORIEL_WAY_ARENA) != 0)
-        add(paths.ways, sizeof paths.ways, "+", "arena");
-    if ((ways & ORIEL_WAY_PROMOTED) != 0)
-        add(paths.ways, sizeof paths.ways, "+", "promoted");
-    if ((ways & ORIEL_WAY_COPY) == 0)
-        return paths;
-    add(paths.ways, sizeof paths.ways, "+", window->by_agent ? "agent" : "cma");
-    if (no_promotion[0] != '\0') {
-        add(paths.reason, sizeof paths.reason, "; ", "promotion: ");
-        strncat(paths.reason, no_promotion, sizeof paths.reason - strlen(paths.reason) - 1);
-    }
-    if (window->by_agent) {
-        add(paths.reason, sizeof paths.reason, "; ", "cma: ");
-        strncat(paths.reason, window->host->no_cma[0] != '\0' ? window->host->no_cma : "refused to another rank",
-                sizeof paths.reason - strlen(paths.reason) - 1);
-    }
     return paths;
 }
 

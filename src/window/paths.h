@@ -6,7 +6,7 @@
 #include "window/window.h"
 
 struct oriel_paths {
-    char ways[64];    /* "arena", "promoted", "cma", "agent", joined by "+"; empty where there is no memory */
+    char ways[64];    /* "arena", "promoted", "cma", "agent" of its machine's ranks, "ucx" of others, joined by "+"; or empty */
     char reason[480]; /* why not better; empty where nothing is better */
 };
 

@@ -109,15 +109,20 @@ static void requests_complete()
 
 static void shared_memory_is_queried()
 {
-    int *mine = nullptr, *theirs = nullptr, unit = 0;
+    int *mine = nullptr, *theirs = nullptr, unit = 0, here, next;
     MPI::Aint size = 0;
-    MPI::Win win = MPI::Win::Allocate_shared(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine);
+    MPI_Comm machine = machine_comm();
+    MPI_Comm_rank(machine, &here);
+    MPI_Comm_size(machine, &next);
+    next = (here + 1) % next;
+    MPI::Win win = MPI::Win::Allocate_shared(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, machine, &mine);
+    MPI_Comm_free(&machine);
     win.Fence(0);
-    mine[1] = 40 + world_rank;
+    mine[1] = 40 + here;
     win.Fence(0);
-    win.Shared_query(right_of_me(), size, unit, &theirs);
+    win.Shared_query(next, size, unit, &theirs);
     CHECK(size == 8 && unit == 4, "%ld bytes in units of %d", static_cast<long>(size), unit);
-    CHECK_EQUAL(theirs[1], 40 + right_of_me());
+    CHECK_EQUAL(theirs[1], 40 + next);
     win.Fence(0);
     win.Free();
 }

@@ -62,17 +62,22 @@ contains
   subroutine shared_window()
     type(c_ptr) :: base, theirs
     integer, pointer :: mine(:), others(:)
-    integer :: win, unit
+    integer :: win, unit, machine, here, next
     integer(kind=MPI_ADDRESS_KIND) :: nbytes, seen_bytes
     nbytes = 16
-    call MPI_Win_allocate_shared(nbytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierr)
+    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, machine, ierr)
+    call MPI_Comm_rank(machine, here, ierr)
+    call MPI_Comm_size(machine, next, ierr)
+    next = mod(here + 1, next)
+    call MPI_Win_allocate_shared(nbytes, 4, MPI_INFO_NULL, machine, base, win, ierr)
+    call MPI_Comm_free(machine, ierr)
     call c_f_pointer(base, mine, [4])
-    mine = 10 * rank
+    mine = 10 * here
     call MPI_Win_fence(0, win, ierr)
-    call MPI_Win_shared_query(win, right, seen_bytes, unit, theirs, ierr)
+    call MPI_Win_shared_query(win, next, seen_bytes, unit, theirs, ierr)
     call expect(seen_bytes == 16 .and. unit == 4, 10000)
     call c_f_pointer(theirs, others, [4])
-    call expect(others(4) == 10 * right, 100000)
+    call expect(others(4) == 10 * next, 100000)
     call MPI_Win_fence(0, win, ierr)
     call MPI_Win_free(win, ierr)
   end subroutine shared_window

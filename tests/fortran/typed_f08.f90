@@ -99,16 +99,22 @@ contains
     type(c_ptr) :: base, theirs
     type(MPI_Win) :: win
     integer, pointer :: mine(:), others(:)
-    integer :: unit
+    type(MPI_Comm) :: machine
+    integer :: unit, here, next
     integer(kind=MPI_ADDRESS_KIND) :: seen_bytes
-    call MPI_Win_allocate_shared(16_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win)
+    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, machine)
+    call MPI_Comm_rank(machine, here)
+    call MPI_Comm_size(machine, next)
+    next = mod(here + 1, next)
+    call MPI_Win_allocate_shared(16_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, machine, base, win)
+    call MPI_Comm_free(machine)
     call c_f_pointer(base, mine, [4])
-    mine = 10 * rank
+    mine = 10 * here
     call MPI_Win_fence(0, win)
-    call MPI_Win_shared_query(win, right, seen_bytes, unit, theirs)
+    call MPI_Win_shared_query(win, next, seen_bytes, unit, theirs)
     call expect(seen_bytes == 16 .and. unit == 4, 2048)
     call c_f_pointer(theirs, others, [4])
-    call expect(others(4) == 10 * right, 4096)
+    call expect(others(4) == 10 * next, 4096)
     call MPI_Win_fence(0, win)
     call MPI_Win_free(win)
   end subroutine shared_window

@@ -8,6 +8,7 @@ module verdicts
   private
   public :: verdicts_start, check, verdict, verdicts_end, look_at_window
   integer, public, protected :: rank, nranks, right, left
+  integer, public, protected :: machine, here, next_here ! the ranks of this machine, the own place among them and the next one
   logical, public, protected :: on_openmpi ! whose Fortran interface has defects of its own, named where a check allows for them
   logical :: failed = .false., any_failed = .false.
 
@@ -34,6 +35,10 @@ contains
     call MPI_Comm_size(MPI_COMM_WORLD, nranks, ierr)
     right = mod(rank + 1, nranks)
     left = mod(rank + nranks - 1, nranks)
+    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, machine, ierr)
+    call MPI_Comm_rank(machine, here, ierr)
+    call MPI_Comm_size(machine, length, ierr)
+    next_here = mod(here + 1, length)
   end subroutine verdicts_start
 
   subroutine check(condition, what)
@@ -58,6 +63,7 @@ contains
 
   subroutine verdicts_end()
     integer :: ierr
+    call MPI_Comm_free(machine, ierr)
     call MPI_Finalize(ierr)
     if (any_failed) stop 1
   end subroutine verdicts_end

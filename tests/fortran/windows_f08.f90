@@ -79,7 +79,7 @@ contains
     integer(kind=MPI_ADDRESS_KIND), intent(in) :: nbytes
     integer, pointer, intent(out) :: words(:)
     type(c_ptr) :: base
-    call MPI_Win_allocate_shared(nbytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierr)
+    call MPI_Win_allocate_shared(nbytes, 4, MPI_INFO_NULL, MPI_Comm(machine), base, win, ierr)
     call c_f_pointer(base, words, [nbytes / 4])
   end subroutine allocate_shared_window
 

@@ -48,7 +48,7 @@ contains
     integer(kind=MPI_ADDRESS_KIND), intent(in) :: nbytes
     integer, pointer, intent(out) :: words(:)
     integer(kind=MPI_ADDRESS_KIND) :: base
-    call MPI_Win_allocate_shared(nbytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierr)
+    call MPI_Win_allocate_shared(nbytes, 4, MPI_INFO_NULL, machine, base, win, ierr)
     call memory_at(base, nbytes / 4, words)
   end subroutine allocate_shared_window
 

@@ -15,11 +15,13 @@ struct request {
     MPI_Info info;
 };
 
-static const enum fuzz_function creators[] = { FUZZ_Win_create,          FUZZ_Win_create_c,
-                                               FUZZ_Win_allocate,        FUZZ_Win_allocate_c,
-                                               FUZZ_Win_allocate_shared, FUZZ_Win_allocate_shared_c,
-                                               FUZZ_Win_create_dynamic };
+/* The last two where all ranks share memory: creator_count. */
+static const enum fuzz_function creators[] = { FUZZ_Win_create,          FUZZ_Win_create_c,       FUZZ_Win_allocate,
+                                               FUZZ_Win_allocate_c,      FUZZ_Win_create_dynamic, FUZZ_Win_allocate_shared,
+                                               FUZZ_Win_allocate_shared_c };
 static unsigned char memory[4096];
+
+static size_t creator_count(void) { return COUNT_OF(creators) - (ranks_share_memory() ? 0 : 2); }
 
 static bool is_create(enum fuzz_function function)
 {
@@ -129,7 +131,7 @@ static void look_at(const struct request *request, MPI_Win win, unsigned char *b
 
 static void create_once(MPI_Comm comm, struct random *shared, struct random *own)
 {
-    struct request request = { .function = creators[random_below(shared, COUNT_OF(creators))] };
+    struct request request = { .function = creators[random_below(shared, creator_count())] };
     int n, me;
     MPI_Win win = MPI_WIN_NULL;
     void *base = NULL;
@@ -157,7 +159,7 @@ static void create_once(MPI_Comm comm, struct random *shared, struct random *own
 /* What a rank notices by itself. */
 static void create_alone(MPI_Comm comm, struct random *own)
 {
-    struct request request = { .function = creators[random_below(own, COUNT_OF(creators))], .info = MPI_INFO_NULL };
+    struct request request = { .function = creators[random_below(own, creator_count())], .info = MPI_INFO_NULL };
     MPI_Win win = MPI_WIN_NULL;
     void *base = NULL;
     draw_good(&request, own);

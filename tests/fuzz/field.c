@@ -30,13 +30,13 @@ static void draw(struct field *field, struct random *shared)
     }
 }
 
-/* The memory of rank i of a window that was made by Oriel, as this process sees it. */
-static unsigned char *shared_memory(MPI_Win win, int i)
+/* The memory of rank i of a window that was made by Oriel, as this process sees it; none of others between machines. */
+static void region_share(struct field *field, MPI_Win win, int i, size_t len_bytes)
 {
     MPI_Aint size, unit;
     void *at = NULL;
     CHECK_OK(FUZZ(Win_shared_query_c, win, i, &size, &unit, &at));
-    return at;
+    region_add(field, at, at ? len_bytes : 0);
 }
 
 static void guard_open(struct field *field, int which)
@@ -60,9 +60,9 @@ static void make_allocated(struct field *field, MPI_Info info, bool wide)
         CHECK_OK(FUZZ(Win_allocate_shared, size, (int)unit, info, field->comm, &base, &field->win));
     guard_open(field, 1);
     for (int i = 0; i < field->n; i++)
-        region_add(field, shared_memory(field->win, i), (size_t)field->size[i]);
+        region_share(field, field->win, i, (size_t)field->size[i]);
     for (int i = 0; i < 2 * field->n; i++)
-        region_add(field, shared_memory(field->guards[i % 2], i / 2), 64);
+        region_share(field, field->guards[i % 2], i / 2, 64);
 }
 
 /* A file of this process that the others map by its name in /proc. */
@@ -89,8 +89,11 @@ static void map_all(struct field *field)
     CHECK(ftruncate(field->file, field->size[field->me] + 2 * FIELD_GUARD_BYTES) == 0, "no memory for a file");
     MPI_Allgather(&pid, 1, MPI_INT, pids, 1, MPI_INT, field->comm);
     MPI_Allgather(&field->file, 1, MPI_INT, files, 1, MPI_INT, field->comm);
-    for (int i = 0; i < field->n; i++)
-        region_add(field, map_file(field, i, pids, files), (size_t)field->size[i] + 2 * FIELD_GUARD_BYTES);
+    for (int i = 0; i < field->n; i++) {
+        bool seen = i == field->me || ranks_share_memory();
+        region_add(field, seen ? map_file(field, i, pids, files) : NULL,
+                   seen ? (size_t)field->size[i] + 2 * FIELD_GUARD_BYTES : 0);
+    }
 }
 
 static void make_created(struct field *field, MPI_Info info, bool wide)
@@ -102,7 +105,7 @@ static void make_created(struct field *field, MPI_Info info, bool wide)
     } else {
         CHECK_OK(FUZZ(Win_allocate, size + 2 * FIELD_GUARD_BYTES, 1, MPI_INFO_NULL, field->comm, &base, &field->backing));
         for (int i = 0; i < field->n; i++)
-            region_add(field, shared_memory(field->backing, i), (size_t)field->size[i] + 2 * FIELD_GUARD_BYTES);
+            region_share(field, field->backing, i, (size_t)field->size[i] + 2 * FIELD_GUARD_BYTES);
     }
     for (int i = 0; i < field->n; i++)
         field->before[i] = FIELD_GUARD_BYTES;

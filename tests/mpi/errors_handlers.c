@@ -196,6 +196,8 @@ struct creation {
 };
 enum { CREATE, ALLOCATE, ALLOCATE_SHARED, FLAVOURS };
 
+static int flavour_count(void) { return ranks_share_memory() ? FLAVOURS : ALLOCATE_SHARED; }
+
 static int create(int flavour, bool wide, const struct creation *c, MPI_Comm comm, MPI_Win *win)
 {
     void *base;
@@ -251,7 +253,7 @@ static void creation_errors_reach_the_communicators_handler(enum window_kind kin
     (void)kind;
     worlds_set(note_other);
     for (int wide = 0; wide < forms; wide++) {
-        for (int flavour = 0; flavour < FLAVOURS; flavour++)
+        for (int flavour = 0; flavour < flavour_count(); flavour++)
             for (size_t i = 0; i < COUNT_OF(wrong); i++) {
                 creation_fails(flavour, wide, &wrong[i].creation, 0, world_size - 1, wrong[i].class);
                 creation_fails(flavour, wide, &wrong[i].creation, 0, 0, wrong[i].class);
@@ -271,7 +273,7 @@ static void unlike_mistakes_give_one_class(enum window_kind kind)
     (void)kind;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    for (int flavour = 0; flavour < FLAVOURS; flavour++) {
+    for (int flavour = 0; flavour < flavour_count(); flavour++) {
         MPI_Win win = MPI_WIN_NULL;
         int class = MPI_SUCCESS, lowest, highest;
         const struct creation *mine = world_rank == 0 ? &first : world_rank == world_size - 1 ? &last : &right;

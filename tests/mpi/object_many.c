@@ -49,6 +49,8 @@ static int live_make(struct live *live, int flavour, MPI_Comm comm)
     MPI_Aint size_bytes = WINDOW_BYTES;
     live->win = MPI_WIN_NULL;
     live->base = NULL;
+    if (flavour == 1 && !ranks_share_memory())
+        flavour = 0;
     switch (flavour) {
     case DYNAMIC: return live_make_dynamic(live, comm);
     case 0: return MPI_Win_allocate(size_bytes, 8, MPI_INFO_NULL, comm, &live->base, &live->win);

@@ -203,16 +203,67 @@ static void query_answers_on_every_flavour(enum window_kind kind)
     window_free(&window);
 }
 
+/* The ranks of each machine share a window; memory of it is in reach of all ranks in a window of all. */
+static void each_machine_has_a_shared_window(enum window_kind kind)
+{
+    MPI_Comm machine = machine_comm();
+    int here, count;
+    (void)kind;
+    MPI_Comm_rank(machine, &here);
+    MPI_Comm_size(machine, &count);
+    struct window shared = window_make(KIND_SHARED, 64, 1, machine);
+    char *next = query(shared.win, (here + 1) % count, 64, 1), mark = (char)(world_rank + 1);
+    MPI_Win all;
+    MPI_Win_create(shared.base, 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &all);
+    window_watch(all);
+    MPI_Win_fence(0, all);
+    next[63] = 77;
+    for (int target = 0; target < world_size; target++)
+        MPI_Put(&mark, 1, MPI_CHAR, target, world_rank, 1, MPI_CHAR, all);
+    MPI_Win_fence(0, all);
+    CHECK_EQUAL(shared.base[63], 77);
+    for (int origin = 0; origin < world_size; origin++) {
+        CHECK_EQUAL(shared.base[origin], origin + 1);
+        CHECK_EQUAL(next[origin], origin + 1);
+    }
+    MPI_Win_free(&all);
+    window_free(&shared);
+    MPI_Comm_free(&machine);
+}
+
+/* ORIEL_NODE_SIZE is nothing to memory that is asked to be shared. */
+static void ranks_that_share_no_memory_are_told_so(enum window_kind kind)
+{
+    MPI_Comm node, comm;
+    MPI_Win win = MPI_WIN_NULL;
+    int size;
+    char *base = NULL;
+    (void)kind;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &size);
+    MPI_Comm_free(&node);
+    if (size == world_size) {
+        harness_skip("needs ranks that do not share memory");
+        return;
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_ERR_RMA_SHARED, MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, comm, &base, &win));
+    MPI_Comm_free(&comm);
+}
+
 static const struct test_case cases[] = {
     CASE(segments_follow_each_other_byte_by_byte, KIND_SHARED, 1),
     CASE(proc_null_asks_for_the_first_segment_with_memory, KIND_SHARED, 2),
     CASE(units_of_others_are_told, KIND_SHARED, 1),
     CASE(direct_stores_are_seen_by_others, KIND_SHARED, 1),
-    CASE(segments_may_lie_apart, KIND_ANY, 1),
+    CASE(segments_may_lie_apart, KIND_ONE_MACHINE, 1),
     CASE(shared_windows_on_a_sub_communicator, KIND_SHARED, 1),
     CASE(shared_memory_serves_in_a_later_window, KIND_SHARED, 1),
     CASE(shared_memory_serves_where_rank_0_is_absent, KIND_SHARED, 2),
     CASE(query_answers_on_every_flavour, KINDS_ALL, 1),
+    CASE(each_machine_has_a_shared_window, KIND_ANY, 1),
+    CASE(ranks_that_share_no_memory_are_told_so, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

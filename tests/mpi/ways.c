@@ -48,6 +48,18 @@ static const char *copying(void)
     return refused || (option && strcmp(option, "never") == 0) ? "agent" : "cma";
 }
 
+/* Over several machines "ucx" ends the list; nothing is left for a rank that is the only one of its machine. */
+static void take_far_way(struct ways *ways)
+{
+    size_t len = strlen(ways->list);
+    bool is_last = len >= 3 && strcmp(ways->list + len - 3, "ucx") == 0;
+    if (ranks_share_memory() || !CHECK(is_last, "reached by %s over several machines", ways->list))
+        return;
+    ways->list[len > 3 ? len - 4 : 0] = '\0';
+    ways->told = len > 3;
+}
+
+/* A window over MPI_COMM_WORLD. */
 struct ways ways_read(MPI_Win win)
 {
     struct ways ways = { .told = false };
@@ -62,7 +74,8 @@ struct ways ways_read(MPI_Win win)
     if (!found)
         ways.reason[0] = '\0';
     MPI_Info_free(&info);
-    CHECK(ways.told, "MPI_Win_get_info has no key oriel_memory");
+    if (CHECK(ways.told, "MPI_Win_get_info has no key oriel_memory"))
+        take_far_way(&ways);
     return ways;
 }
 
