@@ -3,6 +3,7 @@
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
+#include "base/schedule.h"
 #include "transport/writers.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 
 #define STACK_BYTES (UINT64_C(256) << 10)
 
-enum { SLICE_NS = 100000 };
 enum { SPIN_NS = 2000, AWAKE_NS = 10000 }; /* after an answer: spins, then yields */
 
 static struct {
@@ -40,39 +40,6 @@ static void keep_own_descriptor(void)
     if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0 && fd > 0)
         syscall(SYS_close_range, 0U, fd - 1, 0U);
 #endif
-}
-
-/* As the kernel reads it; glibc's headers do not have it before 2.41. */
-struct attributes {
-    uint32_t size_bytes;
-    uint32_t policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime_ns; /* of SCHED_OTHER, from Linux 6.12 on: the slice */
-    uint64_t deadline_ns;
-    uint64_t period_ns;
-};
-
-/* Who asks for short slices runs as soon as it is woken, where a rank that polls for messages would else keep the processor to
- * the end of its own slice, some milliseconds.  Older kernels ignore it. */
-static void ask_for_short_slices(void)
-{
-    struct attributes attributes = {.size_bytes = 0};
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
-        return;
-    attributes.size_bytes = sizeof attributes;
-    attributes.runtime_ns = SLICE_NS;
-    syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
-/* Launchers bind ranks to processors.  The agent works while its origin waits: it may run there, and need not have the
- * processor on which its own rank computes.  What the process may not use at all (its cpuset) the kernel leaves out. */
-static void leave_binding(void)
-{
-    cpu_set_t all;
-    memset(&all, 0xff, sizeof all);
-    sched_setaffinity(0, sizeof all, &all);
 }
 
 static void serve(unsigned number)
@@ -148,8 +115,8 @@ static void *run(void *unused)
     (void)unused;
     struct oriel_agent *agent = serving.agent;
     keep_own_descriptor();
-    ask_for_short_slices();
-    leave_binding();
+    oriel_schedule_soon();
+    oriel_schedule_anywhere();
     oriel_writers_set_helper(gettid());
     bool goes_on = is_own_file(agent);
     oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);

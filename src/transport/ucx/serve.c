@@ -6,7 +6,8 @@
  * since two that poll one worker cost more than one. */
 #include "transport/ucx/inner.h"
 
-#include <errno.h>
+#include "base/schedule.h"
+
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -117,6 +118,8 @@ void *oriel_net_serve(void *unused)
     (void)unused;
     oriel_net_in_agent = true;
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+    oriel_schedule_soon();
+    oriel_schedule_anywhere();
     while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
         take_turn(&turn);
         mind_origin(&turn);
