@@ -17,6 +17,7 @@ sys.path.insert(0, HERE)
 import catalogue  # noqa: E402
 import jobs  # noqa: E402
 import measure  # noqa: E402
+import overnet  # noqa: E402
 import report  # noqa: E402
 import results  # noqa: E402
 
@@ -141,6 +142,7 @@ def parse(arguments):
     add("--groups", type=words(catalogue.GROUPS, "group"), metavar="A,B",
         help="only these groups: " + ", ".join(catalogue.GROUPS))
     add("--patterns", type=words(catalogue.PATTERNS, "pattern"), metavar="A,B", help="only these patterns (--list shows them)")
+    add("--net", action="store_true", help="between two machines made out of this one, beside ucx_perftest on the same link")
     add("--alignment", action="store_true", help="also the group alignment: targets at odd and at even places")
     add("--memories", type=words(catalogue.MEMORIES, "memory"), metavar="A,B",
         help="of %s (allocate,create,dynamic)" % ", ".join(catalogue.MEMORIES))
@@ -156,6 +158,12 @@ def parse(arguments):
     add("-?", "--help", action="help", help="give this help list")
     add("-V", "--version", action="store_true", help="print the program's version")
     options = parser.parse_args(arguments)
+    if options.net:
+        overnet.choose()
+    unknown = [name for name in options.patterns or () if name not in catalogue.PATTERNS]
+    if unknown:
+        raise Refusal("--net: these patterns are not measured between machines: %s (those are: %s)"
+                      % (", ".join(unknown), ", ".join(catalogue.PATTERNS)))
     options.enough_s = None if options.runs else QUICK_S if options.quick else FULL_S
     options.runs = options.runs or RUNS
     return options
@@ -167,6 +175,10 @@ def print_list():
 
 
 # ---- what has to be there ----
+
+
+def limits_programs(options):
+    return [os.path.join(HERE, name) for name in (("link", "testnet") if options.net else ("raw",))]
 
 
 def hosts_to_run(options):
@@ -184,7 +196,7 @@ def hosts_to_run(options):
     if not options.alone and re.search(r"[\s:]", PREFIX):
         raise Refusal("%s: a program cannot be made to load Oriel from a folder with a blank or a colon in its name" % PREFIX)
     programs = [os.path.join(PREFIX, "lib", "oriel", host, "rma") for host in found]
-    for program in programs + [os.path.join(HERE, "raw")]:
+    for program in programs + limits_programs(options):
         if not os.access(program, os.X_OK):
             raise Refusal("the benchmark's program %s is missing or cannot be executed; build or install Oriel again" % program)
     return found
@@ -304,7 +316,12 @@ def main(arguments):
     if ending.asked:
         refuse("interrupted before anything was measured")
         return INTERRUPTED
-    record, failure = measured(bench, options, results.now())
+    try:
+        with overnet.machines(PREFIX) if options.net else contextlib.nullcontext() as bench.net:
+            record, failure = measured(bench, options, results.now())
+    except overnet.Refused as reason:
+        refuse(reason)
+        return reason.status
     complaints = write_outputs(options, record)
     for text in complaints:
         refuse(text)

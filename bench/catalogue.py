@@ -7,6 +7,7 @@ from collections import namedtuple
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [8 << i for i in range(20)]  # 8 B to 4 MiB
 BUSY_SIZES = [8, 4 * KIB, 64 * KIB, MIB]
+CHOICE = 8  # of a pattern with so many sizes the user may choose, and name others
 FLIGHT = 64
 RANKS = [2, 4, 8, 16, 32]
 MEMORIES = {  # name: (the program's own name for it, what Oriel is told)
@@ -27,7 +28,7 @@ class Pattern:
     """A row of the catalogue. `quick` has the sizes, and where they are fewer the ranks, of the quick form; None: not in it."""
 
     def __init__(self, title, group, sizes, limit=None, flights=(1,), ranks=(2,), memories=None, quick=None, quick_ranks=None,
-                 quick_memories=None):
+                 quick_flights=None):
         self.title = title
         self.group = group
         self.sizes = list(sizes)
@@ -37,7 +38,7 @@ class Pattern:
         self.memories = memories  # None: all that are asked for, but shared
         self.quick = quick
         self.quick_ranks = quick_ranks or self.ranks
-        self.quick_memories = quick_memories
+        self.quick_flights = quick_flights or self.flights[:1]
 
     def limit_of(self, cell):
         """The raw operation that this one cannot beat."""
@@ -199,8 +200,8 @@ def _pattern_cells(name, options):
     if quick and pattern.quick is None:
         return
     sizes, ranks = (pattern.quick, pattern.quick_ranks) if quick else (pattern.sizes, pattern.ranks)
-    flights = [pattern.flights[0]] if quick else pattern.flights
-    if options.sizes and pattern.sizes == SIZES or pattern.group == "alignment" and options.sizes:
+    flights = pattern.quick_flights if quick else pattern.flights
+    if options.sizes and len(pattern.sizes) >= CHOICE or pattern.group == "alignment" and options.sizes:
         sizes = options.sizes
     if options.ranks and len(pattern.ranks) > 1:
         ranks = options.ranks

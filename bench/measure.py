@@ -4,6 +4,7 @@ Imported by bench.py."""
 
 import os
 import re
+import sys
 import time
 
 import catalogue
@@ -15,6 +16,7 @@ SILENT_JOBS = 3  # one after the other that come to no pattern, and no more are 
 BATCHES, QUICK_BATCHES = 10, 5
 QUICK_BUDGETS_S = 0.4, 1.0  # of a cell's batches in a job of two ranks, and of more
 BUDGETS_S, FULL_S = (0.2, 0.8), 1200  # a cell has its part of these seconds, but no less and no more than those
+HOPELESS = 3  # crashes of a host between machines, and nothing else: no more are tried
 START_S = 30  # that a job may take to its first pattern, beyond the limit
 
 
@@ -64,6 +66,7 @@ class Bench:
         self.raw_cells = catalogue.raw_cells(cells)
         self.options = options
         self.progress = progress
+        self.net = None  # the words that command the machines, if it is to be measured between such
         self.runs = 0  # begun
         self.notes = []  # what went wrong outside of any cell
         self.bad_ends = 0  # jobs through Oriel that measured everything and then did not end well
@@ -110,6 +113,7 @@ class Bench:
         while groups:
             for cell in groups[0]:
                 self._give_up_larger(column, cell)
+            self._give_up_hopeless(column, groups[0])
             group = [cell for cell in groups.pop(0) if cell not in column.failed]
             if not group:
                 continue
@@ -130,10 +134,21 @@ class Bench:
             if same and status == "timeout" and other != cell and other.ranks <= cell.ranks and other.bytes <= cell.bytes:
                 column.fail(cell, "timeout", "not tried: %d ranks with %d B took too long already" % (other.ranks, other.bytes))
 
+    def _give_up_hopeless(self, column, cells):
+        """A host that makes no window between machines ends with each of its jobs: some of them tell enough."""
+        crashes = [reason for status, reason in column.failed.values() if status == "crash"]
+        if self.net is None or column.oriel or column.samples or len(crashes) < HOPELESS:
+            return
+        for cell in cells:
+            column.fail(cell, "crash", "not tried, like the others: " + crashes[0])
+
     def _program(self, column):
-        if column.host is None:
-            return os.path.join(self.prefix, "lib", "oriel", "bench", "raw")
-        return os.path.join(self.prefix, "lib", "oriel", column.host, "rma")
+        folder = os.path.join(self.prefix, "lib", "oriel", column.host or "bench")
+        if column.host is not None:
+            return [os.path.join(folder, "rma")]
+        if self.net is not None:
+            return [sys.executable, "-s", "-E", "-B", os.path.join(folder, "link.py"), *self.net, "--"]
+        return [os.path.join(folder, "raw")]
 
     def _budget_s(self, ranks):
         """Of one cell in one run: the more there are, the shorter. Batches are longer where ranks share processors."""
@@ -144,12 +159,13 @@ class Bench:
 
     def _job(self, column, ranks, cells):
         """Runs the cells. Returns who listened and, unless all were measured, how it ended as (status, reason)."""
-        options, job = self.options, _Job(column, cells, self.progress)
+        options, job = self.options, _Job(column, cells, self.progress, self.net is not None and column.oriel)
         limits = ["--batches=%d" % (QUICK_BATCHES if options.quick else BATCHES), "--budget=%.2f" % self._budget_s(ranks)]
         oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
         told = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else {}
-        result = jobs.launch(column.host, ranks, [self._program(column)] + limits + list(job.names), oriel, limit_s=1e9,
-                             quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.hear, environment=told)
+        result = jobs.launch(column.host, ranks, self._program(column) + limits + list(job.names), oriel, limit_s=1e9,
+                             quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.hear, environment=told,
+                             net=self.net)
         if job.foreign:
             return job, ("refused", "the job's library does not say that it is Oriel: " + job.foreign[:80])
         if job.left:
@@ -206,9 +222,10 @@ def is_figure(text):
 class _Job:
     """Listens to one job's lines."""
 
-    def __init__(self, column, cells, progress):
+    def __init__(self, column, cells, progress, by_messages=False):
         self.column = column
         self.progress = progress
+        self.by_messages = by_messages  # a window that does not say so is the host's
         self.left = list(cells)
         self.running = []
         self.begun = set()
@@ -242,7 +259,9 @@ class _Job:
             elif cell in self.left and (value == "WRONG" or is_figure(value)):
                 self.left.remove(cell)
                 self.progress.skip(1)
-                if value == "WRONG":
+                if self.by_messages and "ucx" not in self.column.ways.get(cell, ""):
+                    self.column.fail(cell, "refused", "the window is not Oriel's")
+                elif value == "WRONG":
                     self.column.fail(cell, "wrong", "the data were not what the operations should have left")
                 else:
                     self.column.samples.setdefault(cell, []).append(float(value))

@@ -145,6 +145,17 @@ def _print_rows(rows):
             print("|" + "|".join("-" * (width + 1) + ("-" if i < 2 else ":") for i, width in enumerate(widths)) + "|")
 
 
+def _figure_rows(bench, figures):
+    columns = [column for column in displayed(bench) if column.oriel]
+    rows = {}
+    for figure in figures:
+        row = rows.setdefault((figure["figure"], figure["memory"], figure["bound"]), {})
+        row[figure["column"]] = "%s (%.2f of %s)" % (human(figure["ns"]), figure["ns"] / figure["bound_ns"],
+                                                     human(figure["bound_ns"]))
+    return [["figure", "memory", "bound"] + [c.title for c in columns]] + [
+        list(what) + [row.get(c.name, "-") for c in columns] for what, row in rows.items()]
+
+
 def _strange_ways(bench):
     """Memory of the program that is not reached as it usually is: the figures are those of another way."""
     counted = {}
@@ -167,5 +178,8 @@ def print_report(bench, results):
            if cell.pattern in catalogue.ALWAYS_RAW and (cell in bench.raw.samples or cell in bench.raw.failed)]
     print("This machine without MPI: " + ", ".join("%s %s" % (title(cell), text) for cell, text in raw) + "\n")
     _print_rows(_rows(bench))
-    for line in _strange_ways(bench):
+    for line in _strange_ways(bench) if not bench.options.net else ():
         print("\n" + line)
+    if results.get("figures"):
+        print("\nWhat is asked of windows between machines; in brackets the part of the bound, above 1 it is missed:\n")
+        _print_rows(_figure_rows(bench, results["figures"]))

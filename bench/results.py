@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 
 import catalogue
 import jobs
+import overnet
 
 SCHEMA = 1
 
@@ -74,6 +75,7 @@ def gather(bench, version, began, elapsed_s, complete):
                     for c in displayed(bench) + [bench.raw]],
         "notes": bench.notes,
         "results": _results(bench),
+        **({"figures": overnet.figures(bench)} if bench.options.net else {}),
     }
 
 

@@ -197,23 +197,27 @@ def _rest(process, errors):
         pass
 
 
-def command(host, ranks, program, oriel=None):
+def command(host, ranks, program, oriel=None, net=None, mark=""):
     if host is None:
         return program
-    return [launcher(host) or "mpiexec." + host, "-n", str(ranks)] + ([oriel, "run"] if oriel else []) + program
+    program = ([oriel, "run"] if oriel else []) + program
+    if net is None:
+        return [launcher(host) or "mpiexec." + host, "-n", str(ranks)] + program
+    return [*net, "run", "--host", host, "-n", str(ranks), "--env", mark, "--"] + program
 
 
-def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None):
+def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None,
+           net=None):
     """Runs a job to its end, or until limit_s are over or it made no progress for quiet_s, at its start for start_s.
     Progress is a line for which on_line returns something true; without on_line, any output. Without a host the program is
-    started as it is. An ending signal that comes while the job is started or ended waits for that."""
+    started as it is; with the words that command a net of machines (scripts/testnet) over those. An ending signal that comes while the job is started or ended waits for that."""
     mark = "JOB_MARK=%d.%d" % (os.getpid(), time.monotonic_ns())
     env = dict(os.environ, **SETTINGS.get(host, {}), **(environment or {}))
     env["JOB_MARK"] = mark.partition("=")[2]
     if host == "openmpi" and ranks > cores():
         env["OMPI_MCA_mpi_yield_when_idle"] = "1"
     start = time.monotonic()
-    line = command(host, ranks, program, oriel)
+    line = command(host, ranks, program, oriel, net, mark)
     lines, errors, ended = _Lines(on_line), _Errors(), False
     with _uninterrupted() as mask:
         process = subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
