@@ -235,8 +235,8 @@ static void miss(struct oriel_window *window)
         struct oriel_net_peer *peer;
         memcpy(other, netting_shared->bytes[1], netting_shared->len_bytes[1]);
         other[8] ^= 1; /* the session */
-        team_expect(oriel_net_open(&team->identities[1], other, 7, &peer) == ORIEL_E_OTHER);
-        team_expect(oriel_net_open(&team->identities[1], other, netting_shared->len_bytes[1], &peer) == ORIEL_OK);
+        team_expect(oriel_net_open(&team->members[1].process, other, 7, &peer) == ORIEL_E_OTHER);
+        team_expect(oriel_net_open(&team->members[1].process, other, netting_shared->len_bytes[1], &peer) == ORIEL_OK);
         static struct question question = {.net = {.take = netting_take}};
         struct note note = {ECHO, 0, 0, 0};
         team_expect(oriel_net_ask(peer, &(struct oriel_net_bytes){&note, sizeof note, NULL, 0}, &question.net) == ORIEL_OK);

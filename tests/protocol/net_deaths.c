@@ -114,7 +114,7 @@ static void die_with_a_child(struct oriel_window *window)
         pid_t child = fork();
         if (child == 0) {
             team_expect(!oriel_net_is_started());
-            team_expect(oriel_net_start(&team->identities[1], &netting_service) == ORIEL_E_OTHER);
+            team_expect(oriel_net_start(&team->members[1].process, &netting_service) == ORIEL_E_OTHER);
             oriel_net_stop();
             oriel_net_progress();
             team_flag_set(4, 1);
@@ -155,11 +155,11 @@ static void stand_still(struct oriel_window *window)
     team_flag_await(2, 1);
     team_flag_await(3, 1);
     if (team_rank == 0)
-        kill(team->identities[1].pid, SIGSTOP);
+        kill(team->members[1].process.pid, SIGSTOP);
     meet_a_death(1, false);
     atomic_fetch_add(&team->flags[1], 1);
     team_flag_await(1, 2);
-    kill(team->identities[1].pid, SIGCONT);
+    kill(team->members[1].process.pid, SIGCONT);
     oriel_net_stop();
 }
 

@@ -48,7 +48,7 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     team_expect((uintptr_t)message->head % 8 == 0 && (uintptr_t)message->data % 8 == 0);
     memcpy(&note, message->head, sizeof note);
     team_expect(note.stream < STREAMS);
-    team_expect(oriel_identity_equal(from, &team->identities[note.stream / 2]));
+    team_expect(oriel_identity_equal(from, &team->members[note.stream / 2].process));
     team_expect(note.index == next_index[note.stream]++); /* N1 */
     team_expect(is_filled(message->data, message->len_bytes, note.seed));
     atomic_fetch_add(&netting_shared->served[self], 1);
@@ -73,7 +73,7 @@ static bool look(void)
 static void lost(const struct oriel_identity *who)
 {
     for (int32_t i = 0; i < team->n; i++)
-        if (oriel_identity_equal(who, &team->identities[i]))
+        if (oriel_identity_equal(who, &team->members[i].process))
             atomic_fetch_add(&netting_shared->lost[self], UINT64_C(1) << i);
 }
 
@@ -90,7 +90,7 @@ void netting_start(struct oriel_window *window)
     void *call = dlsym(RTLD_DEFAULT, "munmap");
     sigaction(SIGSEGV, NULL, &before);
     memcpy(code, call, sizeof code);
-    enum oriel_status status = oriel_net_start(&team->identities[team_rank], &netting_service);
+    enum oriel_status status = oriel_net_start(&team->members[team_rank].process, &netting_service);
     if (status != ORIEL_OK)
         fprintf(stderr, "%s\n", oriel_fail_message());
     team_expect(status == ORIEL_OK && oriel_net_is_started());
@@ -102,8 +102,8 @@ void netting_start(struct oriel_window *window)
     team_meet();
     for (int32_t i = 0; i < team->n; i++) {
         size_t len_bytes = netting_shared->len_bytes[i];
-        team_expect(oriel_net_open(&team->identities[i], netting_shared->bytes[i], len_bytes, &netting_peers[i]) == ORIEL_OK);
-        team_expect(oriel_net_find(&team->identities[i]) == netting_peers[i]);
+        team_expect(oriel_net_open(&team->members[i].process, netting_shared->bytes[i], len_bytes, &netting_peers[i]) == ORIEL_OK);
+        team_expect(oriel_net_find(&team->members[i].process) == netting_peers[i]);
     }
 }
 
