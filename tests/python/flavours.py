@@ -120,8 +120,13 @@ def memory_that_is_not_attached_is_an_error():
     window.Attach(part)
     expect(MPI.ERR_RMA_ATTACH, lambda: window.Detach(other))
     expect(MPI.ERR_RMA_ATTACH, lambda: window.Attach(part[1:]))
+
+    def put_outside():
+        window.Put(numpy.ones(1), right, target=(addresses[right], 1, MPI.DOUBLE))
+        window.Flush(right)  # a target on another machine tells it only now
+
     window.Lock(right)
-    expect(MPI.ERR_RMA_RANGE, lambda: window.Put(numpy.ones(1), right, target=(addresses[right], 1, MPI.DOUBLE)))
+    expect(MPI.ERR_RMA_RANGE, put_outside)
     window.Unlock(right)
     world.Barrier()
     assert not part.any() and not other.any()

@@ -1,0 +1,64 @@
+# The suite over several machines: made out of this one (net2, net3), or believed in by every one or two ranks (node1, node2).
+# MPICH has one rank on each machine of a net (tests/net says why); where its ranks share machines is tried on node2.
+
+# oriel_machine_rows(PROGRAM p [NAME n] [QUICK] [TIMEOUT s] [ENV K=V ...] [ARGS ...]): all modes; QUICK: six rows in `make test`, and more
+# numbers of ranks otherwise.
+function(oriel_machine_rows)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "QUICK" "PROGRAM;NAME;TIMEOUT" "ENV;ARGS")
+  if(NOT arg_NAME)
+    get_filename_component(arg_NAME "${arg_PROGRAM}" NAME)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 240)
+  endif()
+  set(row PROGRAM ${arg_PROGRAM} NAME ${arg_NAME} TIMEOUT ${arg_TIMEOUT})
+  if(arg_ENV)
+    list(APPEND row ENV ${arg_ENV})
+  endif()
+  set(last)
+  if(arg_ARGS)
+    set(last ARGS ${arg_ARGS})
+  endif()
+  set(quick FULL_RANKS)
+  if(arg_QUICK)
+    set(quick RANKS)
+  endif()
+  oriel_test_row(${row} ${quick} "2" FULL_RANKS "4" MODES node1 ${last})
+  oriel_test_row(${row} ${quick} "4" MODES node2 ${last})
+  oriel_test_row(${row} ${quick} "2" MODES net2 HOSTS mpich ${last})
+  oriel_test_row(${row} FULL_RANKS "3" MODES net3 HOSTS mpich ${last})
+  oriel_test_row(${row} ${quick} "4" MODES net2-cyclic HOSTS openmpi ${last})
+  oriel_test_row(${row} FULL_RANKS "4" MODES net3 HOSTS openmpi ${last})
+  if(arg_QUICK)
+    oriel_test_row(${row} FULL_RANKS "3;8" MODES node1 node2 ${last})
+    oriel_test_row(${row} FULL_RANKS "2;8" MODES net2 net3-cyclic HOSTS openmpi ${last})
+  endif()
+endfunction()
+
+foreach(area put_get accumulate_order fence pscw lock dynamic)
+  oriel_machine_rows(PROGRAM ${area} QUICK)
+endforeach()
+foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate_refused atomicity derived derived_accumulate requests
+             request_storm progress litmus attributes hints large_forms large_transfers resources returned threads thread_objects
+             thread_epochs object_groups object_handles later_windows freed_communicators host_progress presence children finalise
+             errors_create errors_operate errors_sync errors_dynamic errors_buffers errors_corners errors_forms errors_handlers
+             small_windows limits)
+  oriel_machine_rows(PROGRAM ${area})
+endforeach()
+# Its other cases make windows until the host has no handles left, which takes minutes by messages.
+foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
+  oriel_machine_rows(PROGRAM object_many NAME object_many_${case} ARGS --only ${case})
+endforeach()
+oriel_machine_rows(PROGRAM small_reserve ENV ORIEL_RESERVE=8M)
+foreach(area promoted_threads promoted_waits promoted_fork promoted_children promoted_reuse promoted_sorts promoted_dynamic)
+  oriel_machine_rows(PROGRAM ${area} NAME ${area}_always ENV ORIEL_PROMOTE=always)
+endforeach()
+# As an ordinary user, and where the program's own memory stays private.
+foreach(area put_get accumulate atomicity dynamic fence pscw lock)
+  oriel_test_row(PROGRAM ${area} FULL_RANKS "2;4" MODES node1-user node2-user net2-user TIMEOUT 240 HOSTS openmpi)
+  oriel_test_row(PROGRAM ${area} FULL_RANKS "2" MODES node1-user net2-user TIMEOUT 240 HOSTS mpich)
+endforeach()
+foreach(area create put_get accumulate accumulate_mix atomicity derived dynamic)
+  oriel_test_row(PROGRAM ${area} NAME ${area}_copied FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never TIMEOUT 240)
+  oriel_test_row(PROGRAM ${area} NAME ${area}_by_agent FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never ORIEL_CMA=never TIMEOUT 240)
+endforeach()
