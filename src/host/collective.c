@@ -128,3 +128,17 @@ enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bit
         return refused(exchange);
     return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
 }
+
+bool oriel_host_shares_memory(MPI_Comm comm)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    MPI_Comm together = MPI_COMM_NULL;
+    int n;
+    int count;
+    if (host->Comm_size(comm, &n) != MPI_SUCCESS ||
+        host->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together) != MPI_SUCCESS)
+        return true;
+    bool all = host->Comm_size(together, &count) != MPI_SUCCESS || count == n;
+    host->Comm_free(&together);
+    return all;
+}

@@ -171,6 +171,9 @@ enum oriel_status oriel_machines_meet(struct attempt *attempt)
 {
     if (attempt->board != NULL || are_together(attempt))
         return ORIEL_OK;
+    /* MPICH makes a shared window all the same, in which every machine has memory of its own. */
+    if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED && !oriel_host_shares_memory(attempt->creation->comm))
+        return oriel_fail(ORIEL_E_SHARED, "not all ranks share memory with each other");
     attempt->machines = make_meeting(attempt);
     if (attempt->machines == NULL) /* nothing can be told to so many: they will say that they wait */
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for %d ranks on several machines", (int)attempt->window->n);
