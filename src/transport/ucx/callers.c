@@ -255,8 +255,10 @@ void oriel_net_shun_lost(void)
         struct oriel_net_caller *caller = caller_of(peer->session);
         if (caller == NULL)
             continue;
-        if (caller->ep == NULL && caller->expected == 0)
-            caller->identity = peer->identity;
+        if (caller->expected == 0) {
+            caller->has_ended = true; /* before it began: nobody knows of it */
+            continue;
+        }
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
     }
