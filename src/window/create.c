@@ -268,6 +268,8 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
         status = settle(&attempt);
     }
     if (status == ORIEL_OK && !*use_host) {
+        if (attempt.window->far != NULL)
+            atomic_store_explicit(&attempt.window->far->is_settled, true, memory_order_release);
         oriel_paths_note(attempt.window, creation->call);
         *out = attempt.window;
     } else {

@@ -15,7 +15,9 @@
 
 /* Before the records have come only windows that exist know who the others are: looks whether one of their ranks that is in
  * this communicator too has died.  Of those on other machines each looks at the next one behind it, and who finds it dead tells
- * the others by that window: so each dead one is looked at by somebody, whichever others have died as well. */
+ * the others by that window: so each dead one is looked at by somebody, whichever others have died as well.  By a window
+ * that is not complete nobody can be told. */
+
 /* The rank in the communicator; MPI_UNDEFINED if it is not there. */
 static int rank_here(const struct oriel_window *window, int32_t win_rank, const struct attempt_watch *known)
 {
@@ -47,16 +49,19 @@ static void look_at_far(struct oriel_window *window, struct attempt_watch *known
 static void look_at_known(struct oriel_window *window, void *context)
 {
     struct attempt_watch *known = context;
+    const bool is_far = window->far != NULL && atomic_load_explicit(&window->far->is_settled, memory_order_acquire);
+    if (window == known->watched.window)
+        return;
     for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
         const struct oriel_peer *peer = window->group->peers[i];
         int here;
         if (peer == NULL || oriel_peer_alive(peer) || (here = rank_here(window, i, known)) == MPI_UNDEFINED)
             continue;
-        if (window->far != NULL)
+        if (is_far)
             oriel_far_break(window, i);
         known->status = oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid);
     }
-    if (window->far != NULL && known->status == ORIEL_OK)
+    if (is_far && known->status == ORIEL_OK)
         look_at_far(window, known);
 }
 
