@@ -91,6 +91,12 @@ static void report(const char *folder, const struct scenario *scenario, int code
     write_file(folder, "rank", line);
 }
 
+static bool is_fault(const char *name)
+{
+    const char *fault = getenv("TEST_FAULT");
+    return fault && strcmp(fault, name) == 0;
+}
+
 static bool reported(const char *folder, int rank)
 {
     char path[4096];
@@ -98,13 +104,24 @@ static bool reported(const char *folder, int rank)
     return access(path, F_OK) == 0;
 }
 
-/* Until all survivors have written their reports, or have had more than enough time. */
+/* Until all survivors, and who comes back, have written their reports, or have had more than enough time. */
 static void await_reports(const char *folder, int size)
 {
     double end = seconds_now() + 20;
     for (int rank = 0; rank < size && seconds_now() < end; rank++)
-        while (rank != victim && !reported(folder, rank) && seconds_now() < end)
+        while ((rank != victim || is_fault("pause")) && !reported(folder, rank) && seconds_now() < end)
             usleep(5000);
+}
+
+static bool paused(pid_t process)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "r");
+    bool read = file && fscanf(file, "%*d %*s %c", &state) == 1;
+    if (file)
+        fclose(file);
+    return !read || state == 'T';
 }
 
 /* MPICH's launcher kills all when the connection of one process closes without a farewell, whatever it was told about cleaning
@@ -117,6 +134,12 @@ static void keep_connection_open(const char *folder)
     pid_t parent = getpid();
     if (!rank || !size || atoi(rank) != victim || fork() != 0)
         return;
+    if (is_fault("pause")) {
+        while (access(folder, F_OK) == 0 && !paused(parent))
+            usleep(5000);
+        sleep(4);
+        kill(parent, SIGCONT);
+    }
     await_reports(folder, atoi(size));
     if (getppid() == parent)
         kill(parent, SIGKILL);
@@ -125,11 +148,12 @@ static void keep_connection_open(const char *folder)
 
 static void end_victim(const char *folder)
 {
-    const char *fault = getenv("TEST_FAULT");
-    if (fault && strcmp(fault, "stop") == 0)
+    if (is_fault("stop") || is_fault("pause"))
         raise(SIGSTOP);
-    else if (!fault || strcmp(fault, "link") != 0)
+    else if (!is_fault("link"))
         raise(SIGKILL);
+    if (is_fault("pause"))
+        return;
     write_file(folder, "ready", "");
     await_reports(folder, world_size);
     _exit(0);
@@ -138,11 +162,10 @@ static void end_victim(const char *folder)
 /* Survivors wait for a link's fault as their driver tells them that it is there; what is much is to be on its way already. */
 static void await_fault(const char *folder, const struct scenario *scenario)
 {
-    const char *fault = getenv("TEST_FAULT");
     char path[4096];
     double end = seconds_now() + 20;
     snprintf(path, sizeof path, "%s/fault", folder);
-    if (!fault || strcmp(fault, "link") != 0 || strncmp(scenario->name, "bulk-", 5) == 0)
+    if (!is_fault("link") || strncmp(scenario->name, "bulk-", 5) == 0)
         return;
     while (access(path, F_OK) != 0 && seconds_now() < end)
         usleep(5000);

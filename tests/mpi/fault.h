@@ -1,9 +1,9 @@
 /* A rank, the victim, dies or falls silent while the others wait for it: one scenario for each launch, chosen by name.  Every
- * survivor writes what it got into a file of its own and leaves without MPI_Finalize.  fault.c has main; a program's scenarios are
- * beside it, faults.py starts it: PROGRAM SCENARIO allocate|create FOLDER.
+ * survivor writes what it got into a file of its own and leaves without MPI_Finalize.  fault.c has main; a program's scenarios
+ * are beside it, faults.py starts it: PROGRAM SCENARIO allocate|create FOLDER.
  *
- * TEST_VICTIM: its rank, 1 if not said.  TEST_FAULT: how it ends: kill; stop (SIGSTOP); link (it says that it is ready by a file,
- * and whoever started the job takes its machine's link down). */
+ * TEST_VICTIM: its rank, 1 if not said.  TEST_FAULT: how it ends: kill; stop (SIGSTOP); pause (it goes on after 4 s and waits
+ * like a survivor); link (it says that it is ready by a file, and whoever started the job takes its machine's link down). */
 #ifndef FAULT_H
 #define FAULT_H
 

@@ -171,6 +171,37 @@ static int accumulate_for_a_while(void)
     return code;
 }
 
+static int create_and_free(void)
+{
+    MPI_Win another;
+    void *base;
+    int code = MPI_Win_allocate(64, 1, MPI_INFO_NULL, fresh, &base, &another);
+    if (code != MPI_SUCCESS)
+        return code;
+    MPI_Win_set_errhandler(another, MPI_ERRORS_RETURN);
+    return MPI_Win_free(&another);
+}
+
+/* At some moment of a creation, or of a window's end. */
+static void create_until_dead(void)
+{
+    pthread_t thread;
+    useconds_t delay_us = 5000 + (useconds_t)(seconds_now() * 1e9) % 20000;
+    MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN);
+    pthread_create(&thread, NULL, kill_soon, &delay_us);
+    for (;;)
+        create_and_free();
+}
+
+static int create_until_error(void)
+{
+    int code = MPI_SUCCESS;
+    MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN);
+    for (double end = seconds_now() + 15; code == MPI_SUCCESS && seconds_now() < end;)
+        code = create_and_free();
+    return code;
+}
+
 const struct scenario scenarios[] = {
     { "fence", nothing, nothing, wait_fence, false, NULL, false },
     { "exclusive-held", hold_exclusive, nothing, wait_exclusive, false, NULL, false },
@@ -187,6 +218,7 @@ const struct scenario scenarios[] = {
     { "creation", nothing, nothing, wait_creation, false, NULL, false },
     { "creation-again", nothing, free_window, wait_creation_without_windows, false, NULL, false },
     { "creation-late", nothing, nothing, wait_creation_late, false, NULL, false },
+    { "creations", connect_all, create_until_dead, create_until_error, false, connect_all, false },
     { "accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all, false },
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

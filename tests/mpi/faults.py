@@ -3,7 +3,8 @@
 
 Each scenario is one launch with a launcher that does not end the job itself; each survivor leaves a report in a folder.
 With --net the ranks are on machines that scripts/testnet makes, and --fault link takes the victim's machine off them; with
---fault stop the victim falls silent.  Where silence is what happens, ORIEL_TIMEOUT is 2 s.
+--fault stop the victim falls silent, with --fault pause for a while, so that it must learn that it was given up.  Where silence
+is what happens, ORIEL_TIMEOUT is 2 s.
 Called by the test rows: faults.py --launch PATH --build FOLDER --host HOST [--node-size K] PROGRAM [SCENARIO...]"""
 
 import argparse
@@ -15,17 +16,18 @@ import time
 
 BOUND_SECONDS = 5
 SILENT_SECONDS = 2
-REPETITIONS = {"accumulate": 3}
+REPETITIONS = {"accumulate": 3, "creations": 5}
 # A far rank's freed window tells nobody any more whether it lives; nor does a stopped process hinder those who share its memory.
 ON_ONE_MACHINE = {"creation-again"}
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
                "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "creation-late",
-               "accumulate"],
+               "creations", "accumulate"],
     "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
                    "lock-behind-waiter", "lock-all", "unlock-all", "complete", "put-fence"],
 }
-KILLED_ONLY = {"creation-late", "lock-behind-waiter", "accumulate"}
+KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate"}
+COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # What the hosts themselves leave behind when one of their processes is killed; other jobs may run at the same time.
 HOSTS_OWN = ("vader_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "ucx_", "psm", "sem.")
@@ -72,7 +74,7 @@ def judge_survivor(args, folder, rank):
         return f"rank {rank} waited for {seconds} s"
     if verdict not in ("error", "allowed"):
         return f"rank {rank} got an error of another class: {text.strip()}"
-    if verdict == "error" and f"rank {args.victim} " not in text:
+    if verdict == "error" and rank != args.victim and f"rank {args.victim} " not in text:
         return f"rank {rank} got an error that does not name rank {args.victim}: {text.strip()}"
     return None
 
@@ -134,7 +136,8 @@ def run_once(args, scenario, memory):
         os.chmod(folder, 0o777)
         before = shared_memory_files()
         output = run_job(args, job_command(args, scenario, memory, folder), folder)
-        wrong = [judge_survivor(args, folder, rank) for rank in range(args.ranks) if rank not in args.cut_off]
+        wrong = [judge_survivor(args, folder, rank) for rank in range(args.ranks)
+                 if rank not in args.cut_off or args.fault == "pause"]
         wrong += [f"process {pid} is still there" for pid in processes_left(folder)]
         wrong += [f"/dev/shm/{name} is left" for name in shared_memory_files() - before
                   if not name.startswith(HOSTS_OWN)]
@@ -145,6 +148,8 @@ def scenarios_of(args):
     program = os.path.basename(args.program)
     for scenario in args.scenarios or SCENARIOS[program]:
         if (args.node_size or args.net) and scenario in ON_ONE_MACHINE:
+            continue
+        if args.fault == "pause" and scenario not in COMES_BACK:
             continue
         if args.fault != "kill" and scenario in KILLED_ONLY:
             continue
@@ -192,7 +197,7 @@ def main():
     parser.add_argument("--victim", type=int, default=1)
     parser.add_argument("--node-size", type=int, default=0)
     parser.add_argument("--net", type=int, default=0)
-    parser.add_argument("--fault", choices=["kill", "stop", "link"], default="kill")
+    parser.add_argument("--fault", choices=["kill", "stop", "pause", "link"], default="kill")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("program")
     parser.add_argument("scenarios", nargs="*")

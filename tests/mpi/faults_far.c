@@ -1,7 +1,6 @@
-/* More scenarios of fault.h: what ranks on several machines wait for by messages.  The survivors reach for the victim's memory and
- * lock, or for a lock that it stands in the queue of.  Each also runs on one machine, where memory outlives its owner.
- *
- * Where a call has failed because of the victim, the next one towards it must fail as well, and soon. */
+/* More scenarios of fault.h: what ranks on several machines wait for by messages.  The survivors reach for the victim's memory
+ * and lock, or for a lock that it stands in the queue of.  Where a call has failed because of the victim, the next one towards it
+ * must fail as well, and soon. */
 #include "fault.h"
 
 #include <pthread.h>
