@@ -1,5 +1,5 @@
-/* How the processes of far ranks are found: known ones by their identity, leaders of machines by the window's table, others by asking
- * their machine's leader.  What is found stays known until the net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
+/* How the processes of far ranks are found: known ones by their identity, leaders of machines by the window's table, others by
+ * asking their machine's leader.  What is found stays known until the net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
 #include "sync/far_peers.h"
 
 #include <stdio.h>

@@ -39,8 +39,8 @@ static enum oriel_status refuse(const char *what, ucs_status_t status)
     return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
 }
 
-/* By default a machine that is out of reach stops the whole process while it is being connected.  The setting's name has its prefix
- * from UCX 1.14 on. */
+/* By default a machine that is out of reach stops the whole process while it is being connected.  The setting's name has its
+ * prefix from UCX 1.14 on. */
 static void connect_without_blocking(ucp_config_t *config)
 {
     unsigned minor = 0;
