@@ -149,15 +149,17 @@ static enum oriel_status take_failure(struct oriel_far *far)
     return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
 }
 
-enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
-                                struct oriel_far_request *request)
+/* Asks; *many: so much is open now that some of it is to be awaited. */
+static enum oriel_status open_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                      struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
+                                      struct oriel_far_request *request, bool *many)
 {
     struct oriel_far *far = window->far;
     oriel_far_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     request->window = window;
     request->target = target;
+    *many = false;
     enum oriel_status status = oriel_net_ask(peer, &bytes, &request->net);
     if (status != ORIEL_OK) {
         free(request);
@@ -166,9 +168,18 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
     far->open = request;
-    bool many = ++far->open_count > OPEN_MOST;
+    *many = ++far->open_count > OPEN_MOST;
     pthread_mutex_unlock(&far->mutex);
-    return many ? oriel_far_flush_local(window, -1) : ORIEL_OK;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
+                                struct oriel_far_request *request)
+{
+    bool many;
+    enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
+    return many ? oriel_far_flush_local(window, -1) : status;
 }
 
 static void take_nothing(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
@@ -188,7 +199,8 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, 
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     request->net.take = take_nothing;
-    return oriel_far_ask(window, target, peer, &head, NULL, 0, request);
+    bool many; /* or not: the flush awaits them all */
+    return open_request(window, target, peer, &head, NULL, 0, request, &many);
 }
 
 /* Asks all that have the mark, then waits for all that is open. */
