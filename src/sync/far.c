@@ -209,8 +209,13 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
     struct oriel_far *far = window->far;
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
-    for (int32_t rank = take_mark(window, target, mark); rank >= 0; rank = take_mark(window, target, mark)) /* F2 */
+    int32_t rank = take_mark(window, target, mark); /* F2 */
+    if (kind == ORIEL_FAR_UNLOCK && target >= 0)
+        rank = target; /* also where another thread has flushed it */
+    while (rank >= 0) {
         note_first(&first, ask_flush(window, rank, kind));
+        rank = target < 0 ? take_mark(window, -1, mark) : -1;
+    }
     await_open(window, target, &first);
     note_first(&first, take_failure(far));
     pthread_mutex_unlock(&far->flushing);
@@ -247,7 +252,6 @@ enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bo
 
 enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target)
 {
-    set_mark(window, target, ORIEL_FAR_TOLD);
     return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);
 }
 
