@@ -56,6 +56,9 @@ void oriel_far_break(struct oriel_window *window, int32_t rank);
 void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
                       unsigned pieces);
 
+/* The same to what is no operation and no flush: failures are left to the next answer. */
+void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces);
+
 /* A message of this origin has failed, with the thread's message: the next answer tells it. */
 void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status);
 

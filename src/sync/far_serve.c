@@ -77,14 +77,19 @@ void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_stat
     *link = refusal;
 }
 
+void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
+{
+    static const struct oriel_far_answer well = {.status = ORIEL_OK};
+    send_answer(asker, &well, data, pieces);
+}
+
 void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
                       unsigned pieces)
 {
-    static const struct oriel_far_answer well = {.status = ORIEL_OK};
     struct oriel_far_refusal **link = find_refusal(window, from);
     struct oriel_far_refusal *refusal = *link;
     if (refusal == NULL) {
-        send_answer(asker, &well, data, pieces);
+        oriel_far_answer_well(asker, data, pieces);
         return;
     }
     *link = refusal->next;
@@ -209,7 +214,7 @@ void oriel_far_look(struct oriel_window *window)
             lock->stage = STAGE_HELD;
             waiting--;
             tell_holder(window);
-            oriel_far_answer(window, &lock->asker, lock->from, NULL, 0);
+            oriel_far_answer_well(&lock->asker, NULL, 0); /* it is held, whatever failed before */
             link = &lock->next;
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
             refuse(&lock->asker, ORIEL_E_PEER); /* its place stays taken, as in ticket.c */

@@ -62,7 +62,7 @@ static void tell_address(struct oriel_window *window, const struct oriel_net_ask
     }
     struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
                            {(void *)(uintptr_t)reached->address, reached->address_bytes}};
-    oriel_far_answer(window, asker, head->from, data, 2);
+    oriel_far_answer_well(asker, data, 2);
 }
 
 /* Whether the sender is the rank that it says. */
