@@ -2,8 +2,8 @@
  * thread calls, which must not wait for anybody: whoever wants a lock stands in the queue of the target's own machine like its
  * ranks, takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.
  *
- * A lock of a far rank is known to this process only; when that rank is lost, far_lost in the target's control names it for ever, and
- * whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
+ * A lock of a far rank is known to this process only; when that rank is lost with a place in the queue, far_lost in the target's
+ * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
 #include "sync/far.h"
 
 #include "sync/far_peers.h"
@@ -149,6 +149,13 @@ static void leave_queue(struct oriel_window *window, const struct oriel_far_lock
         oriel_gate_leave_writer(&window->common->gate);
 }
 
+/* It will never be held: the gate is passed on (as lock.c does), a place in the queue stays taken. */
+static void give_up(struct oriel_window *window, const struct oriel_far_lock *lock)
+{
+    if (lock->exclusive && lock->stage != STAGE_COURTESY)
+        oriel_gate_leave_writer(&window->common->gate);
+}
+
 static void forget(struct oriel_far_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
@@ -217,9 +224,8 @@ void oriel_far_look(struct oriel_window *window)
             oriel_far_answer_well(&lock->asker, NULL, 0); /* it is held, whatever failed before */
             link = &lock->next;
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
-            refuse(&lock->asker, ORIEL_E_PEER); /* its place stays taken, as in ticket.c */
-            if (lock->exclusive && lock->stage != STAGE_COURTESY)
-                oriel_gate_leave_writer(&window->common->gate);
+            refuse(&lock->asker, ORIEL_E_PEER);
+            give_up(window, lock);
             *link = lock->next;
             forget(lock);
         } else {
@@ -300,8 +306,10 @@ static void count_arrival(struct oriel_window *window, const struct oriel_far_he
 
 static void note_lost(struct oriel_window *window, uint64_t rank)
 {
+    uint32_t whole = 0;
     if (rank < (uint64_t)window->n)
-        oriel_store_release(&window->common->broken, (uint32_t)rank + 1);
+        atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1, memory_order_release,
+                                                memory_order_relaxed);
 }
 
 void oriel_far_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
@@ -331,6 +339,14 @@ void oriel_far_serve(struct oriel_window *window, const struct oriel_net_asker *
     }
 }
 
+/* It had a place in the queue, which stays taken. */
+static void name_lost(struct oriel_window *window, const struct oriel_far_lock *lock)
+{
+    uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_FAR_EXCLUSIVE;
+    uint32_t now = lock->exclusive ? ORIEL_FAR_EXCLUSIVE : before;
+    oriel_store_release(&window->control->far_lost, ((uint32_t)lock->from + 1) | now);
+}
+
 void oriel_far_forget(struct oriel_window *window, int32_t rank)
 {
     for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
@@ -339,9 +355,10 @@ void oriel_far_forget(struct oriel_window *window, int32_t rank)
             link = &lock->next;
             continue;
         }
-        uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_FAR_EXCLUSIVE;
-        uint32_t now = lock->exclusive ? ORIEL_FAR_EXCLUSIVE : before;
-        oriel_store_release(&window->control->far_lost, ((uint32_t)rank + 1) | now);
+        if (lock->stage >= STAGE_QUEUE)
+            name_lost(window, lock);
+        if (lock->stage != STAGE_HELD)
+            give_up(window, lock);
         *link = lock->next;
         forget(lock);
     }
@@ -353,6 +370,8 @@ void oriel_far_close(struct oriel_window *window)
     while (window->far->locks != NULL) {
         struct oriel_far_lock *lock = window->far->locks;
         window->far->locks = lock->next;
+        if (lock->stage != STAGE_HELD)
+            refuse(&lock->asker, oriel_fail(ORIEL_E_WIN, "the window is gone"));
         forget(lock);
     }
     while (window->far->refusals != NULL) {

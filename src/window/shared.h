@@ -151,7 +151,7 @@ struct oriel_control {
     uint32_t singles_wanted;   /* so many in a row until they are free again; 0 before the first bulk update */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/singles.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
-    _Atomic uint32_t far_lost;      /* win_rank + 1 of one elsewhere that is lost and wanted or held this target's lock */
+    _Atomic uint32_t far_lost;      /* win_rank + 1 of one on another machine that is lost and had a place in this lock's queue */
     _Atomic uint32_t far_holder;    /* win_rank + 1 of one on another machine that holds this target's lock; 0: none */
     _Atomic uint64_t common_offset; /* of struct oriel_common, where the owner leads one machine of several; before creation ends */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
