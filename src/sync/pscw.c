@@ -42,12 +42,14 @@ static enum oriel_status make_entries(struct oriel_window *window, int32_t *rank
     return status;
 }
 
-/* The same step, by a message, where the peer is on another machine. */
+/* The same step, by a message, where the peer is on another machine.  After an error the others are told all the same; the first
+ * status counts. */
 static enum oriel_status tell_far(struct oriel_window *window, const struct oriel_partner *own,
-                                  enum oriel_status (*tell)(struct oriel_window *window, int32_t rank))
+                                  enum oriel_status (*tell)(struct oriel_window *window, int32_t rank), enum oriel_status first)
 {
     int32_t rank = oriel_partner_rank(own);
-    return oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
+    enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
+    return first != ORIEL_OK ? first : status;
 }
 
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count)
@@ -69,8 +71,8 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
     for (int32_t i = 0; i < count; i++) {
         oriel_delay();
         oriel_event_signal(&origins[i]->posts); /* C1 */
-        if (window->far != NULL && status == ORIEL_OK)
-            status = tell_far(window, origins[i], oriel_far_post);
+        if (window->far != NULL)
+            status = tell_far(window, origins[i], oriel_far_post, status);
     }
     return status;
 }
@@ -152,8 +154,8 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     set_accesses(window, window->started, window->started_count, ORIEL_ACCESS_NONE);
     for (int32_t i = 0; i < window->started_count; i++) {
         oriel_delay();
-        if (window->far != NULL && status == ORIEL_OK)
-            status = tell_far(window, window->started[i], oriel_far_complete);
+        if (window->far != NULL)
+            status = tell_far(window, window->started[i], oriel_far_complete, status);
         oriel_event_signal(&window->started[i]->completes); /* C3 */
     }
     free(window->started);
