@@ -1,0 +1,315 @@
+/* Makes windows over several machines for tests, with the real service of messages (src/window/serve.c) and a stand-in for the
+ * operations of ops/, which move single words.  Every failure ends the process.  Tests of src/sync/far.c call. */
+#include "apart.h"
+
+#include "memory/reached.h"
+#include "ops/far.h"
+#include "sync/access.h"
+#include "sync/partners.h"
+#include "window/serve.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int32_t apart_machines = 2;
+
+/* What the ranks tell each other. */
+static struct meeting {
+    struct {
+        uint64_t far_id;
+        uint64_t control_offset;
+        uint64_t common_offset; /* a leader's */
+        uint64_t offset;
+        uint32_t address_bytes;
+        char address[ORIEL_NET_ADDRESS_BYTES];
+    } ranks[TEAM_MOST];
+} *meeting;
+
+static uint64_t alloc_block(uint64_t len_bytes)
+{
+    uint64_t offset = 0;
+    team_expect(oriel_file_alloc(len_bytes, 2 * ORIEL_CACHE_LINE, &offset) == ORIEL_OK);
+    memset(oriel_file_base() + offset, 0, len_bytes);
+    return offset;
+}
+
+int32_t apart_machine(int32_t rank)
+{
+    return team->seed % 2 == 0 ? rank % apart_machines : rank * apart_machines / team->n;
+}
+
+static int32_t leader_of(int32_t machine)
+{
+    int32_t rank = 0;
+    while (apart_machine(rank) != machine)
+        rank++;
+    return rank;
+}
+
+int32_t apart_elsewhere(const struct oriel_window *window)
+{
+    return apart_machine(window->rank) == 0 ? leader_of(1) : 0;
+}
+
+/* --- operations --- */
+
+static _Atomic uint64_t *own_word(const struct oriel_window *window, uint64_t word)
+{
+    return (_Atomic uint64_t *)window->base + word;
+}
+
+uint64_t apart_look(const struct oriel_window *window, uint64_t word)
+{
+    return atomic_load_explicit(own_word(window, word), memory_order_relaxed);
+}
+
+uint64_t apart_peek(const struct oriel_window *whole, int32_t rank, uint64_t word)
+{
+    const char *memory = whole->memory_bases[rank] + meeting->ranks[rank].offset;
+    return atomic_load_explicit((const _Atomic uint64_t *)memory + word, memory_order_acquire);
+}
+
+_Atomic uint64_t *apart_queue(const struct oriel_window *whole, int32_t rank)
+{
+    struct oriel_control *control = (struct oriel_control *)(whole->control_bases[rank] + meeting->ranks[rank].control_offset);
+    return &control->lock.queue;
+}
+
+void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
+                               const struct oriel_far_head *head, const struct oriel_net_arrived *message)
+{
+    (void)message;
+    oriel_delay();
+    if (head->kind == ORIEL_FAR_PUT && head->a < APART_WORDS) {
+        atomic_store_explicit(own_word(window, head->a), head->b, memory_order_relaxed);
+    } else if (head->kind == ORIEL_FAR_PUT) {
+        oriel_far_failed(window, head->from, oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
+    } else {
+        team_expect(head->kind == ORIEL_FAR_GET && head->a < APART_WORDS);
+        uint64_t value = apart_look(window, head->a);
+        oriel_far_answer(window, asker, head->from, &(struct iovec){&value, sizeof value}, 1);
+    }
+}
+
+enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_t word, uint64_t value)
+{
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head = {.kind = ORIEL_FAR_PUT, .a = word, .b = value};
+    if (!oriel_is_far(window, target)) {
+        atomic_store_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word, value, memory_order_relaxed);
+        return ORIEL_OK;
+    }
+    enum oriel_status status = oriel_far_enter(window, target, &peer);
+    return status != ORIEL_OK ? status : oriel_far_tell(window, target, peer, &head, NULL, 0);
+}
+
+struct reading {
+    struct oriel_far_request far;
+    uint64_t *got;
+};
+
+static void take_word(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+{
+    struct reading *reading = (struct reading *)request;
+    if (!oriel_far_took(&reading->far, answer))
+        return;
+    team_expect(answer->len_bytes == sizeof *reading->got);
+    memcpy(reading->got, answer->data, sizeof *reading->got);
+}
+
+enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_t word, uint64_t *got)
+{
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head = {.kind = ORIEL_FAR_GET, .a = word};
+    if (!oriel_is_far(window, target)) {
+        *got = atomic_load_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word, memory_order_relaxed);
+        return ORIEL_OK;
+    }
+    enum oriel_status status = oriel_far_enter(window, target, &peer);
+    if (status != ORIEL_OK)
+        return status;
+    struct reading *reading = calloc(1, sizeof *reading);
+    team_expect(reading != NULL);
+    reading->far.net.take = take_word;
+    reading->got = got;
+    return oriel_far_ask(window, target, peer, &head, NULL, 0, &reading->far);
+}
+
+uint64_t apart_read(struct oriel_window *window, int32_t target, uint64_t word)
+{
+    uint64_t value = UINT64_MAX;
+    team_expect(apart_get(window, target, word, &value) == ORIEL_OK);
+    team_expect(oriel_far_flush(window, target) == ORIEL_OK);
+    return value;
+}
+
+void apart_expect_free(const struct oriel_window *window)
+{
+    uint64_t queue = atomic_load(&window->control->lock.queue);
+    team_expect(window->control->lock.serving == (uint32_t)(queue >> 32) && window->control->lock.departed == (uint32_t)queue);
+    team_expect(window->common->gate.word == 0 && window->far->locks == NULL && !oriel_locks_held(window));
+}
+
+/* --- windows --- */
+
+static void tell(int32_t n)
+{
+    static uint64_t far_ids; /* differ by rank, so that a wrong one is noticed */
+    size_t len_bytes;
+    team_expect(oriel_reached_open(&oriel_service) == ORIEL_OK);
+    const void *address = oriel_net_address(&len_bytes);
+    meeting->ranks[team_rank].far_id = ++far_ids * 100 + (uint64_t)team_rank;
+    meeting->ranks[team_rank].control_offset = alloc_block(sizeof(struct oriel_control));
+    meeting->ranks[team_rank].offset = alloc_block(APART_WORDS * sizeof(uint64_t));
+    meeting->ranks[team_rank].address_bytes = (uint32_t)len_bytes;
+    memcpy(meeting->ranks[team_rank].address, address, len_bytes);
+    if (leader_of(apart_machine(team_rank)) == team_rank)
+        meeting->ranks[team_rank].common_offset =
+            alloc_block(oriel_common_bytes(n) + sizeof(struct oriel_machines) +
+                        (uint64_t)apart_machines * (sizeof(struct oriel_machine) + ORIEL_NET_ADDRESS_BYTES));
+}
+
+static void fill_machines(struct oriel_machines *machines)
+{
+    uint64_t at = sizeof *machines + (uint64_t)apart_machines * sizeof machines->machine[0];
+    machines->count = apart_machines;
+    machines->own = apart_machine(team_rank);
+    for (int32_t i = 0; i < apart_machines; i++) {
+        int32_t leader = leader_of(i);
+        uint32_t len_bytes = meeting->ranks[leader].address_bytes;
+        machines->machine[i] = (struct oriel_machine){team->members[leader].process, leader, len_bytes, at};
+        memcpy((char *)machines + at, meeting->ranks[leader].address, len_bytes);
+        at += ORIEL_NET_ADDRESS_BYTES;
+    }
+}
+
+static void fill_common(const struct oriel_window *window, struct oriel_common *common)
+{
+    common->n = window->n;
+    common->here = window->here;
+    common->machines_offset = oriel_common_bytes(window->n);
+    for (int32_t i = 0; i < window->n; i++) {
+        bool is_here = apart_machine(i) == apart_machine(team_rank);
+        common->targets[i] = (struct oriel_target){
+            .offset = is_here ? meeting->ranks[i].offset : meeting->ranks[i].far_id,
+            .direct_bytes = is_here ? APART_WORDS * sizeof(uint64_t) : 0,
+            .size_bytes = APART_WORDS * sizeof(uint64_t),
+            .disp_unit = 1,
+            .control_offset = is_here ? meeting->ranks[i].control_offset : (uint64_t)apart_machine(i),
+            .mechanism = is_here ? ORIEL_BY_ARENA : ORIEL_BY_NETWORK,
+        };
+    }
+    fill_machines((struct oriel_machines *)((char *)common + common->machines_offset));
+}
+
+static void open_far(struct oriel_window *window)
+{
+    struct oriel_far *far = calloc(1, sizeof *far);
+    team_expect(far != NULL);
+    far->id = meeting->ranks[team_rank].far_id;
+    far->marks = calloc((size_t)window->n, 1);
+    far->marked = calloc((size_t)window->n, sizeof *far->marked);
+    far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
+    team_expect(far->marks != NULL && far->marked != NULL);
+    pthread_mutex_init(&far->mutex, NULL);
+    pthread_mutex_init(&far->entering, NULL);
+    pthread_mutex_init(&far->flushing, NULL);
+    window->far = far;
+    team_expect(oriel_serve_add(window));
+}
+
+struct oriel_window *apart_open(void)
+{
+    struct oriel_member members[TEAM_MOST];
+    struct oriel_window *window = calloc(1, sizeof *window);
+    team_expect(window != NULL && apart_machines <= team->n);
+    tell(team->n);
+    team_meet();
+    window->n = team->n;
+    window->rank = team_rank;
+    window->leader = leader_of(apart_machine(team_rank));
+    for (int32_t i = 0; i < team->n; i++) {
+        members[i] = (struct oriel_member){team->members[i].process, (uint64_t)apart_machine(i) + 7};
+        window->here += apart_machine(i) == apart_machine(team_rank);
+    }
+    team_expect(oriel_group_acquire(members, sizeof members[0], window->n, window->rank, &window->group) == ORIEL_OK);
+    window->control_bases = window->group->bases;
+    window->memory_bases = window->group->bases;
+    window->common =
+        (struct oriel_common *)(window->control_bases[window->leader] + meeting->ranks[window->leader].common_offset);
+    if (window->leader == window->rank)
+        fill_common(window, window->common);
+    team_meet();
+    window->targets = window->common->targets;
+    window->control = oriel_window_control(window, window->rank);
+    atomic_init(&window->access, window->group->absent);
+    window->base = oriel_window_direct(window, window->rank, 0);
+    open_far(window);
+    team_meet();
+    return window;
+}
+
+static void free_partner(void *partner, void *context)
+{
+    (void)context;
+    free(partner);
+}
+
+void apart_close(struct oriel_window *window)
+{
+    struct oriel_far *far = window->far;
+    team_meet();
+    oriel_serve_remove(window);
+    team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL);
+    oriel_table_visit(&far->partners, free_partner, NULL);
+    oriel_table_close(&far->partners);
+    pthread_mutex_destroy(&far->mutex);
+    pthread_mutex_destroy(&far->entering);
+    pthread_mutex_destroy(&far->flushing);
+    free((void *)far->marks);
+    free(far->marked);
+    free(far);
+    team_meet(); /* nobody looks at the blocks any more */
+    oriel_partners_close(window);
+    oriel_access_close(window);
+    if (window->leader == window->rank)
+        oriel_file_free(meeting->ranks[team_rank].common_offset);
+    oriel_file_free(meeting->ranks[team_rank].control_offset);
+    oriel_file_free(meeting->ranks[team_rank].offset);
+    oriel_group_release(window->group);
+    free(window->started);
+    free(window->posted);
+    free(window);
+}
+
+void apart_stop(void)
+{
+    oriel_reached_close();
+}
+
+/* --- running --- */
+
+void apart_run(int32_t n, int32_t machines, team_body *body)
+{
+    apart_machines = machines;
+    team_run(n, body);
+}
+
+void apart_run_sizes(team_body *body)
+{
+    static const int32_t sizes[][2] = {{2, 2}, {3, 3}, {4, 2}, {6, 3}, {8, 4}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        apart_run(sizes[i][0], sizes[i][1], body);
+}
+
+void apart_prepare(int argc, char **argv)
+{
+    team_prepare(argc, argv);
+    if (team_has_threads()) {
+        printf("skipped: a process has one net\n");
+        exit(77);
+    }
+    meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(meeting, MAP_FAILED);
+}

@@ -1,0 +1,209 @@
+/* src/sync/far.c: what is told and asked across machines is done when a flush says so; failures are told once. */
+#include "apart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 400, OPEN_MOST = 1024 };
+
+/* Each rank has a word of its own at each target. */
+static uint64_t own(void)
+{
+    return (uint64_t)team_rank;
+}
+
+static int32_t any_rank(const struct oriel_window *window)
+{
+    return (int32_t)(team_random() % (uint64_t)window->n);
+}
+
+/* What was put before a flush is there for whoever is told of the flush by other means. */
+static void put_flush_look(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    for (uint32_t round = 0; team_goes_on(round) && round < ROUNDS; round++) {
+        int32_t shift = 1 + (int32_t)(round % (uint32_t)(window->n - 1));
+        int32_t target = (window->rank + shift) % window->n;
+        for (uint64_t i = 0; i < 3; i++)
+            team_expect(apart_put(window, target, own(), round * 3 + i + 1) == ORIEL_OK);
+        team_expect(oriel_far_flush(window, round % 2 == 0 ? target : -1) == ORIEL_OK);
+        team_meet();
+        team_expect(apart_look(window, (uint64_t)((window->rank + window->n - shift) % window->n)) == round * 3 + 3);
+        team_meet();
+    }
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_flush_completes_what_was_told(void **state)
+{
+    (void)state;
+    apart_run_sizes(put_flush_look);
+}
+
+/* Answers come to where they are wanted, however many are open, and all of them by the flush. */
+static void get_many(struct oriel_window *whole)
+{
+    static uint64_t got[3 * OPEN_MOST];
+    struct oriel_window *window = apart_open();
+    for (int32_t i = 0; i < window->n; i++)
+        team_expect(apart_put(window, i, own(), own() * 1000 + (uint64_t)i + 1) == ORIEL_OK);
+    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    team_meet();
+    for (int round = 0; round < 6 && !(round > 2 && team_time_is_up()); round++) {
+        int32_t target = apart_elsewhere(window);
+        int32_t count = round == 0 ? OPEN_MOST : 1 + (int32_t)(team_random() % (3 * OPEN_MOST));
+        memset(got, 0, sizeof got);
+        for (int32_t i = 0; i < count; i++)
+            team_expect(apart_get(window, target, (uint64_t)(i % window->n), &got[i]) == ORIEL_OK);
+        if (round % 2 == 0) /* the flush has something to ask as well */
+            team_expect(apart_put(window, target, own(), own() * 1000 + (uint64_t)target + 1) == ORIEL_OK);
+        if (round % 3 == 1)
+            team_expect(oriel_far_flush_local(window, target) == ORIEL_OK);
+        else
+            team_expect(oriel_far_flush(window, round % 2 == 0 ? -1 : target) == ORIEL_OK);
+        for (int32_t i = 0; i < count; i++)
+            team_expect(got[i] == (uint64_t)(i % window->n) * 1000 + (uint64_t)target + 1);
+    }
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_flush_awaits_all_that_was_asked(void **state)
+{
+    (void)state;
+    apart_run(2, 2, get_many);
+    apart_run(4, 3, get_many);
+}
+
+/* --- failures --- */
+
+static void fail_and_flush(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    for (int i = 0; i < 16; i++) {
+        int32_t target = apart_elsewhere(window);
+        uint64_t got = 0;
+        team_expect(apart_put(window, target, own(), (uint64_t)i + 1) == ORIEL_OK);
+        team_expect(apart_put(window, target, APART_BEYOND + own(), 1) == ORIEL_OK);
+        team_expect(apart_put(window, target, APART_BEYOND + 20, 1) == ORIEL_OK);
+        if (i % 3 == 1)
+            team_expect(apart_get(window, target, own(), &got) == ORIEL_OK);
+        enum oriel_status status = i % 4 == 3 ? oriel_barrier(window) : oriel_far_flush(window, i % 2 == 0 ? target : -1);
+        char expected[100];
+        snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target, (int)(APART_BEYOND + own()));
+        team_expect(status == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
+        team_expect(got == 0); /* the answer told of the failure */
+        team_expect(oriel_far_flush(window, -1) == ORIEL_OK); /* once */
+        team_expect(apart_read(window, target, own()) == (uint64_t)i + 1);
+    }
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_failure_is_told_by_the_next_flush_once(void **state)
+{
+    (void)state;
+    apart_run(2, 2, fail_and_flush);
+    apart_run(4, 2, fail_and_flush);
+}
+
+/* A failure belongs to its origin, whoever flushes first. */
+static void fail_alone(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    if (window->rank == 1) {
+        team_expect(apart_put(window, 0, APART_BEYOND, 1) == ORIEL_OK);
+        team_expect(apart_put(window, 0, own(), 1) == ORIEL_OK);
+        team_flag_set(0, 1);
+        team_flag_await(1, 1);
+        team_expect(oriel_far_flush(window, 0) == ORIEL_E_RANGE);
+    } else if (window->rank == 2) {
+        team_flag_await(0, 1);
+        for (uint64_t i = 0; i < 20; i++) {
+            team_expect(apart_put(window, 0, own(), i) == ORIEL_OK);
+            team_expect(oriel_far_flush(window, 0) == ORIEL_OK);
+        }
+        team_flag_set(1, 1);
+    }
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_failure_is_told_to_its_origin(void **state)
+{
+    (void)state;
+    apart_run(3, 3, fail_alone);
+}
+
+/* The first operation on a rank asks its machine's leader for the address, where another operation has failed before. */
+static void fail_at_the_leader(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t leader = apart_elsewhere(window);
+    int32_t behind = leader + 1;
+    while (apart_machine(behind) != apart_machine(leader))
+        behind++;
+    team_expect(apart_put(window, leader, APART_BEYOND, 1) == ORIEL_OK);
+    team_expect(apart_put(window, behind, own(), 1) == ORIEL_OK);
+    team_expect(oriel_far_flush(window, -1) == ORIEL_E_RANGE);
+    team_expect(apart_read(window, behind, own()) == 1);
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_failure_at_a_leader_keeps_nobody_from_its_machine(void **state)
+{
+    (void)state;
+    apart_run(4, 2, fail_at_the_leader);
+}
+
+/* Windows come and go over one net; messages find theirs. */
+static void make_windows(struct oriel_window *whole)
+{
+    for (uint64_t round = 1; round <= 5; round++) {
+        struct oriel_window *first = apart_open();
+        struct oriel_window *second = apart_open();
+        for (int32_t i = 0; i < first->n; i++) {
+            team_expect(apart_put(first, i, own(), round) == ORIEL_OK);
+            team_expect(apart_put(second, i, own(), 100 * round) == ORIEL_OK);
+        }
+        team_expect(oriel_barrier(first) == ORIEL_OK && oriel_barrier(second) == ORIEL_OK);
+        for (int32_t i = 0; i < first->n; i++) {
+            team_expect(apart_look(first, (uint64_t)i) == round);
+            team_expect(apart_look(second, (uint64_t)i) == 100 * round);
+        }
+        int32_t target = any_rank(first);
+        team_expect(oriel_lock(second, target, true) == ORIEL_OK && oriel_unlock(second, target) == ORIEL_OK);
+        apart_close(round % 2 == 0 ? first : second);
+        apart_close(round % 2 == 0 ? second : first);
+    }
+    (void)whole;
+    apart_stop();
+}
+
+static void far_windows_are_made_and_freed_over_one_net(void **state)
+{
+    (void)state;
+    apart_run(4, 2, make_windows);
+    apart_run(6, 3, make_windows);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_flush_completes_what_was_told),
+        cmocka_unit_test(far_flush_awaits_all_that_was_asked),
+        cmocka_unit_test(far_failure_is_told_by_the_next_flush_once),
+        cmocka_unit_test(far_failure_is_told_to_its_origin),
+        cmocka_unit_test(far_failure_at_a_leader_keeps_nobody_from_its_machine),
+        cmocka_unit_test(far_windows_are_made_and_freed_over_one_net),
+    };
+    apart_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

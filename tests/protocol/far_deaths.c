@@ -1,0 +1,228 @@
+/* src/sync/far.c: a rank of another machine is killed, and whoever waits for it is told which rank it was: at a barrier, also
+ * who never talked to it; by a flush, and in epochs of pairs. */
+#include "dying.h"
+
+/* --- barriers --- */
+
+static void barrier_of_all(struct oriel_window *whole, bool has_met)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (has_met)
+        team_expect(oriel_barrier(window) == ORIEL_OK);
+    if (window->rank == victim)
+        die_waited_for((uint32_t)window->n - 1);
+    say_waiting();
+    expect_named(oriel_barrier(window));
+    expect_named(oriel_barrier(window)); /* and every later one */
+    end(window);
+}
+
+static void first_barrier(struct oriel_window *whole)
+{
+    barrier_of_all(whole, false);
+}
+
+static void later_barrier(struct oriel_window *whole)
+{
+    barrier_of_all(whole, true);
+}
+
+static void each_victim(int32_t n, int32_t machines, team_body *body)
+{
+    for (victim = 0; victim < n; victim++)
+        apart_run(n, machines, body);
+    victim = VICTIM;
+}
+
+static void far_killed_rank_is_reported_by_barrier(void **state)
+{
+    (void)state;
+    each_victim(3, 3, first_barrier);
+    each_victim(3, 3, later_barrier);
+    each_victim(4, 2, first_barrier);
+    victim = 2;
+    apart_run(5, 5, first_barrier);
+    apart_run(5, 5, later_barrier);
+    apart_run(6, 3, first_barrier);
+    victim = 4;
+    apart_run(6, 3, later_barrier);
+    apart_run(8, 4, first_barrier);
+    victim = VICTIM;
+}
+
+/* It is known to be dead before anybody comes. */
+static void late_barrier(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    team_expect(oriel_barrier(window) == ORIEL_OK);
+    team_meet();
+    if (window->rank == victim)
+        team_die();
+    while (oriel_identity_alive(&team->members[victim].process))
+        usleep(1000);
+    struct oriel_net_peer *peer = window->group->ids == NULL ? NULL : atomic_load(&window->group->net_peers[victim]);
+    while (peer != NULL && oriel_net_check(peer) == ORIEL_OK)
+        usleep(1000);
+    (void)whole;
+    expect_named(oriel_barrier(window));
+    end(window);
+}
+
+static void far_dead_rank_is_reported_by_barrier(void **state)
+{
+    (void)state;
+    each_victim(3, 3, late_barrier);
+    victim = 3;
+    apart_run(5, 5, late_barrier);
+    apart_run(6, 3, late_barrier);
+    victim = VICTIM;
+}
+
+/* --- operations --- */
+
+static void operations(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    team_expect(oriel_barrier(window) == ORIEL_OK);
+    if (window->rank == VICTIM)
+        die_waited_for(2);
+    team_expect(apart_put(window, VICTIM, (uint64_t)window->rank, 1) == ORIEL_OK);
+    say_waiting();
+    enum oriel_status status = ORIEL_OK;
+    while (status == ORIEL_OK) {
+        status = apart_put(window, VICTIM, (uint64_t)window->rank, 1);
+        if (status == ORIEL_OK)
+            status = oriel_far_flush(window, VICTIM);
+    }
+    expect_named(status);
+    int32_t other = window->rank == SURVIVOR ? OTHER : SURVIVOR;
+    team_expect(apart_put(window, other, 0, 1) == ORIEL_OK && oriel_far_flush(window, other) == ORIEL_OK);
+    expect_named(apart_put(window, VICTIM, 0, 1));
+    end(window);
+}
+
+static void far_killed_target_is_reported_by_flush(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, operations);
+}
+
+/* --- epochs of pairs --- */
+
+/* It was to post, and never talked to who waits. */
+static void poster(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (window->rank == victim)
+        die_waited_for((uint32_t)window->n - 1);
+    say_waiting();
+    expect_named(oriel_start(window, fabricate_ranks(&victim, 1), 1));
+    end(window);
+}
+
+static void far_killed_poster_is_reported_by_start(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, poster);
+    victim = 0;
+    apart_run(4, 2, poster);
+    victim = 3;
+    apart_run(4, 2, poster);
+    victim = VICTIM;
+}
+
+/* Two expose themselves to it, and one asks and one waits. */
+static void origin(struct oriel_window *whole, bool starts)
+{
+    static const int32_t both[] = {SURVIVOR, OTHER};
+    struct oriel_window *window = apart_open();
+    bool done = false;
+    enum oriel_status status = ORIEL_OK;
+    (void)whole;
+    if (window->rank == VICTIM) {
+        if (starts)
+            team_expect(oriel_start(window, fabricate_ranks(both, 2), 2) == ORIEL_OK);
+        die_waited_for(2);
+    }
+    team_expect(oriel_post(window, fabricate_ranks(&victim, 1), 1) == ORIEL_OK);
+    say_waiting();
+    if (window->rank == OTHER)
+        status = oriel_wait_exposure(window);
+    while (window->rank == SURVIVOR && status == ORIEL_OK && !done)
+        status = oriel_test_exposure(window, &done);
+    team_expect(!done);
+    expect_named(status);
+    end(window);
+}
+
+static void origin_that_starts(struct oriel_window *whole)
+{
+    origin(whole, true);
+}
+
+static void origin_that_does_not(struct oriel_window *whole)
+{
+    origin(whole, false);
+}
+
+static void far_killed_origin_is_reported_by_wait_and_test(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, origin_that_starts);
+    apart_run(TEAM, 3, origin_that_does_not);
+}
+
+/* One of two targets dies: the other one hears of the complete all the same.  Then one of two origins is dead: likewise. */
+static void one_of_two(struct oriel_window *whole)
+{
+    static const int32_t both[] = {VICTIM, OTHER};
+    static const int32_t survivor = SURVIVOR;
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (window->rank == SURVIVOR) {
+        team_expect(oriel_start(window, fabricate_ranks(both, 2), 2) == ORIEL_OK);
+        team_expect(apart_put(window, OTHER, 0, 1) == ORIEL_OK);
+        team_kill(VICTIM);
+        enum oriel_status status = ORIEL_OK;
+        while (status == ORIEL_OK) { /* until it is known */
+            status = apart_put(window, VICTIM, 0, 1);
+            usleep(1000);
+        }
+        expect_named(status);
+        expect_named(oriel_complete(window));
+        expect_named(oriel_post(window, fabricate_ranks(both, 2), 2));
+    } else {
+        team_expect(oriel_post(window, fabricate_ranks(&survivor, 1), 1) == ORIEL_OK);
+        if (window->rank == VICTIM)
+            for (;;)
+                usleep(1000);
+        team_expect(oriel_wait_exposure(window) == ORIEL_OK);
+        team_expect(apart_look(window, 0) == 1);
+        team_expect(oriel_start(window, fabricate_ranks(&survivor, 1), 1) == ORIEL_OK);
+        team_expect(oriel_complete(window) == ORIEL_OK);
+    }
+    end(window);
+}
+
+static void far_killed_rank_keeps_no_epoch_from_others(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, one_of_two);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_killed_rank_is_reported_by_barrier),
+        cmocka_unit_test(far_dead_rank_is_reported_by_barrier),
+        cmocka_unit_test(far_killed_target_is_reported_by_flush),
+        cmocka_unit_test(far_killed_poster_is_reported_by_start),
+        cmocka_unit_test(far_killed_origin_is_reported_by_wait_and_test),
+        cmocka_unit_test(far_killed_rank_keeps_no_epoch_from_others),
+    };
+    apart_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

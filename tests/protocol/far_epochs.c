@@ -1,0 +1,216 @@
+/* src/sync/barrier.c (M), far.c, pscw.c (Machines): barriers and epochs of pairs between ranks of several machines. */
+#include "apart.h"
+
+#include <stdlib.h>
+
+enum { ROUNDS = 1000 };
+
+/* No rank leaves before all have come, and what each has put by then is there. */
+static void meet_and_look(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    _Atomic uint64_t *came = (_Atomic uint64_t *)fabricate_memory(whole, 0);
+    int32_t n = window->n;
+    bool goes_on = true;
+    for (uint64_t round = 1; goes_on && round <= ROUNDS; round++) {
+        int32_t shift = 1 + (int32_t)(round % (uint64_t)(n - 1));
+        int32_t from = (window->rank + n - shift) % n;
+        if (team_random() % 8 == 0)
+            usleep((useconds_t)(team_random() % 500));
+        team_expect(apart_put(window, (window->rank + shift) % n, (uint64_t)window->rank, round) == ORIEL_OK);
+        if (window->rank == 0)
+            atomic_store(&came[n], team_time_is_up()); /* all look at it behind the barrier */
+        atomic_store(&came[window->rank], round);
+        team_expect(oriel_barrier(window) == ORIEL_OK);
+        for (int32_t i = 0; i < n; i++) {
+            uint64_t other = atomic_load(&came[i]);
+            team_expect(other == round || other == round + 1);
+        }
+        team_expect(apart_look(window, (uint64_t)from) == round);
+        goes_on = atomic_load(&came[n]) == 0;
+        team_expect(oriel_barrier(window) == ORIEL_OK);
+    }
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_barrier_opens_when_all_have_come(void **state)
+{
+    (void)state;
+    apart_run_sizes(meet_and_look);
+    apart_run(5, 5, meet_and_look);
+}
+
+/* Nothing is between two barriers, so that messages of the next overtake those of the one before. */
+static void meet_only(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    _Atomic uint64_t *came = (_Atomic uint64_t *)fabricate_memory(whole, 0);
+    for (uint64_t round = 1; round <= 60; round++) {
+        atomic_store(&came[window->rank], round);
+        team_expect(oriel_barrier(window) == ORIEL_OK);
+        for (int32_t i = 0; i < window->n; i++)
+            team_expect(atomic_load(&came[i]) >= round);
+    }
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_barriers_follow_each_other(void **state)
+{
+    (void)state;
+    apart_run_sizes(meet_only);
+    apart_run(7, 4, meet_only);
+    apart_run(8, 7, meet_only);
+}
+
+static void fences(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    team_expect(oriel_fence(window, false) == ORIEL_OK);
+    for (uint64_t round = 1; round <= 20; round++) {
+        for (int32_t i = 0; i < window->n; i++) {
+            team_expect(oriel_access_allowed(window, i));
+            team_expect(apart_put(window, i, (uint64_t)window->rank, round) == ORIEL_OK);
+        }
+        team_expect(oriel_fence(window, round == 20) == ORIEL_OK);
+        for (int32_t i = 0; i < window->n; i++)
+            team_expect(apart_look(window, (uint64_t)i) == round);
+        if (round < 20)
+            team_expect(oriel_fence(window, false) == ORIEL_OK);
+    }
+    team_expect(!oriel_access_allowed(window, 0));
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_fence_publishes_operations(void **state)
+{
+    (void)state;
+    apart_run(4, 2, fences);
+    apart_run(5, 3, fences);
+}
+
+/* --- pairs --- */
+
+static int32_t *list(const int32_t *ranks, int32_t count)
+{
+    return fabricate_ranks(ranks, count);
+}
+
+/* One rank exposes itself again and again, the other one follows: posts may be early, completes are not. */
+static void stream(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t elsewhere = apart_machine(0) == apart_machine(window->n - 1) ? 1 : window->n - 1;
+    int32_t other = window->rank == 0 ? elsewhere : 0;
+    (void)whole;
+    for (uint64_t round = 1; round <= 200 && window->rank == 0; round++) {
+        atomic_store_explicit((_Atomic uint64_t *)window->base + 2, round, memory_order_relaxed);
+        team_expect(oriel_post(window, list(&other, 1), 1) == ORIEL_OK);
+        bool done = round % 2 == 0;
+        if (done)
+            team_expect(oriel_wait_exposure(window) == ORIEL_OK);
+        while (!done)
+            team_expect(oriel_test_exposure(window, &done) == ORIEL_OK);
+        team_expect(apart_look(window, 0) == round && apart_look(window, 1) == 1000 + round);
+    }
+    for (uint64_t round = 1; round <= 200 && window->rank == elsewhere; round++) {
+        uint64_t got = 0;
+        if (round % 32 == 1)
+            usleep(3000); /* the post is early */
+        team_expect(oriel_start(window, list(&other, 1), 1) == ORIEL_OK);
+        team_expect(oriel_access_allowed(window, other));
+        team_expect(apart_get(window, other, 2, &got) == ORIEL_OK);
+        team_expect(apart_put(window, other, 0, round) == ORIEL_OK);
+        team_expect(apart_put(window, other, 1, 1000 + round) == ORIEL_OK);
+        team_expect(oriel_complete(window) == ORIEL_OK);
+        team_expect(got == round);
+        team_expect(!oriel_access_allowed(window, other));
+    }
+    team_meet();
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_post_start_complete_wait_publish(void **state)
+{
+    (void)state;
+    apart_run(2, 2, stream);
+    apart_run(4, 2, stream);
+}
+
+/* All post to all others and start towards all others, far ones among them. */
+static void all_to_all(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t others[TEAM_MOST];
+    int32_t count = 0;
+    (void)whole;
+    for (int32_t i = 1; i < window->n; i++)
+        others[count++] = (window->rank + i) % window->n;
+    for (uint64_t round = 1; round <= 40; round++) {
+        team_expect(oriel_post(window, list(others, count), count) == ORIEL_OK);
+        team_expect(oriel_start(window, list(others, count), count) == ORIEL_OK);
+        for (int32_t i = 0; i < count; i++)
+            team_expect(apart_put(window, others[i], (uint64_t)window->rank, round) == ORIEL_OK);
+        oriel_delay();
+        team_expect(oriel_complete(window) == ORIEL_OK);
+        team_expect(oriel_wait_exposure(window) == ORIEL_OK);
+        for (int32_t i = 0; i < count; i++)
+            team_expect(apart_look(window, (uint64_t)others[i]) == round);
+    }
+    team_meet();
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_epochs_of_all_with_all_publish(void **state)
+{
+    (void)state;
+    apart_run_sizes(all_to_all);
+}
+
+/* Each exposes itself to the one behind it and accesses the one before, at its own pace. */
+static void ring(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t n = window->n;
+    int32_t next = (window->rank + 1) % n;
+    int32_t before = (window->rank + n - 1) % n;
+    (void)whole;
+    for (uint64_t round = 1; round <= 100; round++) {
+        team_expect(oriel_post(window, list(&before, 1), 1) == ORIEL_OK);
+        if (team_random() % 16 == 0)
+            usleep((useconds_t)(team_random() % 1000));
+        team_expect(oriel_start(window, list(&next, 1), 1) == ORIEL_OK);
+        team_expect(apart_put(window, next, 0, round) == ORIEL_OK);
+        team_expect(oriel_complete(window) == ORIEL_OK);
+        team_expect(oriel_wait_exposure(window) == ORIEL_OK);
+        team_expect(apart_look(window, 0) == round);
+    }
+    team_meet();
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_epochs_in_a_ring_publish(void **state)
+{
+    (void)state;
+    apart_run_sizes(ring);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_barrier_opens_when_all_have_come),
+        cmocka_unit_test(far_barriers_follow_each_other),
+        cmocka_unit_test(far_fence_publishes_operations),
+        cmocka_unit_test(far_post_start_complete_wait_publish),
+        cmocka_unit_test(far_epochs_of_all_with_all_publish),
+        cmocka_unit_test(far_epochs_in_a_ring_publish),
+    };
+    apart_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* src/sync/far_serve.c: a rank of another machine is killed while it holds a lock or waits for one, and whoever waits for the
+ * lock is told which rank it was; who need not wait for it goes on. */
+#include "dying.h"
+
+/* The victim has the lock of OTHER; the other ranks, and OTHER itself, want it. */
+static void holder(struct oriel_window *whole, bool holds_exclusive, bool wants_exclusive)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (window->rank == victim) {
+        team_expect(oriel_lock(window, OTHER, holds_exclusive) == ORIEL_OK);
+        team_flag_set(READY, 1);
+        die_waited_for((uint32_t)window->n - 1);
+    }
+    team_flag_await(READY, 1);
+    say_waiting();
+    expect_named(oriel_lock(window, OTHER, wants_exclusive));
+    expect_named(oriel_lock(window, OTHER, wants_exclusive));
+    end(window);
+}
+
+static void exclusive_for_exclusive(struct oriel_window *whole)
+{
+    holder(whole, true, true);
+}
+
+static void exclusive_for_shared(struct oriel_window *whole)
+{
+    holder(whole, true, false);
+}
+
+static void shared_for_exclusive(struct oriel_window *whole)
+{
+    holder(whole, false, true);
+}
+
+static void far_killed_holder_is_reported_to_all_who_wait(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, exclusive_for_exclusive);
+    apart_run(TEAM, 3, exclusive_for_shared);
+    apart_run(TEAM, 3, shared_for_exclusive);
+    apart_run(5, 3, exclusive_for_exclusive);
+    apart_run(5, 3, shared_for_exclusive);
+}
+
+static void holder_of_all(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    uint64_t got = 1;
+    (void)whole;
+    if (window->rank == victim) {
+        team_expect(oriel_lock_all(window) == ORIEL_OK);
+        team_expect(apart_get(window, OTHER, 0, &got) == ORIEL_OK && oriel_far_flush(window, -1) == ORIEL_OK && got == 0);
+        team_flag_set(READY, 1);
+        die_waited_for((uint32_t)window->n - 1);
+    }
+    team_flag_await(READY, 1);
+    say_waiting();
+    expect_named(oriel_lock(window, OTHER, true));
+    end(window);
+}
+
+static void far_killed_holder_of_lock_all_is_reported(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, holder_of_all);
+}
+
+/* lock_all beside the target whose lock a far rank held exclusively. */
+static void holder_against_all(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (window->rank == victim) {
+        team_expect(oriel_lock(window, OTHER, true) == ORIEL_OK);
+        team_flag_set(READY, 1);
+        die_waited_for((uint32_t)window->n - 1);
+    }
+    team_flag_await(READY, 1);
+    say_waiting();
+    if (apart_machine(window->rank) == apart_machine(OTHER)) {
+        expect_named(oriel_lock_all(window));
+    } else {
+        team_expect(oriel_lock_all(window) == ORIEL_OK);
+        team_expect(oriel_unlock_all(window) == ORIEL_OK);
+    }
+    end(window);
+}
+
+static void far_killed_exclusive_holder_is_reported_to_lock_all(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, holder_against_all);
+    apart_run(6, 3, holder_against_all);
+}
+
+/* The victim is killed while it waits behind another one, which then unlocks. */
+static void waiter(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    if (window->rank == OTHER) {
+        team_expect(oriel_lock(window, OTHER, true) == ORIEL_OK);
+        team_flag_set(READY, 1);
+        while (atomic_load(apart_queue(whole, OTHER)) < UINT64_C(2) << 32)
+            sched_yield();
+        team_kill(VICTIM);
+        usleep(200000);
+        team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
+        team_flag_set(READY, 2);
+        expect_named(oriel_lock(window, OTHER, true));
+    } else if (window->rank == VICTIM) {
+        team_flag_await(READY, 1);
+        oriel_lock(window, OTHER, true);
+        team_expect(false);
+    } else {
+        team_flag_await(READY, 2);
+        expect_named(oriel_lock(window, OTHER, true));
+    }
+    end(window);
+}
+
+static void far_killed_waiter_is_reported_to_who_comes_behind(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, waiter);
+}
+
+/* It is killed at the gate, where it has no place yet, for a lock_all that ends after its death: nobody is in the way then. */
+static void waiter_at_the_gate(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (window->rank == OTHER) {
+        team_expect(oriel_lock_all(window) == ORIEL_OK);
+        team_flag_set(READY, 1);
+        while (atomic_load(&window->common->gate.half.writers) == 0)
+            sched_yield();
+        team_kill(VICTIM);
+        while (atomic_load(&window->common->gate.half.writers) != 0)
+            sched_yield();
+        team_expect(oriel_unlock_all(window) == ORIEL_OK);
+        team_flag_set(READY, 2);
+        team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
+    } else if (window->rank == VICTIM) {
+        team_flag_await(READY, 1);
+        oriel_lock(window, OTHER, true);
+        team_expect(false);
+    } else {
+        team_flag_await(READY, 2);
+        team_expect(oriel_lock(window, OTHER, true) == ORIEL_OK && oriel_unlock(window, OTHER) == ORIEL_OK);
+    }
+    end(window);
+}
+
+static void far_killed_waiter_at_the_gate_is_in_nobodys_way(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, waiter_at_the_gate);
+}
+
+/* The dead one beside the target keeps a far lock at the gate: it is refused, and does not keep others out of lock_all. */
+static void refused_at_the_gate(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t beside = apart_machine(1) == apart_machine(0) ? 1 : 2;
+    victim = beside;
+    (void)whole;
+    if (window->rank == beside) {
+        team_expect(oriel_lock_all(window) == ORIEL_OK);
+        team_flag_set(READY, 1);
+        while (atomic_load(&window->common->gate.half.writers) == 0)
+            sched_yield();
+        team_die();
+    }
+    team_flag_await(READY, 1);
+    if (window->rank == 3) {
+        expect_named(oriel_lock(window, 0, true));
+        team_flag_set(READY, 2);
+    }
+    team_flag_await(READY, 2);
+    if (window->rank == 0)
+        team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
+    end(window);
+}
+
+static void far_lock_refused_at_the_gate_keeps_nobody_out(void **state)
+{
+    (void)state;
+    apart_run(4, 2, refused_at_the_gate);
+    victim = VICTIM;
+}
+
+/* The target dies: with the lock held, and with it waited for. */
+static void target(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (window->rank == VICTIM) {
+        team_expect(oriel_lock(window, VICTIM, true) == ORIEL_OK);
+        team_flag_set(READY, 1);
+        die_waited_for(1);
+    }
+    team_flag_await(READY, 1);
+    if (window->rank == OTHER) {
+        say_waiting();
+        expect_named(oriel_lock(window, VICTIM, false));
+        team_flag_set(READY, 2);
+    }
+    team_flag_await(READY, 2);
+    expect_named(oriel_lock(window, VICTIM, true));
+    end(window);
+}
+
+static void far_killed_target_is_reported(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, target);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_killed_holder_is_reported_to_all_who_wait),
+        cmocka_unit_test(far_killed_holder_of_lock_all_is_reported),
+        cmocka_unit_test(far_killed_exclusive_holder_is_reported_to_lock_all),
+        cmocka_unit_test(far_killed_waiter_is_reported_to_who_comes_behind),
+        cmocka_unit_test(far_killed_waiter_at_the_gate_is_in_nobodys_way),
+        cmocka_unit_test(far_lock_refused_at_the_gate_keeps_nobody_out),
+        cmocka_unit_test(far_killed_target_is_reported),
+    };
+    apart_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* src/sync/far.c: threads of one process that tell, flush, lock and unlock beside each other. */
+#include "apart.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { FLUSHES = 400, ROUNDS = 1500 };
+
+/* Each rank has a word of its own at each target. */
+static uint64_t own(void)
+{
+    return (uint64_t)team_rank;
+}
+
+struct helper {
+    struct oriel_window *window;
+    int32_t target;
+    _Atomic uint64_t told; /* by the other thread, and its put has returned */
+    _Atomic bool ends;
+};
+
+static void *tell_on(void *context)
+{
+    struct helper *helper = context;
+    team_rank = helper->window->rank;
+    for (uint64_t i = 1; !atomic_load(&helper->ends); i++) {
+        team_expect(apart_put(helper->window, helper->target, own(), i) == ORIEL_OK);
+        atomic_store(&helper->told, i);
+        if (i % 8 == 0)
+            usleep(50);
+        oriel_delay();
+    }
+    return NULL;
+}
+
+static void *flush_on(void *context)
+{
+    struct helper *helper = context;
+    team_rank = helper->window->rank;
+    while (!atomic_load(&helper->ends)) {
+        team_expect(oriel_far_flush(helper->window, team_random() % 2 == 0 ? -1 : helper->target) == ORIEL_OK);
+        oriel_delay();
+    }
+    return NULL;
+}
+
+/* F1 to F3: a flush completes what any thread has told before it began, also when another thread flushes meanwhile. */
+static void two_threads_tell_and_flush(struct oriel_window *whole)
+{
+    pthread_t threads[2];
+    struct oriel_window *window = apart_open();
+    struct helper helper = {.window = window, .target = apart_elsewhere(window)};
+    team_expect(pthread_create(&threads[0], NULL, tell_on, &helper) == 0);
+    team_expect(pthread_create(&threads[1], NULL, flush_on, &helper) == 0);
+    for (int i = 0; i < FLUSHES && !team_time_is_up(); i++) {
+        uint64_t told = atomic_load(&helper.told);
+        team_expect(oriel_far_flush(window, i % 2 == 0 ? -1 : helper.target) == ORIEL_OK);
+        team_expect(apart_peek(whole, helper.target, own()) >= told);
+        oriel_delay();
+    }
+    atomic_store(&helper.ends, true);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_f1_f3_flush_completes_what_other_threads_told(void **state)
+{
+    (void)state;
+    apart_run(2, 2, two_threads_tell_and_flush);
+    apart_run(4, 2, two_threads_tell_and_flush);
+}
+
+static void *flush_all_on(void *context)
+{
+    struct helper *helper = context;
+    team_rank = helper->window->rank;
+    while (!atomic_load(&helper->ends)) {
+        team_expect(oriel_far_flush(helper->window, -1) == ORIEL_OK);
+        oriel_delay();
+    }
+    return NULL;
+}
+
+/* Another thread flushes everything: the lock is given back all the same. */
+static void unlock_beside_flushes(struct oriel_window *whole)
+{
+    pthread_t thread;
+    struct oriel_window *window = apart_open();
+    struct helper helper = {.window = window};
+    (void)whole;
+    team_expect(pthread_create(&thread, NULL, flush_all_on, &helper) == 0);
+    for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
+        int32_t target = (int32_t)(team_random() % (uint64_t)window->n);
+        team_expect(oriel_lock(window, target, true) == ORIEL_OK);
+        team_expect(apart_put(window, target, 1, 1) == ORIEL_OK);
+        team_expect(oriel_unlock(window, target) == ORIEL_OK);
+    }
+    atomic_store(&helper.ends, true);
+    pthread_join(thread, NULL);
+    team_meet();
+    apart_expect_free(window);
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_unlock_beside_another_threads_flushes_gives_back(void **state)
+{
+    (void)state;
+    apart_run(2, 2, unlock_beside_flushes);
+    apart_run(4, 2, unlock_beside_flushes);
+}
+
+static void *get_on(void *context)
+{
+    struct helper *helper = context;
+    struct oriel_window *window = helper->window;
+    uint64_t got = 1;
+    team_rank = window->rank;
+    for (int32_t i = 0; i < window->n; i++) {
+        team_expect(apart_get(window, i, 0, &got) == ORIEL_OK);
+        team_expect(oriel_far_flush(window, i) == ORIEL_OK);
+        team_expect(got == 0);
+    }
+    return NULL;
+}
+
+/* HELD: however many threads come first, the target's lock is taken once and given back once. */
+static void enter_together(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    for (int i = 0; i < 50 && !team_time_is_up(); i++) {
+        pthread_t threads[3];
+        struct helper helper = {.window = window};
+        team_expect(oriel_lock_all(window) == ORIEL_OK);
+        for (int j = 0; j < 3; j++)
+            team_expect(pthread_create(&threads[j], NULL, get_on, &helper) == 0);
+        for (int j = 0; j < 3; j++)
+            pthread_join(threads[j], NULL);
+        team_expect(oriel_unlock_all(window) == ORIEL_OK);
+    }
+    team_meet();
+    apart_expect_free(window);
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_lock_all_takes_each_lock_once(void **state)
+{
+    (void)state;
+    apart_run(2, 2, enter_together);
+    apart_run(4, 3, enter_together);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_f1_f3_flush_completes_what_other_threads_told),
+        cmocka_unit_test(far_unlock_beside_another_threads_flushes_gives_back),
+        cmocka_unit_test(far_lock_all_takes_each_lock_once),
+    };
+    apart_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
