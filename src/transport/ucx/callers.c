@@ -230,7 +230,7 @@ void oriel_net_bury_callers(void)
         bool is_lost = !caller->has_ended;
         caller->has_ended = true;
         if (caller->ep != NULL)
-            oriel_net_disconnect(caller->ep);
+            oriel_net_disconnect(&oriel_net.agent, caller->ep);
         caller->ep = NULL;
         oriel_net_drop_early(caller);
         if (!is_lost)

@@ -15,6 +15,7 @@ struct oriel_net_worker {
     int fd; /* readable when an armed worker has something to do */
     struct oriel_pool pool;
     _Atomic uint32_t pending; /* sends that UCX has not ended yet; changed with the mutex held */
+    uint32_t closing;         /* endpoints that UCX has not ended yet */
 };
 
 /* A process to which this one sends; of the origin's worker. */
@@ -117,8 +118,8 @@ bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes,
 
 ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
                            ucs_status_t *status);
-/* Ends an endpoint at once. */
-void oriel_net_disconnect(ucp_ep_h ep);
+/* Ends an endpoint at once; UCX may take some turns until it is gone. */
+void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep);
 
 void oriel_net_wake_agent(void);
 

@@ -284,7 +284,7 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
     peer->why[sizeof peer->why - 1] = '\0';
     atomic_store_explicit(&peer->is_lost, true, memory_order_release);
     if (peer->ep != NULL)
-        oriel_net_disconnect(peer->ep);
+        oriel_net_disconnect(&oriel_net.origin, peer->ep);
     peer->ep = NULL;
     for (uint32_t i = 0; i < oriel_net.request_room; i++) {
         struct oriel_net_request *request = oriel_net.requests[i];

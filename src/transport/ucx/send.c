@@ -97,10 +97,22 @@ ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address,
     return *status == UCS_OK ? ep : NULL;
 }
 
-void oriel_net_disconnect(ucp_ep_h ep)
+static void closed(void *request, ucs_status_t status, void *whose)
 {
-    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    ucs_status_ptr_t request = oriel_ucp()->ucp_ep_close_nbx(ep, &how);
-    if (UCS_PTR_IS_PTR(request))
-        oriel_ucp()->ucp_request_free(request);
+    struct oriel_net_worker *worker = whose;
+    (void)status;
+    worker->closing--;
+    oriel_ucp()->ucp_request_free(request);
+}
+
+void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep)
+{
+    const ucp_request_param_t how = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_EP_CLOSE_FLAG_FORCE,
+        .cb.send = closed,
+        .user_data = worker,
+    };
+    if (UCS_PTR_IS_PTR(oriel_ucp()->ucp_ep_close_nbx(ep, &how)))
+        worker->closing++;
 }

@@ -94,6 +94,7 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
     pthread_mutex_init(&worker->mutex, NULL);
     worker->pool = (struct oriel_pool){.kept_bytes = 0};
     worker->pending = 0;
+    worker->closing = 0;
     return ORIEL_OK;
 }
 
@@ -288,6 +289,17 @@ static void flush_answers(void)
     oriel_ucp()->ucp_request_free(request);
 }
 
+/* A worker must not end before its endpoints: UCX would abort the process. */
+static void finish_closing(void)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    while (oriel_net.agent.closing + oriel_net.origin.closing != 0 && oriel_now_ns() - begin_ns < BYE_NS) {
+        oriel_net_turn(&oriel_net.agent);
+        oriel_net_turn(&oriel_net.origin);
+        sched_yield();
+    }
+}
+
 static void free_peers(void)
 {
     while (oriel_net.peers != NULL) {
@@ -327,10 +339,11 @@ void oriel_net_stop(void)
     flush_answers();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         if (caller->ep != NULL)
-            oriel_net_disconnect(caller->ep);
+            oriel_net_disconnect(&oriel_net.agent, caller->ep);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         if (peer->ep != NULL)
-            oriel_net_disconnect(peer->ep);
+            oriel_net_disconnect(&oriel_net.origin, peer->ep);
+    finish_closing();
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
     free_callers();
     close_worker(&oriel_net.agent);
