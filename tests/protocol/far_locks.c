@@ -169,6 +169,40 @@ static void far_lock_that_waits_is_overtaken_by_nobody(void **state)
     apart_run(7, 4, come_in_order);
 }
 
+/* The same while rank 0 is inside lock_all: they have no place yet, and take places in that order when it has left. */
+static void come_to_the_gate(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    _Atomic uint32_t *inside = (_Atomic uint32_t *)fabricate_memory(whole, 0);
+    for (uint32_t round = 0; round < 5; round++) {
+        if (window->rank == 0) {
+            team_expect(oriel_lock_all(window) == ORIEL_OK);
+            atomic_store(inside, 0);
+            for (uint32_t i = 1; i < (uint32_t)window->n; i++) {
+                team_flag_set(0, round * 100 + i);
+                while (atomic_load(&window->common->gate.half.writers) < i)
+                    sched_yield();
+            }
+            team_expect(atomic_load(inside) == 0);
+            team_expect(oriel_unlock_all(window) == ORIEL_OK);
+        } else {
+            team_flag_await(0, round * 100 + (uint32_t)window->rank);
+            team_expect(oriel_lock(window, 0, true) == ORIEL_OK);
+            team_expect(atomic_fetch_add(inside, 1) + 1 == (uint32_t)window->rank);
+            team_expect(oriel_unlock(window, 0) == ORIEL_OK);
+        }
+        team_meet();
+    }
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_lock_at_the_gate_is_overtaken_by_nobody(void **state)
+{
+    (void)state;
+    apart_run(4, 4, come_to_the_gate);
+}
+
 /* Exclusive locks from elsewhere, one after the other without a pause, do not shut lock_all out. */
 static void stream_against_all(struct oriel_window *whole)
 {
@@ -282,6 +316,9 @@ static void misuse(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
     (void)whole;
+    if (window->rank == 2) /* another one has it all the time */
+        team_expect(oriel_lock(window, 1, false) == ORIEL_OK);
+    team_meet();
     if (window->rank == 0) {
         int32_t target = apart_elsewhere(window);
         team_expect(oriel_unlock(window, target) == ORIEL_E_SYNC);
@@ -298,6 +335,8 @@ static void misuse(struct oriel_window *whole)
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
     }
     team_meet();
+    if (window->rank == 2)
+        team_expect(oriel_unlock(window, 1) == ORIEL_OK);
     for (int32_t i = 0; i < window->n; i++)
         team_expect(oriel_lock(window, i, true) == ORIEL_OK && oriel_unlock(window, i) == ORIEL_OK);
     team_meet();
@@ -309,7 +348,7 @@ static void misuse(struct oriel_window *whole)
 static void far_lock_misuse_is_refused_and_leaves_no_trace(void **state)
 {
     (void)state;
-    apart_run(2, 2, misuse);
+    apart_run(3, 3, misuse);
 }
 
 int main(int argc, char **argv)
@@ -319,6 +358,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_unlock_publishes_and_excludes),
         cmocka_unit_test(far_shared_locks_are_held_together),
         cmocka_unit_test(far_lock_that_waits_is_overtaken_by_nobody),
+        cmocka_unit_test(far_lock_at_the_gate_is_overtaken_by_nobody),
         cmocka_unit_test(far_exclusive_locks_leave_lock_all_its_turn),
         cmocka_unit_test(far_lock_is_courteous),
         cmocka_unit_test(far_lock_after_a_failure_is_held),

@@ -20,12 +20,13 @@ ATTEMPTS = 8  # the delays are random: a mutant may pass once
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
-NET_PROGRAMS = ("net", "net_deaths")  # left out where UCX has no headers
+NET_PROGRAMS = ("net", "net_deaths", "far", "far_threads", "far_locks", "far_epochs", "far_deaths",
+                "far_lock_deaths")  # left out where UCX has no headers
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults", "agent",
             "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
-    PARTS += ("transport/ucx/[!n]*.c",)  # without none.c
-    HARNESS += ("netting.c",)
+    PARTS += ("transport/ucx/[!n]*.c", "window/serve.c")  # without none.c
+    HARNESS += ("netting.c", "apart.c")
     PROGRAMS += NET_PROGRAMS
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
@@ -48,20 +49,19 @@ MUTANTS = [
                      ("            break;\n        syscall", "            break;\n        usleep(200);\n        syscall")],
      "event", "event_w1_s1_lose_no_wake", "S2: the kernel compares with the value that was looked at"),
 
-    ("sync/barrier.c", [("if (arrived == all) {", "if (arrived + 1 >= all) {")],
+    ("sync/barrier.c", [("    if (arrived != all)\n        return false;\n", "    if (arrived + 1 < all)\n        return false;\n")],
      "barrier", "barrier_b2_publishes_stores", "B1: the last one need not wait, not the last but one"),
-    ("sync/barrier.c", [("oriel_event_wait(&common->arrivals, all, &watch); /* B2 */",
-                         "oriel_event_wait(&common->arrivals, all - 1, &watch);")],
+    ("sync/barrier.c", [("oriel_event_wait(&window->common->arrivals, window->arrivals, &watch); /* B2 */",
+                         "oriel_event_wait(&window->common->arrivals, window->arrivals - 1, &watch);")],
      "barrier", "barrier_b2_publishes_stores", "B2: a rank waits for all"),
     ("sync/barrier.c", [("window->arrivals += (uint32_t)window->n;", "(uint32_t)window->n;")],
      "barrier", "barrier_of_two_publishes_stores", "B2: each barrier needs n arrivals more than the one before"),
-    ("sync/barrier.c", [("        oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);\n", "")],
+    ("sync/barrier.c", [("    oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);\n", "")],
      "barrier", "barrier_wakes_all_sleepers", "the last arrival wakes"),
-    ("sync/barrier.c", [("        oriel_store_release(&common->broken, 1);", "        return status;")],
+    ("sync/far.c", [("&whole, (uint32_t)rank + 1,", "&whole, 0,")],
      "faults", "killed_rank_is_reported_by_barrier", "a barrier that was left in vain opens to nobody"),
     ("sync/barrier.c", [("struct oriel_watch watch = {oriel_watch_all,", "struct oriel_watch watch = {oriel_watch_rank,"),
-                        ("struct oriel_watched watched = {window, -1};",
-                         "struct oriel_watched watched = {window, window->rank};")],
+                        ("{.window = window, .win_rank = -1};", "{.window = window, .win_rank = window->rank};")],
      "faults", "killed_rank_is_reported_by_barrier", "every rank is watched"),
 
     ("window/board.c", [("    memcpy(record_of(board, board->rank), record, len_bytes); /* N1 */\n", ""),
@@ -386,7 +386,7 @@ MUTANTS = [
     ("sync/watch.c", [("state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE",
                        "state == ORIEL_ACCESS_EXCLUSIVE")],
      "faults", "killed_waiting_writer_is_reported_to_lock_all", "lock_all watches those who wait, too"),
-    ("sync/watch.c", [("if (i != window->rank && blocks(window, i, target))",
+    ("sync/watch.c", [("if (status == ORIEL_OK && i != window->rank && blocks(window, i, target))",
                        "if (i != window->rank && (true || blocks(window, i, target)))")],
      "faults", "killed_bystander_raises_no_alarm", "only who can block is watched"),
     ("memory/peer.c", [("== ORIEL_FILE_LEFT;", "== UINT32_MAX;")],
@@ -657,6 +657,113 @@ MUTANTS = [
      "net_deaths", "net_n4_waits_for_who_lives", "N4: who lives says so"),
     ("transport/ucx/workers.c", [("    atomic_store_explicit(&is_started, false, memory_order_relaxed);\n}", "}")],
      "net_deaths", "net_n4_tells_of_a_killed_process_whose_child_lives", "a forked child has no net"),
+
+    ("sync/far.c", [("    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */\n", "")],
+     "far", "far_flush_completes_what_was_told", "F1: what is told is marked"),
+    ("sync/far.c", [("    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */\n", ""),
+                    ("    enum oriel_status status = oriel_net_tell(peer, &bytes);\n    if",
+                     "    set_mark(window, target, ORIEL_FAR_TOLD);\n    oriel_delay();\n"
+                     "    enum oriel_status status = oriel_net_tell(peer, &bytes);\n    if")],
+     "far_threads", "far_f1_f3_flush_completes_what_other_threads_told", "F1: it is marked after it has been sent"),
+    ("sync/far.c", [("    int32_t rank = take_mark(window, target, mark); /* F2 */",
+                     "    int32_t rank = target >= 0 && kind == ORIEL_FAR_FLUSH ? target : take_mark(window, target, mark);"),
+                    ("        rank = target < 0 ? take_mark(window, -1, mark) : -1;\n",
+                     "        oriel_delay();\n"
+                     "        if (target >= 0 && kind == ORIEL_FAR_FLUSH)\n            (void)take_mark(window, target, mark);\n"
+                     "        rank = target < 0 ? take_mark(window, -1, mark) : -1;\n")],
+     "far_threads", "far_f1_f3_flush_completes_what_other_threads_told", "F2: the mark is taken before the flush is sent"),
+    ("sync/far.c", [("    pthread_mutex_lock(&far->flushing);\n", ""), ("    pthread_mutex_unlock(&far->flushing);\n", "")],
+     "far_threads", "far_f1_f3_flush_completes_what_other_threads_told", "a second flush waits for the first"),
+    ("sync/far.c", [("    await_open(window, target, &first);\n    note_first(&first, take_failure(far));",
+                     "    note_first(&first, take_failure(far));")],
+     "far", "far_flush_completes_what_was_told", "F3: its answer is awaited"),
+    ("sync/far.c", [("    bool many; /* or not: the flush awaits them all */\n"
+                     "    return open_request(window, target, peer, &head, NULL, 0, request, &many);",
+                     "    return oriel_far_ask(window, target, peer, &head, NULL, 0, request);")],
+     "far", "far_flush_awaits_all_that_was_asked", "a flush does not wait for itself"),
+    ("sync/far.c", [("    far->failure = ORIEL_OK;\n", "")],
+     "far", "far_failure_is_told_by_the_next_flush_once", "a failure is told once"),
+    ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0)\n        rank = target;", "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;")],
+     "far_threads", "far_unlock_beside_another_threads_flushes_gives_back", "an unlock is sent whoever has flushed"),
+    ("sync/far.c", [("            set_mark(window, target, ORIEL_FAR_HELD);\n", "            (void)0;\n")],
+     "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: what lock_all has taken is given back"),
+    ("sync/far.c", [("    pthread_mutex_lock(&window->far->entering); /* one thread takes it */\n", ""),
+                    ("    pthread_mutex_unlock(&window->far->entering);\n", "")],
+     "far_threads", "far_lock_all_takes_each_lock_once", "HELD: one thread takes it"),
+    ("sync/far.c", [("        status = oriel_far_lock(window, target, false);\n", "        status = ORIEL_OK;\n")],
+     "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: lock_all takes a far target's lock"),
+    ("sync/far.c", [("    enum oriel_status status = oriel_far_flush_local(window, target);\n"
+                     "    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);",
+                     "    return tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);")],
+     "far_epochs", "far_post_start_complete_wait_publish", "what was got is here when an epoch is completed"),
+    ("sync/far.c", [("round = 0, step = 1; step < count && ", "round = 0, step = 1; step * 2 < count && ")],
+     "far_epochs", "far_barrier_opens_when_all_have_come", "as many rounds as it takes to hear of all"),
+    ("sync/far.c", [("oriel_event_wait(&machines->arrived[round], number, &watch);",
+                     "oriel_event_wait(&machines->arrived[round], number - 1, &watch);")],
+     "far_epochs", "far_barrier_opens_when_all_have_come", "each barrier needs a message more than the one before"),
+    ("sync/far.c", [("ORIEL_FAR_ARRIVED, (uint64_t)round);", "ORIEL_FAR_ARRIVED, 0);"),
+                    ("oriel_event_wait(&machines->arrived[round], number,", "oriel_event_wait(&machines->arrived[0], number,")],
+     "far_epochs", "far_barrier_opens_when_all_have_come", "each round has a counter of its own"),
+    ("sync/far.c", [("        if (status != ORIEL_OK)\n            break;\n        *lost_rank = waiting.rank;\n",
+                     "        *lost_rank = waiting.rank;\n        if (status != ORIEL_OK)\n            break;\n")],
+     "far_deaths", "far_dead_rank_is_reported_by_barrier", "who cannot be told is named"),
+    ("sync/far.c", [("    if (broken != 0)\n        return oriel_fail(ORIEL_E_PEER, \"rank %d has died\", (int)broken - 1);\n", "    (void)broken;\n")],
+     "far_deaths", "far_killed_rank_is_reported_by_barrier", "who waits for a machine looks whether the barrier is broken"),
+    ("sync/far.c", [("            (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);", "            continue;")],
+     "far_deaths", "far_killed_rank_is_reported_by_barrier", "a machine that finds a rank dead tells the others"),
+    ("sync/far.c", [("    return oriel_net_check(waiting->leader) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(waiting->rank);", "    return ORIEL_OK;")],
+     "far_deaths", "far_killed_rank_is_reported_by_barrier", "who waits for a machine looks whether it lives"),
+
+    ("sync/far_serve.c", [("    return oriel_ticket_is_first(queue, lock->place);", "    return true;")],
+     "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "X1, X2: a far writer waits for its turn"),
+    ("sync/far_serve.c", [("        if (!oriel_ticket_may_read(queue, lock->place))\n            return false;\n", "")],
+     "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "R2: a far reader waits for its turn"),
+    ("sync/far_serve.c", [("        if (oriel_load_acquire(&gate->half.readers) != 0)\n            return false;\n", "")],
+     "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "G4: a far writer waits for readers to leave"),
+    ("sync/far_serve.c", [("        if (courtesy_is_due(gate, lock, now_ns))\n            return false;\n", "")],
+     "far_locks", "far_lock_is_courteous", "readers of lock_all that wait go first"),
+    ("sync/far_serve.c", [("        oriel_gate_leave_writer(&window->common->gate);\n}\n\n/* It will", "        (void)window;\n}\n\n/* It will")],
+     "far_locks", "far_lock_misuse_is_refused_and_leaves_no_trace", "G5: a far writer leaves the gate"),
+    ("sync/far_serve.c", [("        if (lock->from == from && lock->stage == STAGE_HELD) {", "        if (lock->stage == STAGE_HELD) {")],
+     "far_locks", "far_lock_misuse_is_refused_and_leaves_no_trace", "a rank gives its own lock back"),
+    ("sync/far_serve.c", [("    while (*link != NULL)\n        link = &(*link)->next;\n    *link = lock;", "    lock->next = *link;\n    *link = lock;")],
+     "far_locks", "far_lock_at_the_gate_is_overtaken_by_nobody", "who comes first is looked at first"),
+    ("sync/far_serve.c", [("            oriel_far_answer_well(&lock->asker, NULL, 0);", "            oriel_far_answer(window, &lock->asker, lock->from, NULL, 0);")],
+     "far_locks", "far_lock_after_a_failure_is_held", "a lock that is held is not answered by a failure"),
+    ("window/serve.c", [("    oriel_far_answer_well(asker, data, 2);", "    oriel_far_answer(window, asker, head->from, data, 2);")],
+     "far", "far_failure_at_a_leader_keeps_nobody_from_its_machine", "an address is no answer to an operation"),
+    ("sync/far_serve.c", [("    while (*link != NULL && (*link)->from != from)", "    while (*link != NULL && from < 0)")],
+     "far", "far_failure_is_told_to_its_origin", "a failure is its origin's"),
+    ("sync/far_serve.c", [("    if (*link != NULL)\n        return; /* the first counts */\n", "")],
+     "far", "far_failure_is_told_by_the_next_flush_once", "the first failure counts"),
+    ("sync/far_serve.c", [("head->kind == ORIEL_FAR_POST ? &partner->posts", "head->kind == ORIEL_FAR_COMPLETE ? &partner->posts")],
+     "far_epochs", "far_post_start_complete_wait_publish", "C1, C3: posts and completes are counted apart"),
+    ("sync/far_serve.c", [("        if (lock->stage >= STAGE_QUEUE)\n            name_lost(window, lock);\n", "")],
+     "far_lock_deaths", "far_killed_holder_is_reported_to_all_who_wait", "who waits for a lost holder's lock is told"),
+    ("sync/far_serve.c", [("        if (lock->stage >= STAGE_QUEUE)\n", "        if (lock->stage >= STAGE_HELD)\n")],
+     "far_lock_deaths", "far_killed_waiter_is_reported_to_who_comes_behind", "a lost rank's place in the queue stays taken"),
+    ("sync/far_serve.c", [("        if (lock->stage != STAGE_HELD)\n            give_up(window, lock);\n", "")],
+     "far_lock_deaths", "far_killed_waiter_at_the_gate_is_in_nobodys_way", "a lost rank leaves the gate"),
+    ("sync/far_serve.c", [("            refuse(&lock->asker, ORIEL_E_PEER);\n            give_up(window, lock);\n", "            refuse(&lock->asker, ORIEL_E_PEER);\n")],
+     "far_lock_deaths", "far_lock_refused_at_the_gate_keeps_nobody_out", "a refused rank leaves the gate"),
+    ("sync/far_serve.c", [("    return oriel_watch_lock(&watched);", "    return ORIEL_OK;")],
+     "far_lock_deaths", "far_killed_holder_is_reported_to_all_who_wait", "who waits elsewhere for a lost holder's lock is told"),
+    ("sync/watch.c", [("        if (target < 0)\n            status = watch_far_lock(watched, i, true);\n", "")],
+     "far_lock_deaths", "far_killed_exclusive_holder_is_reported_to_lock_all", "lock_all looks for lost holders elsewhere"),
+    ("sync/watch.c", [("    if (window->group->peers[watched->win_rank] == NULL) {", "    if (false) {")],
+     "far_deaths", "far_killed_poster_is_reported_by_start", "who waits for a far rank gets in touch with it"),
+    ("sync/pscw.c", [("    enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;",
+                      "    enum oriel_status status = first == ORIEL_OK && oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;")],
+     "far_deaths", "far_killed_rank_keeps_no_epoch_from_others", "the others are told after an error, too"),
+    ("sync/barrier.c", [("    enum oriel_status flushed = oriel_far_flush(window, -1);", "    enum oriel_status flushed = ORIEL_OK;")],
+     "far_epochs", "far_barrier_opens_when_all_have_come", "M: what was told is done when a barrier opens"),
+    ("sync/barrier.c", [("    if (arrived != all - 1)\n        return await_all(window, watched);", "    if (arrived != all - 1 && window->here < 2)\n        return await_all(window, watched);")],
+     "far_epochs", "far_barriers_follow_each_other", "M: the last one of a machine meets the others"),
+    ("sync/barrier.c", [("(uint32_t)window->here + 1;\n", "(uint32_t)window->here + 1;\n    all--;\n"),
+                        ("    if (arrived != all - 1)", "    if (arrived != all)"), ("    (void)arrive(common, all);", "    (void)arrive(common, all + 1);"),
+                        ("oriel_event_wait(&window->common->arrivals, window->arrivals, &watch); /* B2 */",
+                         "oriel_event_wait(&window->common->arrivals, window->arrivals - (window->far != NULL), &watch); /* B2 */")],
+     "far_epochs", "far_barrier_opens_when_all_have_come", "M: the other machines count as one more"),
 ]
 
 
@@ -676,10 +783,11 @@ class Builder:
         self.include = os.path.join(folder, "include")
         self.src = os.path.join(folder, "src")
         self.tests = os.path.join(folder, "tests", "protocol")
+        self.stand_ins = os.path.join(folder, "tests", "unit", "without_mpi")
         self.objects = {}
 
     def compile(self, source, target, first=()):
-        folders = [*first, self.src, self.include, self.tests]
+        folders = [*first, self.src, self.include, self.tests, self.stand_ins]
         command = [self.cc, "-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", *self.flags, "-MMD", "-c", source, "-o", target]
         self.run(command + [f"-I{folder}" for folder in folders])
 
