@@ -1,7 +1,7 @@
 /* What waking a thread costs beside the same link: bytes over one TCP connection, answered by a thread that is asleep in epoll
  * or that polls.  Each answer must be the byte's successor; else there is no figure.
- * Started by link.py in both machines, by hand: `link serve` in one prints its port, `link ask HOST PORT asleep|awake` in the other
- * prints the nanoseconds of a round trip in the best batch. */
+ * Started by link.py in both machines, by hand: `link serve` in one prints its port, `link ask HOST PORT asleep|awake` in the
+ * other prints the nanoseconds of a round trip in the best batch. */
 #define _GNU_SOURCE
 #include "schedule.h"
 

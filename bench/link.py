@@ -76,7 +76,8 @@ def perftest_ns(net, name, size):
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
-    header, *rows = [line.split(",") for line in map(str.strip, output.splitlines()) if re.match(r"[a-z0-9_.]+(,[a-z0-9_.]+){5}", line)]
+    lines = [line.strip() for line in output.splitlines()]
+    header, *rows = [line.split(",") for line in lines if re.match(r"[a-z0-9_.]+(,[a-z0-9_.]+){5}", line)] or [[]]
     if not rows or "overall_lat" not in header:
         raise Trouble("ucx_perftest: no figure in: " + output.strip()[-300:])
     return float(rows[-1][header.index("overall_lat")]) * 1e3 * times
