@@ -61,7 +61,7 @@ enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, st
 {
     oriel_far_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
-    enum oriel_status status = oriel_net_tell(peer, &bytes);
+    enum oriel_status status = oriel_net_tell_later(peer, &bytes);
     if (status != ORIEL_OK)
         return oriel_far_lost(target);
     set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */
@@ -160,7 +160,7 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     request->window = window;
     request->target = target;
     *many = false;
-    enum oriel_status status = oriel_net_ask(peer, &bytes, &request->net);
+    enum oriel_status status = oriel_net_ask_later(peer, &bytes, &request->net);
     if (status != ORIEL_OK) {
         free(request);
         return oriel_far_lost(target);

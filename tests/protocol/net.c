@@ -84,6 +84,46 @@ static void net_n1_puts_late_and_double_messages_right(void **state)
     netting_is_unruly = false;
 }
 
+/* Most small messages are told and asked later, to several peers in turn, between others of all sizes. */
+static void net_n1_holds_for_gathered_messages(void **state)
+{
+    (void)state;
+    netting_gathers = true;
+    team_run(2, tell_all);
+    team_run(4, tell_all);
+    team_run(3, tell_by_threads);
+    netting_is_unruly = true;
+    team_run(2, tell_all);
+    netting_is_unruly = netting_gathers = false;
+}
+
+/* Questions that are asked together, of two others, are all answered; nobody else's message makes them leave. */
+static void ask_together(struct oriel_window *window)
+{
+    enum { EACH = 100 };
+    static struct question questions[EACH];
+    netting_start(window);
+    struct stream streams[] = {netting_stream((team_rank + 1) % team->n, 0), netting_stream((team_rank + 2) % team->n, 1)};
+    for (int i = 0; i < EACH; i++)
+        netting_send(&streams[team_random() % 2], ECHO, netting_size(team_random()) % 600, &questions[i]);
+    for (int i = EACH; i-- > 0;)
+        netting_await(&questions[i]);
+    for (int i = 0; i < 2; i++) {
+        team_expect(oriel_net_is_quiet(streams[i].peer));
+        free(streams[i].data);
+    }
+    netting_stop();
+}
+
+static void net_gathered_questions_are_all_answered(void **state)
+{
+    (void)state;
+    netting_gathers = true;
+    team_run(2, ask_together);
+    team_run(4, ask_together);
+    netting_gathers = false;
+}
+
 /* Rank 0 keeps the askers, and its program answers them later, the last one first. */
 static void answer_later(struct oriel_window *window)
 {
@@ -326,6 +366,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_n1_serves_messages_of_all_sizes_in_order),
         cmocka_unit_test(net_n1_holds_for_several_threads),
         cmocka_unit_test(net_n1_puts_late_and_double_messages_right),
+        cmocka_unit_test(net_n1_holds_for_gathered_messages),
+        cmocka_unit_test(net_gathered_questions_are_all_answered),
         cmocka_unit_test(net_answers_come_later_and_in_any_order),
         cmocka_unit_test(net_serves_while_the_receiver_computes),
         cmocka_unit_test(net_n3_sends_while_the_sender_computes),

@@ -102,8 +102,9 @@ void netting_start(struct oriel_window *window)
     team_meet();
     for (int32_t i = 0; i < team->n; i++) {
         size_t len_bytes = netting_shared->len_bytes[i];
-        team_expect(oriel_net_open(&team->members[i].process, netting_shared->bytes[i], len_bytes, &netting_peers[i]) == ORIEL_OK);
-        team_expect(oriel_net_find(&team->members[i].process) == netting_peers[i]);
+        const struct oriel_identity *who = &team->members[i].process;
+        team_expect(oriel_net_open(who, netting_shared->bytes[i], len_bytes, &netting_peers[i]) == ORIEL_OK);
+        team_expect(oriel_net_find(who) == netting_peers[i]);
     }
 }
 
@@ -117,11 +118,13 @@ void netting_stop(void)
 /* --- a network without manners --- */
 
 bool netting_is_unruly;
+bool netting_gathers;
 
 bool __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
 bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
 
-/* Some of what is told is sent after what comes next, which is no such message in the end, and some twice. */
+/* Some of what is told is sent after what comes next, which is no such message in the end, and some twice, as is what was
+ * gathered. */
 bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
 {
     static struct {
@@ -140,7 +143,7 @@ bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct 
         late[late_count++].buffer = buffer;
         return true;
     }
-    if (wire.kind == ORIEL_WIRE_TOLD && (random >> 40) % 7 == 0) {
+    if ((wire.kind == ORIEL_WIRE_TOLD || wire.kind == ORIEL_WIRE_GATHERED) && (random >> 40) % 7 == 0) {
         struct oriel_buffer *twin = oriel_pool_take(&worker->pool, buffer->len_bytes);
         memcpy(twin->front, buffer->front, sizeof twin->front);
         memcpy(twin->data, buffer->data, buffer->len_bytes);
@@ -191,12 +194,13 @@ void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct qu
     size_t first = len_bytes == 0 ? 0 : (note.seed >> 20) % len_bytes;
     struct iovec pieces[] = {{stream->data, first}, {stream->data, 0}, {stream->data + first, len_bytes - first}};
     struct oriel_net_bytes bytes = {&note, sizeof note, pieces, 3};
+    bool later = netting_gathers && (note.seed >> 50) % 4 != 0;
     if (question == NULL) {
-        team_expect(oriel_net_tell(stream->peer, &bytes) == ORIEL_OK);
+        team_expect((later ? oriel_net_tell_later : oriel_net_tell)(stream->peer, &bytes) == ORIEL_OK);
     } else {
         *question = (struct question){.net = {.take = netting_take, .end = netting_end}, .note = note};
         question->len_bytes = op == KEEP ? 0 : len_bytes;
-        team_expect(oriel_net_ask(stream->peer, &bytes, &question->net) == ORIEL_OK);
+        team_expect((later ? oriel_net_ask_later : oriel_net_ask)(stream->peer, &bytes, &question->net) == ORIEL_OK);
     }
     memset(stream->data, 0x55, len_bytes); /* it has been copied */
 }

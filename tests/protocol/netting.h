@@ -54,6 +54,7 @@ extern const struct oriel_net_service netting_service;
 
 /* Whether the network brings some of what is told late, and some twice. */
 extern bool netting_is_unruly;
+extern bool netting_gathers; /* most messages and questions later */
 
 /* By all ranks: starts, and opens all to all; stops. */
 void netting_start(struct oriel_window *window);

@@ -31,6 +31,7 @@ void oriel_net_leave(void)
 static void turn(void)
 {
     oriel_net.turns++;
+    oriel_net_send_gathered();
     oriel_net_turn(&oriel_net.origin);
     if (oriel_net.any_broken)
         oriel_net_bury_peers();

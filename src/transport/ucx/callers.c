@@ -50,6 +50,41 @@ static struct oriel_net_caller *caller_of(uint64_t session)
 
 /* --- answers --- */
 
+static void send_gathered(void)
+{
+    struct oriel_net_caller *caller = oriel_net.agent.gather.whose;
+    if (caller == NULL)
+        return;
+    struct oriel_buffer *buffer = oriel_gather_take(&oriel_net.agent.gather);
+    if (caller->ep == NULL) {
+        oriel_pool_give(&oriel_net.agent.pool, buffer);
+    } else if (!oriel_net_send(&oriel_net.agent, caller->ep, buffer)) {
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+    }
+}
+
+/* An answer waits for others to the same caller until this thread has served what is there. */
+static bool gather(struct oriel_net_caller *caller, const struct oriel_wire *wire, const struct oriel_net_bytes *bytes)
+{
+    struct oriel_net_worker *agent = &oriel_net.agent;
+    if (agent->gather.whose != NULL && agent->gather.whose != caller)
+        send_gathered();
+    if (oriel_gather_add(&agent->gather, &agent->pool, caller, wire, bytes))
+        return true;
+    if (agent->gather.whose == NULL)
+        return false;
+    send_gathered(); /* it was full */
+    return oriel_gather_add(&agent->gather, &agent->pool, caller, wire, bytes);
+}
+
+void oriel_net_send_answers(void)
+{
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    send_gathered();
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+}
+
 static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind, uint64_t number, uint64_t served,
                       const struct oriel_net_bytes *bytes)
 {
@@ -62,6 +97,10 @@ static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind
                               .number = number};
     if (caller->ep == NULL)
         return;
+    if (kind == ORIEL_WIRE_ANSWER && oriel_net_in_agent && gather(caller, &wire, bytes))
+        return;
+    if (oriel_net.agent.gather.whose == caller)
+        send_gathered();
     struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.agent, &wire, bytes);
     if (buffer == NULL) {
         oriel_warn("no memory for an answer to another machine: its connection is given up");
@@ -131,6 +170,39 @@ static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held 
     }
 }
 
+/* data need not be aligned. */
+static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *wire, const char *head, const char *data,
+                     size_t len_bytes)
+{
+    struct oriel_net_held *held = malloc(sizeof *held);
+    struct oriel_buffer *buffer = held == NULL ? NULL : oriel_pool_take(&oriel_net.agent.pool, len_bytes);
+    if (buffer == NULL) {
+        oriel_warn("no memory for a message from another machine: its connection is given up");
+        free(held);
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+        return;
+    }
+    memcpy(buffer->front, head, wire->head_bytes);
+    if (len_bytes != 0)
+        memcpy(buffer->data, data, len_bytes);
+    *held = (struct oriel_net_held){.caller = caller, .wire = *wire, .len_bytes = len_bytes, .buffer = buffer};
+    put_in_order(caller, held);
+}
+
+static void take_gathered(struct oriel_net_caller *caller, const char *at, size_t left_bytes)
+{
+    struct oriel_wire wire;
+    const char *head;
+    const char *data;
+    while (oriel_gather_next(&at, &left_bytes, &wire, &head, &data)) {
+        if (wire.from == caller->session && wire.to == oriel_net.session && wire.kind != ORIEL_WIRE_PING)
+            take_one(caller, &wire, head, data, wire.len_bytes);
+    }
+    if (left_bytes != 0)
+        oriel_warn("dropped %zu bytes from another machine that are no messages", left_bytes);
+}
+
 ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
                                     const ucp_am_recv_param_t *parameters)
 {
@@ -141,25 +213,13 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
     struct oriel_net_caller *caller = caller_of(wire.from);
     if (caller == NULL || caller->has_ended)
         return UCS_OK;
-    if (wire.kind == ORIEL_WIRE_PING) {
+    if (wire.kind == ORIEL_WIRE_PING)
         send_back(caller, ORIEL_WIRE_PONG, wire.number, atomic_load_explicit(&caller->served, memory_order_acquire),
                   &(struct oriel_net_bytes){.pieces = 0});
-        return UCS_OK;
-    }
-    struct oriel_net_held *held = malloc(sizeof *held);
-    struct oriel_buffer *buffer = held == NULL ? NULL : oriel_pool_take(&oriel_net.agent.pool, len_bytes);
-    if (buffer == NULL) {
-        oriel_warn("no memory for a message from another machine: its connection is given up");
-        free(held);
-        caller->is_broken = true;
-        oriel_net.any_caller_broken = true;
-        return UCS_OK;
-    }
-    memcpy(buffer->front, (const char *)header + sizeof wire, wire.head_bytes);
-    if (len_bytes != 0)
-        memcpy(buffer->data, data, len_bytes);
-    *held = (struct oriel_net_held){.caller = caller, .wire = wire, .len_bytes = len_bytes, .buffer = buffer};
-    put_in_order(caller, held);
+    else if (wire.kind == ORIEL_WIRE_GATHERED)
+        take_gathered(caller, data, len_bytes);
+    else
+        take_one(caller, &wire, (const char *)header + sizeof wire, data, len_bytes);
     return UCS_OK;
 }
 

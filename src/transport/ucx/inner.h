@@ -5,15 +5,15 @@
 #define ORIEL_TRANSPORT_UCX_INNER_H
 
 #include "base/table.h"
-#include "transport/ucx/buffers.h"
+#include "transport/ucx/gather.h"
 #include "transport/ucx/library.h"
-#include "transport/ucx/wire.h"
 
 struct oriel_net_worker {
     pthread_mutex_t mutex;
     ucp_worker_h ucp;
     int fd; /* readable when an armed worker has something to do */
     struct oriel_pool pool;
+    struct oriel_gather gather; /* what is to go to one peer, or caller, next */
     _Atomic uint32_t pending; /* sends that UCX has not ended yet; changed with the mutex held */
     uint32_t closing;         /* endpoints that UCX has not ended yet */
 };
@@ -133,8 +133,17 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
 bool oriel_net_reach(struct oriel_net_peer *peer);
 bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
                        const struct oriel_net_bytes *bytes);
+/* Sends what was gathered for a peer. */
+void oriel_net_send_gathered(void);
 /* Asks by the net itself. */
 bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request);
+
+/* --- requests.c --- */
+/* Gives it a number; false without memory. */
+bool oriel_net_add_request(struct oriel_net_peer *peer, struct oriel_net_request *request);
+void oriel_net_remove_request(struct oriel_net_request *request);
+/* Once it is done, it may be gone: where nobody is called, whoever waits for it may free it. */
+void oriel_net_end_request(struct oriel_net_request *request, enum oriel_status status);
 
 /* --- await.c --- */
 /* Unlocks the origin's worker; the agent's thread goes on with what is not sent (N3). */
@@ -144,6 +153,8 @@ void oriel_net_leave(void);
 ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
                                     const ucp_am_recv_param_t *parameters);
 void oriel_net_serve_one(const struct oriel_net_held *held);
+/* The answers that were gathered meanwhile. */
+void oriel_net_send_answers(void);
 void oriel_net_bury_callers(void);
 /* Gives up what lost peers send. */
 void oriel_net_shun_lost(void);

@@ -4,7 +4,7 @@
  *
  * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by
  * any thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
- * Progress.  What was told or asked leaves without further calls of the program: where none of its threads is in a call, the
+ * Progress.  What was told or asked, but not later, leaves without further calls of the program: where none of its threads is in a call, the
  * agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's threads to
  * await, check and progress.
  * Death.  A process whose connection breaks, or that says nothing for ORIEL_TIMEOUT seconds while it is waited for, is lost for
@@ -100,6 +100,10 @@ const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *pee
 /* A message without an answer.  May wait while too much is on its way, but not in the agent's thread. */
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message);
 
+/* The same for small messages that nobody waits for yet: they leave together, at the latest with what is next told or asked of
+ * anybody, or in the next call to await, check or progress. */
+enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message);
+
 /* A message that is answered.  The caller's until done; then status says how it went. */
 struct oriel_net_request {
     /* The answer has come; in any thread of the process, one at a time, which holds the origin's worker: it may copy, and must
@@ -117,6 +121,10 @@ struct oriel_net_request {
 /* Where it fails, the request is done with that status, and neither take nor end is called. */
 enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
                                 struct oriel_net_request *request);
+
+/* As oriel_net_tell_later. */
+enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                                      struct oriel_net_request *request);
 
 /* Until it is done; its status, with a message when it is not ORIEL_OK.  watch (or NULL) is asked as in base/wait.h, and may end
  * the wait while the request is still the net's. */

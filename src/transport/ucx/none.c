@@ -62,8 +62,21 @@ enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel
     return refuse();
 }
 
+enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
+{
+    (void)peer, (void)message;
+    return refuse();
+}
+
 enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
                                 struct oriel_net_request *request)
+{
+    (void)peer, (void)message, (void)request;
+    return refuse();
+}
+
+enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                                      struct oriel_net_request *request)
 {
     (void)peer, (void)message, (void)request;
     return refuse();

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HALF_MESSAGES = 512, HALF_BYTES = 4 << 20, FIRST_ROOM = 64 };
+enum { HALF_MESSAGES = 512, HALF_BYTES = 4 << 20 };
 
 /* --- who there is --- */
 
@@ -72,60 +72,6 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
     return peer != NULL ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another machine");
 }
 
-/* --- requests --- */
-
-static bool has_room(void)
-{
-    if (2 * oriel_net.request_count < oriel_net.request_room)
-        return true;
-    uint32_t room = oriel_net.request_room == 0 ? FIRST_ROOM : 2 * oriel_net.request_room;
-    struct oriel_net_request **requests = calloc(room, sizeof(struct oriel_net_request *));
-    if (requests == NULL)
-        return false;
-    for (uint32_t i = 0; i < oriel_net.request_room; i++)
-        if (oriel_net.requests[i] != NULL)
-            requests[oriel_net.requests[i]->number & (room - 1)] = oriel_net.requests[i];
-    free(oriel_net.requests);
-    oriel_net.requests = requests;
-    oriel_net.request_room = room;
-    return true;
-}
-
-static bool add_request(struct oriel_net_peer *peer, struct oriel_net_request *request)
-{
-    if (!has_room())
-        return false;
-    uint64_t number = oriel_net.request_turn;
-    while (oriel_net.requests[number & (oriel_net.request_room - 1)] != NULL)
-        number++;
-    oriel_net.request_turn = number + 1;
-    oriel_net.requests[number & (oriel_net.request_room - 1)] = request;
-    oriel_net.request_count++;
-    peer->open++;
-    request->number = number;
-    request->peer = peer;
-    request->status = ORIEL_OK;
-    atomic_store_explicit(&request->done, false, memory_order_relaxed);
-    return true;
-}
-
-static void remove_request(struct oriel_net_request *request)
-{
-    oriel_net.requests[request->number & (oriel_net.request_room - 1)] = NULL;
-    oriel_net.request_count--;
-    request->peer->open--;
-}
-
-/* Once it is done, it may be gone: where nobody is called, whoever waits for it may free it. */
-static void end_request(struct oriel_net_request *request, enum oriel_status status)
-{
-    void (*end)(struct oriel_net_request *) = request->end;
-    request->status = status;
-    atomic_store_explicit(&request->done, true, memory_order_release);
-    if (end != NULL)
-        end(request);
-}
-
 /* --- sending --- */
 
 static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_wire_kind kind, size_t head_bytes, uint64_t number)
@@ -139,22 +85,67 @@ static struct oriel_wire wire_to(const struct oriel_net_peer *peer, enum oriel_w
                                .number = number};
 }
 
-bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
-                       const struct oriel_net_bytes *bytes)
+static void count_sent(struct oriel_net_peer *peer, size_t len_bytes)
 {
-    struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
-    struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.origin, &wire, bytes);
-    if (buffer == NULL)
-        return false;
-    if (kind != ORIEL_WIRE_PING) {
-        peer->sent++; /* N1 */
-        peer->half_messages++;
-        peer->half_bytes += buffer->len_bytes;
-    }
+    peer->sent++; /* N1 */
+    peer->half_messages++;
+    peer->half_bytes += len_bytes;
+}
+
+static void send_buffer(struct oriel_net_peer *peer, struct oriel_buffer *buffer)
+{
     if (!oriel_net_send(&oriel_net.origin, peer->ep, buffer)) {
         peer->is_broken = true;
         oriel_net.any_broken = true;
     }
+}
+
+void oriel_net_send_gathered(void)
+{
+    struct oriel_net_peer *peer = oriel_net.origin.gather.whose;
+    if (peer == NULL)
+        return;
+    struct oriel_buffer *buffer = oriel_gather_take(&oriel_net.origin.gather);
+    if (peer->ep != NULL)
+        send_buffer(peer, buffer);
+    else
+        oriel_pool_give(&oriel_net.origin.pool, buffer);
+}
+
+/* Puts a message to others that wait for the same peer; false where it must go by itself. */
+static bool gather(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number, const struct oriel_net_bytes *bytes)
+{
+    struct oriel_net_worker *origin = &oriel_net.origin;
+    struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
+    if (origin->gather.whose != NULL && origin->gather.whose != peer)
+        oriel_net_send_gathered();
+    if (!oriel_gather_add(&origin->gather, &origin->pool, peer, &wire, bytes)) {
+        if (origin->gather.whose == NULL)
+            return false;
+        oriel_net_send_gathered(); /* it was full */
+        if (!oriel_gather_add(&origin->gather, &origin->pool, peer, &wire, bytes))
+            return false;
+    }
+    count_sent(peer, 0); /* small: their number is what counts */
+    return true;
+}
+
+bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
+                       const struct oriel_net_bytes *bytes)
+{
+    if (kind != ORIEL_WIRE_PING && oriel_net.origin.gather.whose != NULL) {
+        bool together = oriel_net.origin.gather.whose == peer && gather(peer, kind, number, bytes);
+        oriel_net_send_gathered();
+        if (together)
+            return true;
+    }
+    struct oriel_wire wire = wire_to(peer, kind, bytes->head_bytes, number);
+    struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.origin, &wire, bytes);
+    if (buffer == NULL)
+        return false;
+    if (kind != ORIEL_WIRE_PING)
+        count_sent(peer, buffer->len_bytes);
+    send_buffer(peer, buffer);
     return true;
 }
 
@@ -194,12 +185,12 @@ bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, s
 {
     request->take = NULL;
     request->end = NULL;
-    if (!add_request(peer, request))
+    if (!oriel_net_add_request(peer, request))
         return false;
     if (oriel_net_send_to(peer, kind, request->number, &(struct oriel_net_bytes){.pieces = 0}))
         return true;
-    remove_request(request);
-    end_request(request, ORIEL_E_NO_MEM);
+    oriel_net_remove_request(request);
+    oriel_net_end_request(request, ORIEL_E_NO_MEM);
     return false;
 }
 
@@ -227,20 +218,24 @@ static enum oriel_status lost(const struct oriel_net_peer *peer)
 }
 
 static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
-                                      const struct oriel_net_bytes *message, struct oriel_net_request *request)
+                                      const struct oriel_net_bytes *message, struct oriel_net_request *request, bool later)
 {
     enum oriel_status status = ORIEL_OK;
+    uint64_t number = 0;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     bool is_reached = oriel_net_reach(peer);
     if (is_reached)
         keep_to_halves(peer);
     if (peer->is_lost)
         status = lost(peer);
-    else if (!is_reached || (request != NULL && !add_request(peer, request)))
+    else if (!is_reached || (request != NULL && !oriel_net_add_request(peer, request)))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another machine");
-    if (status == ORIEL_OK && !oriel_net_send_to(peer, kind, request != NULL ? request->number : 0, message)) {
+    if (status == ORIEL_OK && request != NULL)
+        number = request->number;
+    if (status == ORIEL_OK && !(later && gather(peer, kind, number, message)) &&
+        !oriel_net_send_to(peer, kind, number, message)) {
         if (request != NULL)
-            remove_request(request);
+            oriel_net_remove_request(request);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a message to another machine");
     }
     if (oriel_net.any_broken)
@@ -251,19 +246,36 @@ static enum oriel_status send_message(struct oriel_net_peer *peer, enum oriel_wi
 
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
 {
-    return send_message(peer, ORIEL_WIRE_TOLD, message, NULL);
+    return send_message(peer, ORIEL_WIRE_TOLD, message, NULL, false);
 }
 
-enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
-                                struct oriel_net_request *request)
+enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
+{
+    return send_message(peer, ORIEL_WIRE_TOLD, message, NULL, true);
+}
+
+static enum oriel_status ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                             struct oriel_net_request *request, bool later)
 {
     request->peer = peer;
-    enum oriel_status status = send_message(peer, ORIEL_WIRE_ASKED, message, request);
+    enum oriel_status status = send_message(peer, ORIEL_WIRE_ASKED, message, request, later);
     if (status != ORIEL_OK) {
         request->status = status;
         atomic_store_explicit(&request->done, true, memory_order_release);
     }
     return status;
+}
+
+enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                                struct oriel_net_request *request)
+{
+    return ask(peer, message, request, false);
+}
+
+enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                                      struct oriel_net_request *request)
+{
+    return ask(peer, message, request, true);
 }
 
 bool oriel_net_is_quiet(const struct oriel_net_peer *peer)
@@ -290,8 +302,8 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
         struct oriel_net_request *request = oriel_net.requests[i];
         if (request == NULL || request->peer != peer)
             continue;
-        remove_request(request);
-        end_request(request, ORIEL_E_PEER); /* N4 */
+        oriel_net_remove_request(request);
+        oriel_net_end_request(request, ORIEL_E_PEER); /* N4 */
     }
     peer->next_lost = atomic_load_explicit(&oriel_net.lost, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&oriel_net.lost, &peer->next_lost, peer, memory_order_release,
@@ -338,8 +350,23 @@ static void take_answer(const struct oriel_wire *wire, const char *head, const c
     heard_of(request->peer, wire->sequence);
     if (request->take != NULL)
         request->take(request, &(struct oriel_net_arrived){head, wire->head_bytes, data, len_bytes});
-    remove_request(request);
-    end_request(request, ORIEL_OK);
+    oriel_net_remove_request(request);
+    oriel_net_end_request(request, ORIEL_OK);
+}
+
+/* What came among gathered answers: data is aligned, in a copy of the worker's. */
+static void take_gathered(const char *at, size_t left_bytes)
+{
+    struct oriel_wire wire;
+    uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
+    const char *head_at;
+    const char *data;
+    while (oriel_gather_next(&at, &left_bytes, &wire, &head_at, &data)) {
+        if (wire.kind != ORIEL_WIRE_ANSWER || wire.to != oriel_net.session)
+            continue;
+        memcpy(head, head_at, wire.head_bytes);
+        take_answer(&wire, (const char *)head, data, wire.len_bytes);
+    }
 }
 
 ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
@@ -356,7 +383,7 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
         take_pong(&wire);
         return UCS_OK;
     }
-    if (wire.kind != ORIEL_WIRE_ANSWER)
+    if (wire.kind != ORIEL_WIRE_ANSWER && wire.kind != ORIEL_WIRE_GATHERED)
         return UCS_OK;
     if ((uintptr_t)data % sizeof(uint64_t) != 0) {
         buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
@@ -366,7 +393,10 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
         }
         data = memcpy(buffer->data, data, len_bytes);
     }
-    take_answer(&wire, (const char *)head, data, len_bytes);
+    if (wire.kind == ORIEL_WIRE_GATHERED)
+        take_gathered(data, len_bytes);
+    else
+        take_answer(&wire, (const char *)head, data, len_bytes);
     if (buffer != NULL)
         oriel_pool_give(&oriel_net.origin.pool, buffer);
     return UCS_OK;

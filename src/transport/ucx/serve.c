@@ -80,6 +80,7 @@ static void take_turn(struct turn *turn)
     bool is_nudged = atomic_exchange_explicit(&oriel_net.is_nudged, false, memory_order_acquire);
     if (served || is_nudged || turn->looks)
         turn->looks = oriel_net.service.look != NULL && oriel_net.service.look();
+    oriel_net_send_answers();
     turn->any = turn->any || served;
 }
 

@@ -16,6 +16,7 @@ enum oriel_wire_kind {
     ORIEL_WIRE_PING, /* in no order; number comes back */
     ORIEL_WIRE_PONG,
     ORIEL_WIRE_ANSWER,
+    ORIEL_WIRE_GATHERED, /* several of these (gather.h); its own sequence and number say nothing */
 };
 
 struct oriel_wire {
@@ -26,7 +27,7 @@ struct oriel_wire {
     uint64_t to;       /* the session of the receiver */
     uint64_t sequence; /* of what is served in order, from 0; of an answer: so many of the receiver's have been served */
     uint64_t number;   /* of the request */
-    uint64_t reserved; /* 0 */
+    uint64_t len_bytes; /* of the data of a message among gathered ones; else 0 */
 };
 _Static_assert(sizeof(struct oriel_wire) == 48, "it is sent as it lies");
 

@@ -101,6 +101,8 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
 static void close_worker(struct oriel_net_worker *worker)
 {
     oriel_ucp()->ucp_worker_destroy(worker->ucp);
+    if (worker->gather.whose != NULL) /* for one that is lost */
+        oriel_pool_give(&worker->pool, oriel_gather_take(&worker->gather));
     oriel_pool_close(&worker->pool);
     pthread_mutex_destroy(&worker->mutex);
 }
