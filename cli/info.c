@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "cli/installed.h"
 #include "memory/agent.h"
+#include "memory/net_probe.h"
 #include "memory/probe.h"
 #include "memory/promote.h"
 #include "oriel/oriel.h"
@@ -59,6 +60,7 @@ static json_t *mechanisms_gather(void)
         mechanism_gather(list, oriel_probes[i]);
     mechanism_gather(list, oriel_probe_promotion);
     mechanism_gather(list, oriel_probe_agent);
+    mechanism_gather(list, oriel_probe_network);
     return list;
 }
 

@@ -29,7 +29,19 @@ class Info(Case):
         self.assertEqual(set(value), {"version", "hosts", "mechanisms", "options"})
         self.assertEqual([host["name"] for host in value["hosts"]], ["mpich", "openmpi"])
         self.assertEqual([mechanism["name"] for mechanism in value["mechanisms"]],
-                         ["memfd", "cma", "userfaultfd", "xpmem", "ucx", "promotion", "agent"])
+                         ["memfd", "cma", "userfaultfd", "xpmem", "ucx", "promotion", "agent", "network"])
+
+    def test_network_has_the_devices_that_would_be_used(self):
+        ucx = info()[0]["mechanisms"][4]
+        for changes, available, words in (({"UCX_NET_DEVICES": "lo"}, True, ("on lo", "UCX_NET_DEVICES=lo")),
+                                          ({"UCX_NET_DEVICES": "none0"}, False, ("no UCX", "UCX_NET_DEVICES=none0")),
+                                          ({"ORIEL_NET": "off"}, False, ("ORIEL_NET=off",))):
+            network = info(**changes)[0]["mechanisms"][-1]
+            if "built without" in network["detail"] or not ucx["available"]:
+                self.skipTest(network["detail"])
+            self.assertEqual((network["name"], network["available"]), ("network", available), network)
+            for word in words:
+                self.assertIn(word, network["detail"])
 
     def test_hosts_built_for_are_found_and_served(self):
         version = {"mpich": "MPICH Version", "openmpi": "Open MPI v"}

@@ -107,3 +107,37 @@ const char *oriel_ucp_text(ucs_status_t status)
 {
     return status_string(status);
 }
+
+static enum oriel_status refuse(const char *what, ucs_status_t status)
+{
+    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
+}
+
+/* By default a machine that is out of reach stops the whole process while it is being connected.  The setting's name has its
+ * prefix from UCX 1.14 on. */
+static void connect_without_blocking(ucp_config_t *config)
+{
+    unsigned minor = 0;
+    bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
+    if (getenv("UCX_TCP_CONN_NB") == NULL)
+        oriel_ucp()->ucp_config_modify(config, is_old ? "CONN_NB" : "TCP_CONN_NB", "y");
+}
+
+enum oriel_status oriel_ucp_open(ucp_context_h *out)
+{
+    ucp_config_t *config = NULL;
+    ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK)
+        return refuse("ucp_config_read", status);
+    if (getenv("UCX_TLS") == NULL) /* else the user's choice; what works on one machine only takes its time to open */
+        oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
+    connect_without_blocking(config);
+    const ucp_params_t wanted = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+        .mt_workers_shared = 1,
+    };
+    status = oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, out);
+    oriel_ucp()->ucp_config_release(config);
+    return status == UCS_OK ? ORIEL_OK : refuse("ucp_init", status);
+}

@@ -25,4 +25,7 @@ static inline const struct oriel_ucp_calls *oriel_ucp(void)
 /* What UCX says of a status. */
 const char *oriel_ucp_text(ucs_status_t status);
 
+/* A context of network transports, for ucp_cleanup; after oriel_ucp_load. */
+enum oriel_status oriel_ucp_open(ucp_context_h *out);
+
 #endif

@@ -1,0 +1,75 @@
+/* Lists what UCX has found, by its own report of a context: it has no other way to tell before a worker exists.  Called through
+ * devices.h; starts nothing. */
+#include "transport/ucx/devices.h"
+
+#include "base/options.h"
+#include "transport/ucx/library.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A line of the report that ends in TRANSPORT/DEVICE; false where it is another. */
+static bool read_resource(char *line, char **transport, char **device)
+{
+    if (strstr(line, " resource ") == NULL)
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    char *last = strrchr(line, ' ');
+    *transport = last + 1;
+    *device = strchr(last, '/');
+    if (*device == NULL)
+        return false;
+    *(*device)++ = '\0';
+    return true;
+}
+
+static void list(FILE *report, char *text, size_t text_bytes)
+{
+    char line[256];
+    char before[32] = "";
+    size_t at = 0;
+    char *transport;
+    char *device;
+    text[0] = '\0';
+    while (fgets(line, sizeof line, report) != NULL && at < text_bytes) {
+        if (!read_resource(line, &transport, &device))
+            continue;
+        if (strcmp(before, transport) == 0)
+            at += (size_t)snprintf(text + at, text_bytes - at, " %s", device);
+        else
+            at += (size_t)snprintf(text + at, text_bytes - at, "%s%s on %s", at > 0 ? ", " : "", transport, device);
+        snprintf(before, sizeof before, "%s", transport);
+    }
+}
+
+enum oriel_status oriel_net_describe(char *text, size_t text_bytes)
+{
+    ucp_context_h context;
+    enum oriel_status status = ORIEL_OK;
+    if (oriel_options()->net == ORIEL_NET_OFF)
+        return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
+    status = oriel_ucp_load();
+    if (status == ORIEL_OK)
+        status = oriel_ucp_open(&context);
+    if (status != ORIEL_OK)
+        return status;
+    char *bytes = NULL;
+    size_t len_bytes = 0;
+    FILE *report = open_memstream(&bytes, &len_bytes);
+    if (report != NULL) {
+        oriel_ucp()->ucp_context_print_info(context, report);
+        fclose(report);
+        report = len_bytes > 0 ? fmemopen(bytes, len_bytes, "r") : NULL;
+    }
+    if (report != NULL) {
+        list(report, text, text_bytes);
+        fclose(report);
+    } else {
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for UCX's report");
+    }
+    free(bytes);
+    oriel_ucp()->ucp_cleanup(context);
+    return status == ORIEL_OK && text[0] == '\0' ? oriel_fail(ORIEL_E_OTHER, "no UCX: no device") : status;
+}

@@ -1,0 +1,14 @@
+/* What UCX has to send with: for `oriel info`, and the context that the net opens for itself.  transport/ucx/ and the probe of the
+ * network use it. */
+#ifndef ORIEL_TRANSPORT_UCX_DEVICES_H
+#define ORIEL_TRANSPORT_UCX_DEVICES_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+/* Transports with their devices, as in "tcp on eth0 lo", that a net started now would use; ORIEL_E_OTHER with the reason where
+ * there would be none. */
+enum oriel_status oriel_net_describe(char *text, size_t text_bytes);
+
+#endif
