@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/options.h"
 #include "cli/installed.h"
@@ -56,6 +57,7 @@ static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
 static json_t *mechanisms_gather(void)
 {
     json_t *list = checked(json_array());
+    setenv("UCX_LOG_LEVEL", "fatal", 0); /* it writes to stdout what the probes tell anyway */
     for (size_t i = 0; i < oriel_probes_count; i++)
         mechanism_gather(list, oriel_probes[i]);
     mechanism_gather(list, oriel_probe_promotion);

@@ -1,5 +1,4 @@
-/* What UCX has to send with: for `oriel info`, and the context that the net opens for itself.  transport/ucx/ and the probe of the
- * network use it. */
+/* What UCX has to send with, for `oriel info`: by a context like the net's own.  The probe of the network calls. */
 #ifndef ORIEL_TRANSPORT_UCX_DEVICES_H
 #define ORIEL_TRANSPORT_UCX_DEVICES_H
 

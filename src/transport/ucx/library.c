@@ -123,9 +123,28 @@ static void connect_without_blocking(ucp_config_t *config)
         oriel_ucp()->ucp_config_modify(config, is_old ? "CONN_NB" : "TCP_CONN_NB", "y");
 }
 
+static void *do_nothing(void *unused)
+{
+    return unused;
+}
+
+/* Where UCX gets no thread, it ends the process. */
+static enum oriel_status try_thread(void)
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, do_nothing, NULL);
+    if (error != 0)
+        return oriel_fail(ORIEL_E_OTHER, "no UCX: no thread for it: %s", strerror(error));
+    pthread_join(thread, NULL);
+    return ORIEL_OK;
+}
+
 enum oriel_status oriel_ucp_open(ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
+    enum oriel_status can = try_thread();
+    if (can != ORIEL_OK)
+        return can;
     ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse("ucp_config_read", status);
