@@ -4,6 +4,7 @@
 #include "api/check.h"
 #include "api/element.h"
 #include "api/elsewhere.h"
+#include "api/requests.h"
 #include "window/handle.h"
 
 /* One of the eight functions. */
@@ -122,8 +123,11 @@ static int general(const struct form *form, const struct given *given, MPI_Win w
         return accumulate(window, form, given);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
-    return oriel_complete_request(window, form->call, accumulate(window, form, given), given->sides.target_rank,
-                                  form->has_result, request);
+    struct oriel_asked *asked;
+    int code = oriel_request_begin(window, form->call, given->sides.target_rank, form->has_result, &asked);
+    if (code != MPI_SUCCESS)
+        return code;
+    return oriel_request_give(window, form->call, asked, accumulate(window, form, given), request);
 }
 
 static const struct form accumulate_form = {"MPI_Accumulate", false, false, false};

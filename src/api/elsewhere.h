@@ -1,15 +1,10 @@
-/* What the operations share beyond the checks: requests, and large counts on windows that are the host's.  api/ calls. */
+/* What the operations share beyond the checks: refused requests, and large counts on windows that are the host's.  api/ calls. */
 #ifndef ORIEL_API_ELSEWHERE_H
 #define ORIEL_API_ELSEWHERE_H
 
 #include "api/api.h"
 
 #include <limits.h>
-
-/* After an operation that returned code: a completed request, since nothing here is left pending: what reads memory of a target
- * on another machine is waited for.  code is passed on when the operation failed; *request is then not touched. */
-int oriel_complete_request(struct oriel_window *window, const char *call, int code, int target_rank, bool reads,
-                           MPI_Request *request);
 
 /* The place for a request is NULL: ORIEL_E_ARG, before anything moves. */
 int oriel_error_no_request(struct oriel_window *window, const char *call);

@@ -4,6 +4,7 @@
 #include "api/check.h"
 #include "api/elsewhere.h"
 #include "api/fast.h"
+#include "api/requests.h"
 #include "transport/shared/copy.h"
 #include "window/handle.h"
 
@@ -91,8 +92,11 @@ static int general(const struct form *form, void *origin_addr, const struct orie
         return transfer(window, form, origin_addr, sides);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
-    return oriel_complete_request(window, form->call, transfer(window, form, origin_addr, sides), sides->target_rank,
-                                  !form->to_target, request);
+    struct oriel_asked *asked;
+    int code = oriel_request_begin(window, form->call, sides->target_rank, !form->to_target, &asked);
+    if (code != MPI_SUCCESS)
+        return code;
+    return oriel_request_give(window, form->call, asked, transfer(window, form, origin_addr, sides), request);
 }
 
 /* Out of the way of words of 8 bytes, which then need no frame. */

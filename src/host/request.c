@@ -1,5 +1,6 @@
-/* What a send of nothing to nobody is good for: as a completed request it costs half of a generalised one and every
- * completion function knows it, and the host checks its datatype.  ops/ and api/ call. */
+/* The requests that Oriel gives out.  A complete one is a send of nothing to nobody: it costs half of a generalised one and every
+ * completion function knows it, and the host checks its datatype.  A generalised one is for what is outstanding.  ops/ and api/
+ * call. */
 #include "host/host.h"
 
 enum oriel_status oriel_host_completed_request(MPI_Request *out)
@@ -16,4 +17,31 @@ bool oriel_host_type_is_committed(MPI_Datatype datatype)
     char nothing; /* is not read: hosts check the datatype of a count above 0 only */
     return oriel_host()->Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, oriel_host_singleton(), &request) == MPI_SUCCESS &&
            oriel_host()->Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+}
+
+static int cancel_nothing(void *whose, int complete)
+{
+    (void)whose, (void)complete;
+    return MPI_SUCCESS;
+}
+
+enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query, MPI_Grequest_free_function *drop, void *whose,
+                                          MPI_Request *out)
+{
+    if (oriel_host()->Grequest_start(query, drop, cancel_nothing, whose, out) != MPI_SUCCESS)
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a request");
+    return ORIEL_OK;
+}
+
+void oriel_host_request_end(MPI_Request request)
+{
+    oriel_host()->Grequest_complete(request);
+}
+
+void oriel_host_fill_status(MPI_Status *status)
+{
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    oriel_host()->Status_set_elements(status, MPI_BYTE, 0);
+    oriel_host()->Status_set_cancelled(status, 0);
 }

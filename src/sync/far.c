@@ -14,6 +14,7 @@
 #include "sync/far.h"
 
 #include "sync/far_peers.h"
+#include "sync/pending.h"
 #include "sync/sync.h"
 
 #include <stdio.h>
@@ -74,14 +75,22 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
     const struct oriel_far_answer *told = answer->head;
     if (answer->head_bytes == sizeof *told && told->status == ORIEL_OK)
         return true;
+    char text[sizeof far->failure_text];
+    bool whole = answer->head_bytes == sizeof *told && told->status < ORIEL_STATUS_COUNT;
+    enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
+    snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, whole ? (int)sizeof told->text : 20,
+             whole ? told->text : "an answer of no sense");
     pthread_mutex_lock(&far->mutex);
     if (far->failure == ORIEL_OK) {
-        bool whole = answer->head_bytes == sizeof *told && told->status < ORIEL_STATUS_COUNT;
-        far->failure = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
-        snprintf(far->failure_text, sizeof far->failure_text, "access to rank %d: %.*s", (int)request->target,
-                 whole ? (int)sizeof told->text : 20, whole ? told->text : "an answer of no sense");
+        far->failure = status;
+        far->failure_number = request->pending != NULL ? request->pending->number : 0;
+        memcpy(far->failure_text, text, sizeof text);
     }
     pthread_mutex_unlock(&far->mutex);
+    if (request->pending != NULL && request->pending->status == ORIEL_OK) {
+        request->pending->status = status;
+        memcpy(request->pending->text, text, sizeof text);
+    }
     return false;
 }
 
@@ -132,7 +141,7 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
         struct oriel_far_request *next = request->next;
         if (oriel_net_await(&request->net, NULL) != ORIEL_OK)
             note_first(first, oriel_far_lost(request->target));
-        free(request);
+        oriel_pending_release(request);
         request = next;
     }
 }
@@ -149,6 +158,22 @@ static enum oriel_status take_failure(struct oriel_far *far)
     return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
 }
 
+/* With far->mutex held: nobody need await those whose answers have come, where nobody is lost.  How many are left. */
+static unsigned drop_done(struct oriel_far *far)
+{
+    for (struct oriel_far_request **link = &far->open; *link != NULL;) {
+        struct oriel_far_request *request = *link;
+        if (!atomic_load_explicit(&request->net.done, memory_order_acquire) || request->net.status != ORIEL_OK) {
+            link = &request->next;
+            continue;
+        }
+        *link = request->next;
+        far->open_count--;
+        oriel_pending_release(request);
+    }
+    return far->open_count;
+}
+
 /* Asks; *many: so much is open now that some of it is to be awaited. */
 static enum oriel_status open_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                       struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
@@ -160,15 +185,16 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     request->window = window;
     request->target = target;
     *many = false;
+    oriel_pending_attach(request, peer);
     enum oriel_status status = oriel_net_ask_later(peer, &bytes, &request->net);
     if (status != ORIEL_OK) {
-        free(request);
+        oriel_pending_detach(request);
         return oriel_far_lost(target);
     }
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
     far->open = request;
-    *many = ++far->open_count > OPEN_MOST;
+    *many = ++far->open_count > OPEN_MOST && drop_done(far) > OPEN_MOST;
     pthread_mutex_unlock(&far->mutex);
     return ORIEL_OK;
 }

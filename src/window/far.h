@@ -46,11 +46,14 @@ struct oriel_far_answer {
 };
 _Static_assert(sizeof(struct oriel_far_answer) <= ORIEL_NET_HEAD_BYTES, "it is an answer's head");
 
-/* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush. */
+/* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush, or by the end of its answer
+ * where that comes later (sync/pending.h). */
 struct oriel_far_request {
-    struct oriel_net_request net; /* end is NULL */
+    struct oriel_net_request net;
     struct oriel_far_request *next;
     struct oriel_window *window;
+    struct oriel_pending *pending; /* the request-based operation that it belongs to, or NULL */
+    _Atomic uint32_t owners;       /* where there is one */
     int32_t target;
 };
 
@@ -79,6 +82,7 @@ struct oriel_far {
     struct oriel_far_request *open; /* not awaited yet, newest first */
     unsigned open_count;
     enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
+    uint64_t failure_number;   /* of the request-based operation whose answer that was, or 0 */
     char failure_text[200];
     pthread_mutex_t entering; /* held while a target's lock is taken inside lock_all */
     pthread_mutex_t flushing; /* held by a flush: others wait until it is done; taken before mutex */

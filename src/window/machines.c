@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "host/host.h"
 #include "memory/reached.h"
+#include "sync/pending.h"
 #include "window/attempt.h"
 #include "window/serve.h"
 
@@ -302,7 +303,7 @@ void oriel_machines_close(struct oriel_window *window)
         struct oriel_far_request *request = far->open;
         far->open = request->next;
         if (atomic_load_explicit(&request->net.done, memory_order_acquire))
-            free(request);
+            oriel_pending_release(request);
     }
     pthread_mutex_destroy(&far->mutex);
     pthread_mutex_destroy(&far->entering);

@@ -1,0 +1,292 @@
+/* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6).  As long as no operation of this process is outstanding they are
+ * the host's at once.  Else what comes from other machines is taken first, and the host is asked by its functions that do not
+ * wait, again and again, so that its requests and those of operations may stand side by side.  Programs call, through entries.c.
+ *
+ * Failures of operations are Oriel's to tell: on the window's handler, by the function that completes the request, which returns
+ * the class, or MPI_ERR_IN_STATUS where it has many statuses. */
+#include "api/requests.h"
+#include "base/options.h"
+#include "base/wait.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    YIELD_NS = 1000000,
+    NAP_NS = 50000,
+    MANY = 64, /* requests that are looked through in about the time of a turn of the net */
+};
+
+/* The host's functions, without a call once they are known. */
+static inline const struct oriel_host_calls *host(void)
+{
+    static _Atomic(const struct oriel_host_calls *) known;
+    const struct oriel_host_calls *calls = atomic_load_explicit(&known, memory_order_acquire);
+    if (oriel_unlikely(calls == NULL)) {
+        calls = oriel_host();
+        atomic_store_explicit(&known, calls, memory_order_release);
+    }
+    return calls;
+}
+
+/* --- waiting --- */
+
+struct patience {
+    uint64_t begin_ns; /* 0 at first */
+    int skipped;       /* turns since the host was asked */
+    bool napped;
+};
+
+/* Spins, yields, then naps: not on UCX's descriptor, since what is waited for may be the host's. */
+static void wait_a_little(struct patience *patience)
+{
+    uint64_t now_ns = oriel_now_ns();
+    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
+    if (patience->begin_ns == 0)
+        patience->begin_ns = now_ns;
+    uint64_t waited_ns = now_ns - patience->begin_ns;
+    patience->napped = waited_ns >= spin_ns + YIELD_NS;
+    if (patience->napped)
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    else if (waited_ns >= spin_ns)
+        sched_yield();
+}
+
+/* Whether the host is to be asked in this turn: the seldomer the more requests it looks through. */
+static bool is_time(struct patience *patience, int count)
+{
+    if (patience->begin_ns != 0 && !patience->napped && patience->skipped++ < count / MANY)
+        return false;
+    patience->skipped = 0;
+    return true;
+}
+
+/* --- failures --- */
+
+/* For functions of one status. */
+static int tell_one(const char *call, int code)
+{
+    MPI_Request request;
+    int error_class;
+    if (oriel_likely(!oriel_requests_failed(call, &error_class, &request)))
+        return code;
+    oriel_requests_ignore_failed();
+    return error_class;
+}
+
+/* An array of requests as it was before the host took some of them out; NULL when memory is exhausted. */
+static MPI_Request *copy_of(int count, const MPI_Request requests[])
+{
+    MPI_Request *copy = count > 0 && requests != NULL ? malloc((size_t)count * sizeof *copy) : NULL;
+    if (copy != NULL)
+        memcpy(copy, requests, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+/* The statuses of a function of many: one for each request, or one for each that indices names. */
+struct outcome {
+    const MPI_Request *before;
+    int count;
+    const int *indices;
+    MPI_Status *statuses;
+};
+
+static MPI_Request request_at(const struct outcome *outcome, int i)
+{
+    return outcome->before[outcome->indices != NULL ? outcome->indices[i] : i];
+}
+
+static void note_error(const struct outcome *outcome, MPI_Request request, int error_class)
+{
+    if (outcome->statuses == MPI_STATUSES_IGNORE || outcome->before == NULL)
+        return;
+    for (int i = 0; i < outcome->count; i++)
+        if (request_at(outcome, i) == request)
+            outcome->statuses[i].MPI_ERROR = error_class;
+}
+
+static int tell_many(const char *call, int code, const struct outcome *outcome)
+{
+    MPI_Request request;
+    int error_class;
+    bool any = false;
+    while (oriel_unlikely(oriel_requests_failed(call, &error_class, &request))) {
+        if (!any && code == MPI_SUCCESS && outcome->statuses != MPI_STATUSES_IGNORE)
+            for (int i = 0; i < outcome->count; i++)
+                outcome->statuses[i].MPI_ERROR = MPI_SUCCESS;
+        note_error(outcome, request, error_class);
+        any = true;
+    }
+    return any ? MPI_ERR_IN_STATUS : code;
+}
+
+/* --- one request --- */
+
+static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
+{
+    struct patience patience = {0};
+    for (;;) {
+        int done = 0;
+        oriel_requests_progress();
+        if (!oriel_requests_are_open())
+            return host()->Wait(request, status);
+        int code = host()->Test(request, &done, status);
+        if (done || code != MPI_SUCCESS)
+            return tell_one("MPI_Wait", code);
+        wait_a_little(&patience);
+    }
+}
+
+int oriel_entry_Wait(MPI_Request *request, MPI_Status *status)
+{
+    return oriel_requests_are_open() ? wait_one(request, status) : host()->Wait(request, status);
+}
+
+static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    oriel_requests_progress();
+    return tell_one("MPI_Test", host()->Test(request, flag, status));
+}
+
+int oriel_entry_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    return oriel_requests_are_open() ? test_one(request, flag, status) : host()->Test(request, flag, status);
+}
+
+int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    if (!oriel_requests_are_open())
+        return host()->Request_get_status(request, flag, status);
+    oriel_requests_progress();
+    int code = host()->Request_get_status(request, flag, status);
+    oriel_requests_ignore_failed(); /* who completes it is told */
+    return code;
+}
+
+/* --- any of many --- */
+
+static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    struct patience patience = {0};
+    for (;;) {
+        int done = 0;
+        oriel_requests_progress();
+        if (!oriel_requests_are_open())
+            return host()->Waitany(count, requests, index, status);
+        int code = is_time(&patience, count) ? host()->Testany(count, requests, index, &done, status) : MPI_SUCCESS;
+        if (done || code != MPI_SUCCESS)
+            return tell_one("MPI_Waitany", code);
+        wait_a_little(&patience);
+    }
+}
+
+int oriel_entry_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
+{
+    return oriel_requests_are_open() ? wait_any(count, array_of_requests, index, status)
+                                     : host()->Waitany(count, array_of_requests, index, status);
+}
+
+static __attribute__((noinline)) int test_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    oriel_requests_progress();
+    return tell_one("MPI_Testany", host()->Testany(count, requests, index, flag, status));
+}
+
+int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+{
+    return oriel_requests_are_open() ? test_any(count, array_of_requests, index, flag, status)
+                                     : host()->Testany(count, array_of_requests, index, flag, status);
+}
+
+/* --- all --- */
+
+/* Asks the host until all are done, or once. */
+static int test_all_until(const struct outcome *outcome, MPI_Request requests[], int *flag, bool waits)
+{
+    struct patience patience = {0};
+    for (;;) {
+        int code = MPI_SUCCESS;
+        oriel_requests_progress();
+        if (waits && !oriel_requests_are_open()) {
+            *flag = 1;
+            return host()->Waitall(outcome->count, requests, outcome->statuses);
+        }
+        if (is_time(&patience, outcome->count))
+            code = host()->Testall(outcome->count, requests, flag, outcome->statuses);
+        if (!waits || *flag || code != MPI_SUCCESS)
+            return code;
+        wait_a_little(&patience);
+    }
+}
+
+static __attribute__((noinline)) int all(const char *call, int count, MPI_Request requests[], int *flag, MPI_Status statuses[],
+                                         bool waits)
+{
+    MPI_Request *before = copy_of(count, requests);
+    struct outcome outcome = {before, count, NULL, statuses};
+    int code = tell_many(call, test_all_until(&outcome, requests, flag, waits), &outcome);
+    free(before);
+    return code;
+}
+
+int oriel_entry_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
+{
+    int flag = 0;
+    return oriel_requests_are_open() ? all("MPI_Waitall", count, array_of_requests, &flag, array_of_statuses, true)
+                                     : host()->Waitall(count, array_of_requests, array_of_statuses);
+}
+
+int oriel_entry_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+{
+    return oriel_requests_are_open() ? all("MPI_Testall", count, array_of_requests, flag, array_of_statuses, false)
+                                     : host()->Testall(count, array_of_requests, flag, array_of_statuses);
+}
+
+/* --- some --- */
+
+/* *found is 0 when none is done, MPI_UNDEFINED when none is there. */
+static int test_some_until(int count, MPI_Request requests[], int *found, int indices[], MPI_Status statuses[], bool waits)
+{
+    struct patience patience = {0};
+    for (;;) {
+        int code = MPI_SUCCESS;
+        oriel_requests_progress();
+        if (waits && !oriel_requests_are_open())
+            return host()->Waitsome(count, requests, found, indices, statuses);
+        *found = 0;
+        if (is_time(&patience, count))
+            code = host()->Testsome(count, requests, found, indices, statuses);
+        if (!waits || *found != 0 || code != MPI_SUCCESS)
+            return code;
+        wait_a_little(&patience);
+    }
+}
+
+static __attribute__((noinline)) int some(const char *call, int count, MPI_Request requests[], int *found, int indices[],
+                                          MPI_Status statuses[], bool waits)
+{
+    MPI_Request *before = copy_of(count, requests);
+    int code = test_some_until(count, requests, found, indices, statuses, waits);
+    struct outcome outcome = {before, *found == MPI_UNDEFINED ? 0 : *found, indices, statuses};
+    code = tell_many(call, code, &outcome);
+    free(before);
+    return code;
+}
+
+int oriel_entry_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                         MPI_Status array_of_statuses[])
+{
+    return oriel_requests_are_open()
+               ? some("MPI_Waitsome", incount, array_of_requests, outcount, array_of_indices, array_of_statuses, true)
+               : host()->Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+
+int oriel_entry_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                         MPI_Status array_of_statuses[])
+{
+    return oriel_requests_are_open()
+               ? some("MPI_Testsome", incount, array_of_requests, outcount, array_of_indices, array_of_statuses, false)
+               : host()->Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}

@@ -1,0 +1,163 @@
+/* Requests of operations.  What is kept of a pending one (struct oriel_asked) has two owners: the host, until it drops the request,
+ * which hosts do when the program frees it, whether or not it is complete; and the operation, until its end has been told.  Where it has failed,
+ * the thread that completes the request is the third until it has raised that.  Entry points call. */
+#include "api/requests.h"
+
+#include "sync/far.h"
+#include "sync/pending.h"
+#include "window/handle.h"
+#include "window/objects.h"
+
+#include <stdlib.h>
+
+struct oriel_asked {
+    struct oriel_pending pending; /* first */
+    _Atomic uint32_t owners;
+    MPI_Request handle;
+    MPI_Win win;
+    uint64_t window_id;
+    bool noted; /* among this thread's failures */
+    struct oriel_asked *next_failed;
+};
+
+_Atomic uint32_t oriel_requests_open;
+static _Thread_local struct oriel_asked *failed;
+
+static void disown(struct oriel_asked *asked)
+{
+    if (atomic_fetch_sub_explicit(&asked->owners, 1, memory_order_acq_rel) != 1)
+        return;
+    if (asked->pending.status != ORIEL_OK)
+        atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+    free(asked);
+}
+
+/* --- what the host calls --- */
+
+static int query(void *whose, MPI_Status *status)
+{
+    struct oriel_asked *asked = whose;
+    oriel_host_fill_status(status);
+    if (asked->pending.status == ORIEL_OK || asked->noted)
+        return MPI_SUCCESS;
+    atomic_fetch_add_explicit(&asked->owners, 1, memory_order_relaxed);
+    asked->noted = true;
+    asked->next_failed = failed;
+    failed = asked;
+    return MPI_SUCCESS; /* an error would go to a handler of the host's choice */
+}
+
+static int drop(void *whose)
+{
+    disown(whose);
+    return MPI_SUCCESS;
+}
+
+/* --- making --- */
+
+static enum oriel_status make(struct oriel_window *window, struct oriel_asked **out)
+{
+    struct oriel_asked *asked = calloc(1, sizeof *asked);
+    if (asked == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
+    atomic_init(&asked->owners, 2);
+    asked->win = window->host->handle;
+    asked->window_id = window->far->id;
+    enum oriel_status status = oriel_host_open_request(query, drop, asked, &asked->handle);
+    if (status != ORIEL_OK)
+        free(asked);
+    else
+        *out = asked;
+    return status;
+}
+
+int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads, struct oriel_asked **asked)
+{
+    *asked = NULL;
+    if (!reads || window->far == NULL || (uint32_t)target_rank >= (uint32_t)window->n || !oriel_is_far(window, target_rank))
+        return MPI_SUCCESS;
+    if (oriel_requests_are_open())
+        oriel_requests_collect();
+    enum oriel_status status = make(window, asked);
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, call, status);
+    atomic_fetch_add_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+    oriel_pending_begin(&(*asked)->pending, target_rank);
+    return MPI_SUCCESS;
+}
+
+/* What was asked before the operation failed goes on without a request. */
+static int give_up(struct oriel_asked *asked, int code)
+{
+    if (asked == NULL)
+        return code;
+    MPI_Request unwanted = asked->handle;
+    oriel_pending_sent(&asked->pending);
+    oriel_host()->Request_free(&unwanted);
+    return code;
+}
+
+int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked, int code, MPI_Request *request)
+{
+    if (code != MPI_SUCCESS)
+        return give_up(asked, code);
+    if (asked == NULL)
+        return oriel_error_raise(window, call, oriel_host_completed_request(request));
+    *request = asked->handle;
+    oriel_pending_sent(&asked->pending);
+    return MPI_SUCCESS;
+}
+
+/* --- completing --- */
+
+void oriel_requests_collect(void)
+{
+    struct oriel_pending *next = oriel_pending_take_ended();
+    while (next != NULL) {
+        struct oriel_asked *asked = (struct oriel_asked *)next;
+        bool well = next->status == ORIEL_OK;
+        next = next->next_ended;
+        oriel_host_request_end(asked->handle);
+        if (well)
+            atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+        disown(asked);
+    }
+}
+
+void oriel_requests_progress(void)
+{
+    oriel_pending_progress();
+    oriel_requests_collect();
+}
+
+/* The window that the operation was on, if it still lives. */
+static struct oriel_window *window_of(const struct oriel_asked *asked)
+{
+    struct oriel_window *window = oriel_handle_find(asked->win);
+    return window != NULL && window->far != NULL && window->far->id == asked->window_id ? window : NULL;
+}
+
+bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)
+{
+    struct oriel_asked *asked = failed;
+    if (asked == NULL)
+        return false;
+    failed = asked->next_failed;
+    asked->noted = false;
+    struct oriel_window *window = window_of(asked);
+    enum oriel_status status = oriel_pending_tell(&asked->pending, window);
+    *request = asked->handle;
+    disown(asked);
+    *error_class = window != NULL ? oriel_error_raise(window, call, status) : oriel_error_raise_nowhere(call, status);
+    return true;
+}
+
+void oriel_requests_ignore_failed(void)
+{
+    while (failed != NULL) {
+        struct oriel_asked *asked = failed;
+        failed = asked->next_failed;
+        asked->noted = false;
+        disown(asked);
+    }
+}
