@@ -221,7 +221,7 @@ static int test_all_until(const struct outcome *outcome, MPI_Request requests[],
     }
 }
 
-static __attribute__((noinline)) int all(const char *call, int count, MPI_Request requests[], int *flag, MPI_Status statuses[],
+static int all(const char *call, int count, MPI_Request requests[], int *flag, MPI_Status statuses[],
                                          bool waits)
 {
     MPI_Request *before = copy_of(count, requests);
@@ -231,10 +231,15 @@ static __attribute__((noinline)) int all(const char *call, int count, MPI_Reques
     return code;
 }
 
-int oriel_entry_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
+static __attribute__((noinline)) int wait_all(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     int flag = 0;
-    return oriel_requests_are_open() ? all("MPI_Waitall", count, array_of_requests, &flag, array_of_statuses, true)
+    return all("MPI_Waitall", count, requests, &flag, statuses, true);
+}
+
+int oriel_entry_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
+{
+    return oriel_requests_are_open() ? wait_all(count, array_of_requests, array_of_statuses)
                                      : host()->Waitall(count, array_of_requests, array_of_statuses);
 }
 
