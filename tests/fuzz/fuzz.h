@@ -26,6 +26,9 @@ const char *fuzz_name(enum fuzz_function function);
 /* Every call of a function under test. */
 #define FUZZ(name, ...) (fuzz_count(FUZZ_##name), MPI_##name(__VA_ARGS__))
 
+/* Completes a request that is there, by one of the functions in turn; false when that fails. */
+bool fuzz_complete(MPI_Request request);
+
 /* The case that wants every function to have been called. */
 void every_function_of_the_table_was_called(enum window_kind kind);
 
