@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS = 8, PIECES = 6, LONG_WORDS = 100000, ORIGIN = 0, TARGET = 1 };
+enum { WORDS = 8, PIECES = 6, LONG_WORDS = 400000, ORIGIN = 0, TARGET = 1 };
 
 static volatile sig_atomic_t target_pid;
 static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
@@ -275,28 +275,51 @@ static void a_flush_completes_what_was_freed_while_outstanding(enum window_kind 
     window_free(&window);
 }
 
+static bool prodding;
+
+/* Has answers taken while another thread still asks. */
+static void *prod(void *unused)
+{
+    MPI_Request never;
+    int done = 0;
+    MPI_Irecv(NULL, 0, MPI_BYTE, world_rank, 8, MPI_COMM_WORLD, &never);
+    while (__atomic_load_n(&prodding, __ATOMIC_ACQUIRE))
+        CHECK_OK(MPI_Test(&never, &done, MPI_STATUS_IGNORE));
+    MPI_Cancel(&never);
+    MPI_Wait(&never, MPI_STATUS_IGNORE);
+    return unused;
+}
+
 /* More than one message has room for, whole and with gaps; the request waits for the last of them. */
 static void a_long_get_is_complete_as_a_whole(enum window_kind kind)
 {
-    enum { EACH = LONG_WORDS / 2 };
+    enum { HALF = LONG_WORDS / 2 };
     struct window window = numbered_make(kind, LONG_WORDS);
     int64_t *seen = malloc(8 * LONG_WORDS);
     int target = (world_rank + 1) % world_size, wrong = 0;
     MPI_Request requests[2];
     MPI_Datatype odd;
-    MPI_Type_vector(EACH, 1, 2, MPI_INT64_T, &odd);
+    MPI_Type_vector(HALF, 1, 2, MPI_INT64_T, &odd);
     MPI_Type_commit(&odd);
+    bool threads = harness_thread_level() == MPI_THREAD_MULTIPLE;
+    pthread_t prodder;
+    __atomic_store_n(&prodding, threads, __ATOMIC_RELEASE);
+    if (threads)
+        pthread_create(&prodder, NULL, prod, NULL);
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win);
-    for (int turn = 0; turn < 5; turn++) {
+    for (int turn = 0; turn < 10; turn++) {
         memset(seen, -1, 8 * LONG_WORDS);
         MPI_Rget(seen, 1, odd, target, 0, 1, odd, window.win, &requests[0]);
-        MPI_Rget(seen + 1, 1, odd, target, 1, EACH, MPI_INT64_T, window.win, &requests[1]);
+        MPI_Rget(seen + 1, 1, odd, target, 1, HALF, MPI_INT64_T, window.win, &requests[1]);
         CHECK_OK(MPI_Waitall(2, requests, no_statuses));
         for (int i = 0; i < LONG_WORDS; i++)
             wrong += seen[i] != 1000 * target + (i % 2 ? 1 + i / 2 : i);
         CHECK_EQUAL(wrong, 0);
     }
     MPI_Win_unlock(target, window.win);
+    __atomic_store_n(&prodding, false, __ATOMIC_RELEASE);
+    if (threads)
+        pthread_join(prodder, NULL);
     MPI_Type_free(&odd);
     free(seen);
     barrier(MPI_COMM_WORLD);
