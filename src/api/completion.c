@@ -1,5 +1,5 @@
-/* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6).  As long as no operation of this process is outstanding they are
- * the host's at once.  Else what comes from other machines is taken first, and the host is asked by its functions that do not
+/* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6).  As long as no operation of this process is outstanding they
+ * are the host's at once.  Else what comes from other machines is taken first, and the host is asked by its functions that do not
  * wait, again and again, so that its requests and those of operations may stand side by side.  Programs call, through entries.c.
  *
  * Failures of operations are Oriel's to tell: on the window's handler, by the function that completes the request, which returns

@@ -1,6 +1,6 @@
-/* Requests of operations.  What is kept of a pending one (struct oriel_asked) has two owners: the host, until it drops the request,
- * which hosts do when the program frees it, whether or not it is complete; and the operation, until its end has been told.  Where it has failed,
- * the thread that completes the request is the third until it has raised that.  Entry points call. */
+/* Requests of operations.  What is kept of a pending one (struct oriel_asked) has two owners: the host, until it drops the
+ * request, which some do when the program frees it, whether or not it is complete; and the operation, until its end has been
+ * told.  Where it has failed, the thread that completes the request is the third until it has raised that.  Entry points call. */
 #include "api/requests.h"
 
 #include "sync/far.h"

@@ -1,6 +1,6 @@
-/* The requests of request-based operations: complete ones, and pending ones where an operation brings something from another machine
- * (sync/pending.h).  A pending one is a generalised request of the host, which is told of its end in the calls that complete
- * requests, by the thread that calls.  put_get.c and accumulate.c make them, completion.c completes them. */
+/* The requests of request-based operations: complete ones, and pending ones where an operation brings something from another
+ * machine (sync/pending.h).  A pending one is a generalised request of the host, which is told of its end in the calls that
+ * complete requests, by the thread that calls.  put_get.c and accumulate.c make them, completion.c completes them. */
 #ifndef ORIEL_API_REQUESTS_H
 #define ORIEL_API_REQUESTS_H
 
@@ -11,8 +11,8 @@
 
 struct oriel_asked;
 
-/* Before an operation with a request; *asked is NULL where nothing of it will be outstanding.  give must follow, unless there is an
- * error: then it has been raised. */
+/* Before an operation with a request; *asked is NULL where nothing of it will be outstanding.  give must follow, unless there is
+ * an error: then it has been raised. */
 int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads, struct oriel_asked **asked);
 
 /* After the operation, with its code: the request, or the code where it failed; *request is then not touched. */

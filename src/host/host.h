@@ -67,8 +67,8 @@ void oriel_host_carrier_stop(void);
 /* A request that is complete already, for MPI_Wait and all its kind; there must be a carrier. */
 enum oriel_status oriel_host_completed_request(MPI_Request *out);
 
-/* A request that is complete once oriel_host_request_end is called.  query: asked for the failure of whose when a completion function
- * finds it complete, in that thread; drop: the host will not name whose again.  query may come more than once, drop comes once and last. */
+/* A request that is complete once oriel_host_request_end is called.  query: a function that was asked for its status has found it
+ * complete, in this thread, perhaps not for the last time; drop: the host will not name whose again. */
 enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query, MPI_Grequest_free_function *drop, void *whose,
                                           MPI_Request *out);
 void oriel_host_request_end(MPI_Request request);

@@ -1,6 +1,6 @@
-/* Operations whose answers are outstanding (pending.h).  A message's request has two owners where it belongs to one: a flush, which
- * awaits and frees it, and the end of its answer, which counts; the last of them frees it.  So a flush completes an operation
- * and need not know of it, and it may be freed, waited for and flushed in any order and by any threads. */
+/* Operations whose answers are outstanding (pending.h).  A message's request has two owners where it belongs to one: a flush,
+ * which awaits it, and the end of its answer, which counts; the last of them frees it.  So a flush completes an operation and
+ * need not know of it, and it may be freed, waited for and flushed in any order and by any threads. */
 #include "sync/pending.h"
 
 #include <stdio.h>
