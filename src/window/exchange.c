@@ -28,22 +28,33 @@ static int rank_here(const struct oriel_window *window, int32_t win_rank, const 
     return here;
 }
 
+/* Whether a far rank is there to be looked at, which it is then. */
+static bool look_at_one(struct oriel_window *window, int32_t rank, struct attempt_watch *known)
+{
+    struct oriel_watched watched = {.window = window, .win_rank = rank};
+    int here = window->group->peers[rank] != NULL ? MPI_UNDEFINED : rank_here(window, rank, known);
+    if (here == MPI_UNDEFINED)
+        return false;
+    if (oriel_watch_rank(&watched) != ORIEL_OK) {
+        oriel_far_break(window, rank);
+        known->status = oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here);
+    }
+    return true;
+}
+
+/* One more each time: the rank that would have told may have left with an error of another call. */
 static void look_at_far(struct oriel_window *window, struct attempt_watch *known)
 {
+    static _Thread_local uint32_t turn;
     uint32_t broken = oriel_load_acquire(&window->common->broken);
     int here = broken == 0 ? MPI_UNDEFINED : rank_here(window, (int32_t)broken - 1, known);
     if (here != MPI_UNDEFINED)
         known->status = oriel_fail(ORIEL_E_PEER, "rank %d has died", here);
-    for (int32_t i = 1; i < window->n && known->status == ORIEL_OK; i++) {
-        int32_t next = (int32_t)(((int64_t)window->rank + i) % window->n);
-        struct oriel_watched watched = {.window = window, .win_rank = next};
-        if (window->group->peers[next] != NULL || (here = rank_here(window, next, known)) == MPI_UNDEFINED)
-            continue;
-        if (oriel_watch_rank(&watched) == ORIEL_OK)
-            return;
-        oriel_far_break(window, next);
-        known->status = oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here);
-    }
+    for (int32_t i = 1; i < window->n && known->status == ORIEL_OK; i++)
+        if (look_at_one(window, (int32_t)(((int64_t)window->rank + i) % window->n), known))
+            break;
+    if (known->status == ORIEL_OK)
+        (void)look_at_one(window, (int32_t)(turn++ % (uint32_t)window->n), known);
 }
 
 static void look_at_known(struct oriel_window *window, void *context)
