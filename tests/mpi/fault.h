@@ -34,4 +34,7 @@ extern double *bulk;           /* FAULT_ELEMENTS zeros */
 
 double seconds_now(void);
 
+/* All ranks reach all ranks; together. */
+void connect_all(void);
+
 #endif

@@ -127,6 +127,7 @@ static int wait_complete(void)
 static void post_to_survivors(void)
 {
     MPI_Group world, survivors;
+    connect_all();
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_excl(world, 1, &victim, &survivors);
     MPI_Win_post(survivors, 0, win);
@@ -185,7 +186,7 @@ const struct scenario scenarios[] = {
     { "lock-behind-waiter", nothing, die_waiting, wait_behind_waiter, true, hold_own, true },
     { "lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true },
     { "unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true },
-    { "complete", post_to_survivors, nothing, wait_complete, false, NULL, true },
+    { "complete", post_to_survivors, nothing, wait_complete, false, connect_all, true },
     { "put-fence", fence_before, nothing, wait_put_and_fence, false, fence_before, true },
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];
