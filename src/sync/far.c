@@ -13,6 +13,7 @@
  * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
 #include "sync/far.h"
 
+#include "base/delay.h"
 #include "sync/far_peers.h"
 #include "sync/pending.h"
 #include "sync/sync.h"
@@ -65,6 +66,7 @@ enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, st
     enum oriel_status status = oriel_net_tell_later(peer, &bytes);
     if (status != ORIEL_OK)
         return oriel_far_lost(target);
+    oriel_delay();
     set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */
     return ORIEL_OK;
 }
@@ -239,6 +241,7 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
     if (kind == ORIEL_FAR_UNLOCK && target >= 0)
         rank = target; /* also where another thread has flushed it */
     while (rank >= 0) {
+        oriel_delay();
         note_first(&first, ask_flush(window, rank, kind));
         rank = target < 0 ? take_mark(window, -1, mark) : -1;
     }
@@ -295,6 +298,7 @@ enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, s
     pthread_mutex_lock(&window->far->entering); /* one thread takes it */
     if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD)) {
         status = oriel_far_lock(window, target, false);
+        oriel_delay();
         if (status == ORIEL_OK)
             set_mark(window, target, ORIEL_FAR_HELD);
     }
@@ -380,6 +384,7 @@ enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number
                                   .rank = machines->machine[(machines->own + count - step) % count].leader};
         struct oriel_watch watch = {watch_machine, &waiting};
         *lost_rank = machines->machine[(machines->own + step) % count].leader;
+        oriel_delay();
         status = tell_kind(window, *lost_rank, ORIEL_FAR_ARRIVED, (uint64_t)round);
         if (status != ORIEL_OK)
             break;

@@ -6,6 +6,7 @@
  * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
 #include "sync/far.h"
 
+#include "base/delay.h"
 #include "sync/far_peers.h"
 #include "sync/gate.h"
 #include "sync/sync.h"
@@ -145,6 +146,7 @@ static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, ui
 static void leave_queue(struct oriel_window *window, const struct oriel_far_lock *lock)
 {
     oriel_ticket_unlock(&window->control->lock, lock->exclusive);
+    oriel_delay();
     if (lock->exclusive)
         oriel_gate_leave_writer(&window->common->gate);
 }
@@ -252,6 +254,7 @@ static void take_lock(struct oriel_window *window, const struct oriel_net_asker 
     lock->since_ns = lock->looked_ns = oriel_now_ns();
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
+    oriel_delay();
     if (!lock->exclusive)
         lock->place = oriel_ticket_come(&window->control->lock);
     struct oriel_far_lock **link = &window->far->locks; /* behind those that came before */

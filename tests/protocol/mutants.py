@@ -668,7 +668,7 @@ MUTANTS = [
     ("transport/ucx/workers.c", [("    atomic_store_explicit(&is_started, false, memory_order_relaxed);\n}", "}")],
      "net_deaths", "net_n4_tells_of_a_killed_process_whose_child_lives", "a forked child has no net"),
 
-    ("sync/far.c", [("    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */\n", "")],
+    ("sync/far.c", [("    oriel_delay();\n    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */\n", "")],
      "far", "far_flush_completes_what_was_told", "F1: what is told is marked"),
     ("sync/far.c", [("    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */\n", ""),
                     ("    enum oriel_status status = oriel_net_tell(peer, &bytes);\n    if",
@@ -693,7 +693,10 @@ MUTANTS = [
      "far", "far_flush_awaits_all_that_was_asked", "a flush does not wait for itself"),
     ("sync/far.c", [("    far->failure = ORIEL_OK;\n", "")],
      "far", "far_failure_is_told_by_the_next_flush_once", "a failure is told once"),
-    ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0)\n        rank = target;", "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;")],
+    ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0)\n        rank = target;", "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;"),
+                    ("    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);",
+                     "    set_mark(window, target, ORIEL_FAR_TOLD);\n    oriel_delay();\n"
+                     "    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);")],
      "far_threads", "far_unlock_beside_another_threads_flushes_gives_back", "an unlock is sent whoever has flushed"),
     ("sync/far.c", [("            set_mark(window, target, ORIEL_FAR_HELD);\n", "            (void)0;\n")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: what lock_all has taken is given back"),
