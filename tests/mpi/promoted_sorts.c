@@ -394,7 +394,7 @@ static const struct test_case cases[] = {
     CASE(transparent_huge_pages, KIND_ANY, 2),
     CASE(huge_pages_of_hugetlbfs, KIND_ANY, 2),
     CASE(stacks_and_variables_of_threads, KIND_ANY, 2),
-    CASE(readonly_memory_is_read_and_a_put_is_the_origins_error, KIND_ANY, 2),
+    CASE(readonly_memory_is_read_and_a_put_is_the_origins_error, KIND_ONE_MACHINE, 2), /* not between machines yet */
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
