@@ -270,7 +270,7 @@ static void threads_may_start_and_end_meanwhile(enum window_kind kind)
     for (int i = 0; i < 3; i++)
         CHECK_EQUAL(*(int64_t *)(area + PAGE + i * PAGE), 50 * (int64_t)(intptr_t)started);
     results_check(area, scaled_rounds(150));
-    CHECK(!promotes_always() || promoted > 0, "no window was promoted");
+    CHECK(!promotes_always() || !ranks_share_memory() || promoted > 0, "no window was promoted");
     munmap(area, AREA_BYTES);
 }
 
