@@ -12,7 +12,8 @@
  * all ranks, the host's table of them is in pieces meanwhile, and MPICH forgets the failure of one when another goes well after
  * it.  So a rank deletes the board's attribute, and leaves the board (board.c, N6), before the host begins: windows made
  * from then on use the host's collectives on all ranks, and no attribute is looked at or set if a rank makes one in such a
- * callback.  A communicator that stays gets a new board with the next window that is made outside of them, on some ranks in
+ * callback.  Callbacks may free other communicators, whose callbacks may make windows over the first: all that a thread is freeing
+ * count.  A communicator that stays gets a new board with the next window that is made outside of them, on some ranks in
  * the place of the old one. */
 #include "window/boards.h"
 
@@ -35,7 +36,7 @@ struct kept {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *_Atomic leaving; /* of rank 0: others may still touch the words */
 static struct kept *living; /* all that are attributes now */
-static _Thread_local MPI_Comm freeing = MPI_COMM_NULL; /* what this thread's MPI_Comm_free is at work on */
+static _Thread_local struct oriel_freeing *innermost; /* what this thread's calls of MPI_Comm_free are at work on */
 static int keyval = MPI_KEYVAL_INVALID;
 
 static void close_board(struct kept *kept)
@@ -106,34 +107,42 @@ static void remove_living(struct kept *kept)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Without the host, which would complain of what is no communicator. */
-static bool has_board(MPI_Comm comm)
+/* The youngest of this handle, or NULL.  Without the host, which would complain of what is no communicator. */
+static const struct kept *youngest(MPI_Comm comm)
 {
-    bool found = false;
     pthread_mutex_lock(&mutex);
-    for (struct kept *kept = living; kept != NULL && !found; kept = kept->next)
-        found = kept->comm == comm && kept->key == keyval;
+    const struct kept *kept = living;
+    while (kept != NULL && (kept->comm != comm || kept->key != keyval))
+        kept = kept->next;
     pthread_mutex_unlock(&mutex);
-    return found;
+    return kept;
 }
 
-MPI_Comm oriel_boards_begin_free(MPI_Comm comm)
+/* A host that has lost an attribute, and given out the handle again, is not asked to delete what it does not have: that would
+ * be an error, which ends most programs. */
+void oriel_boards_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
 {
-    MPI_Comm outer = freeing;
-    freeing = comm;
-    if (!oriel_handle_in_child() && has_board(comm))
+    freeing->comm = comm;
+    freeing->outer = innermost;
+    innermost = freeing;
+    const struct kept *kept = oriel_handle_in_child() ? NULL : youngest(comm);
+    void *value = NULL;
+    int found = 0;
+    if (kept != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found && value == kept)
         oriel_host()->Comm_delete_attr(comm, keyval);
-    return outer;
 }
 
-void oriel_boards_end_free(MPI_Comm outer)
+void oriel_boards_end_free(const struct oriel_freeing *freeing)
 {
-    freeing = outer;
+    innermost = freeing->outer;
 }
 
 bool oriel_boards_is_freeing(MPI_Comm comm)
 {
-    return comm == freeing;
+    const struct oriel_freeing *freeing = innermost;
+    while (freeing != NULL && freeing->comm != comm)
+        freeing = freeing->outer;
+    return freeing != NULL;
 }
 
 /* The host calls it when it deletes the communicator, may be at MPI_Finalize: nothing of the host may be used. */
@@ -153,7 +162,7 @@ struct oriel_board *oriel_boards_find(MPI_Comm comm)
 {
     void *value = NULL;
     int found = 0;
-    if (keyval == MPI_KEYVAL_INVALID || comm == freeing ||
+    if (keyval == MPI_KEYVAL_INVALID || oriel_boards_is_freeing(comm) ||
         oriel_host()->Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
         return NULL;
     struct kept *kept = value;

@@ -11,10 +11,16 @@
 /* NULL when the communicator has none, or this process knows that some rank has left it. */
 struct oriel_board *oriel_boards_find(MPI_Comm comm);
 
+/* One call of MPI_Comm_free or MPI_Comm_disconnect, on its stack. */
+struct oriel_freeing {
+    MPI_Comm comm;
+    struct oriel_freeing *outer; /* in whose delete callback this one is called; NULL: in none */
+};
+
 /* Around the host's freeing of comm, which deletes its attributes and calls the program's delete callbacks: the board of comm
- * goes before, and this thread makes windows over comm without its attributes meanwhile.  begin returns what end takes. */
-MPI_Comm oriel_boards_begin_free(MPI_Comm comm);
-void oriel_boards_end_free(MPI_Comm outer);
+ * goes before, and this thread makes windows over comm without its attributes meanwhile.  Calls nest. */
+void oriel_boards_begin_free(struct oriel_freeing *freeing, MPI_Comm comm);
+void oriel_boards_end_free(const struct oriel_freeing *freeing);
 bool oriel_boards_is_freeing(MPI_Comm comm);
 
 /* Gives comm a board with these words, which this process gives back in the end if it has allocated them at own_offset (else -1).

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { ROUNDS = 3, ORDERS = 4 };
+enum { ROUNDS = 3, ORDERS = 4, NESTS = 12 };
 
 /* What is cached with a communicator, and how its delete callback goes. */
 struct cached {
@@ -172,12 +172,72 @@ static void one_rank_alone_could_not_free_it(enum window_kind kind)
     }
 }
 
+/* A communicator whose callback frees another one, and that other one, whose callback makes windows over both. */
+struct nest {
+    MPI_Comm outer, inner;
+    int calls;
+};
+
+static int use_both(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    struct nest *nest = value;
+    (void)keyval;
+    (void)extra;
+    nest->calls++;
+    use_a_window(nest->outer, 40);
+    use_a_window(comm, 41);
+    use_a_window(nest->outer, 42);
+    return MPI_SUCCESS;
+}
+
+static int free_the_inner(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    struct nest *nest = value;
+    (void)keyval;
+    (void)extra;
+    nest->calls++;
+    nest->outer = comm;
+    use_a_window(comm, 43);
+    CHECK_OK(nest->calls % 4 == 1 ? MPI_Comm_free(&nest->inner) : MPI_Comm_disconnect(&nest->inner));
+    use_a_window(comm, 44);
+    return MPI_SUCCESS;
+}
+
+/* Many rounds, so that the hosts give out the handles again.  Errors end the program: most have no other handler. */
+static void callbacks_that_free_other_communicators_make_windows(enum window_kind kind)
+{
+    (void)kind;
+    int outer_keyval, inner_keyval;
+    struct nest nest = { .calls = 0 };
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_the_inner, &outer_keyval, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_both, &inner_keyval, NULL);
+    for (int round = 0; round < NESTS; round++) {
+        MPI_Comm outer;
+        MPI_Comm_dup(MPI_COMM_WORLD, &outer);
+        MPI_Comm_dup(MPI_COMM_WORLD, &nest.inner);
+        MPI_Comm_set_errhandler(outer, MPI_ERRORS_ARE_FATAL);
+        MPI_Comm_set_errhandler(nest.inner, MPI_ERRORS_ARE_FATAL);
+        if (round % 2 == 1)
+            use_a_window(outer, 45);
+        MPI_Comm_set_attr(outer, outer_keyval, &nest);
+        use_a_window(nest.inner, 46);
+        MPI_Comm_set_attr(nest.inner, inner_keyval, &nest);
+        CHECK_OK(MPI_Comm_free(&outer));
+        CHECK(outer == MPI_COMM_NULL && nest.inner == MPI_COMM_NULL, "a communicator is still there");
+        CHECK_EQUAL(nest.calls, 2 * (round + 1));
+        use_a_window(MPI_COMM_WORLD, 47);
+    }
+    MPI_Comm_free_keyval(&outer_keyval);
+    MPI_Comm_free_keyval(&inner_keyval);
+}
+
 static const struct test_case cases[] = {
     CASE(delete_callbacks_make_windows, KIND_ANY, 1),
     CASE(callbacks_of_different_calls_make_one_window, KIND_ANY, 1),
     CASE(a_callback_makes_the_first_window, KIND_ANY, 1),
     CASE(a_communicator_that_could_not_be_freed_has_windows_again, KIND_ANY, 1),
     CASE(one_rank_alone_could_not_free_it, KIND_ANY, 1),
+    CASE(callbacks_that_free_other_communicators_make_windows, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
