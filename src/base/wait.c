@@ -16,12 +16,14 @@
 
 /* A wait looks EAGER times before it pauses or asks for the time, then spins, yields for a millisecond, calling the host now and
  * then, and then sleeps a millisecond at a time, since nobody wakes it for what the host must do.
- * A yield that takes CROWD_NS has let others run.  Who waits for one that could run here spins in vain then: waits of this
- * thread do not spin any more, until a few yields in a row have come back at once. */
+ * A yield that takes CROWD_NS, and some times as long as a system call that lets nobody run, has let others run: where
+ * calls are slow, as under tracers and in sandboxes, so are yields to nobody.  Who waits for one that could run here spins in
+ * vain then: waits of this thread do not spin any more, until a few yields in a row have come back at once. */
 enum { EAGER = 100, YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
-enum { PAUSES = 16, CROWD_NS = 1000, CROWD_LASTS = 4 };
+enum { PAUSES = 16, CROWD_NS = 1000, CROWD_CALLS = 3, CROWD_LASTS = 4, CALLS_TRIED = 8 };
 
 static _Thread_local int crowded; /* so many yields must come back at once until waits spin again */
+static _Atomic uint64_t crowd_ns; /* of this process's yields; 0: not known yet */
 
 static _Atomic(void (*)(void)) progress_hook;
 
@@ -90,13 +92,31 @@ static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, 
     return false;
 }
 
+/* Measured by the first wait that yields, and by the least of some calls, which others may have interrupted. */
+static uint64_t measure_crowd(void)
+{
+    uint64_t least_ns = UINT64_MAX;
+    for (int i = 0; i < CALLS_TRIED; i++) {
+        uint64_t begin_ns = oriel_now_ns();
+        (void)getppid();
+        uint64_t took_ns = oriel_now_ns() - begin_ns;
+        least_ns = took_ns < least_ns ? took_ns : least_ns;
+    }
+    uint64_t found_ns = CROWD_CALLS * least_ns > CROWD_NS ? CROWD_CALLS * least_ns : CROWD_NS;
+    atomic_store_explicit(&crowd_ns, found_ns, memory_order_relaxed);
+    return found_ns;
+}
+
 /* Returns when it came back. */
 static uint64_t yield(void)
 {
+    uint64_t long_ns = atomic_load_explicit(&crowd_ns, memory_order_relaxed);
+    if (oriel_unlikely(long_ns == 0))
+        long_ns = measure_crowd();
     uint64_t begin_ns = oriel_now_ns();
     sched_yield();
     uint64_t back_ns = oriel_now_ns();
-    if (back_ns - begin_ns >= CROWD_NS)
+    if (back_ns - begin_ns >= long_ns)
         crowded = CROWD_LASTS;
     else if (crowded > 0)
         crowded--;

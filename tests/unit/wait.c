@@ -1,13 +1,112 @@
 /* Waiting for a word: the three conditions, the sleep behind the spin, and what the watch may say.
- * A second thread changes the words; nothing is shared with other processes here. */
+ * A second thread changes the words; nothing is shared with other processes here.  When waits spin and when they yield is
+ * looked at with a clock, yields and system calls that take as long as a case says. */
 #include "base/wait.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
 
 enum { WATCHED_US = 350000 }; /* long enough for the watch to be asked more than once */
+
+enum { READING_NS = 25, WAITS = 10 };
+
+/* What the calling process is told, if it is played. */
+static struct {
+    bool is_played;
+    uint64_t now_ns, yield_ns, call_ns;
+    int readings, yields;
+    int readings_before_yield; /* of the clock, in the present wait */
+    _Atomic uint32_t *word;    /* set by the first yield */
+} machine;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __real_sched_yield(void);
+pid_t __real_getppid(void);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_sched_yield(void);
+pid_t __wrap_getppid(void);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (!machine.is_played)
+        return __real_clock_gettime(clock, now);
+    machine.readings++;
+    machine.now_ns += READING_NS;
+    *now = (struct timespec){.tv_sec = (time_t)(machine.now_ns / 1000000000), .tv_nsec = (long)(machine.now_ns % 1000000000)};
+    return 0;
+}
+
+int __wrap_sched_yield(void)
+{
+    if (!machine.is_played)
+        return __real_sched_yield();
+    if (machine.yields++ == 0)
+        machine.readings_before_yield = machine.readings;
+    machine.now_ns += machine.yield_ns;
+    oriel_store_release(machine.word, 1);
+    return 0;
+}
+
+pid_t __wrap_getppid(void)
+{
+    if (machine.is_played)
+        machine.now_ns += machine.call_ns;
+    return __real_getppid();
+}
+
+/* A wait that ends with its first yield: whether it has spun before, so has looked at the clock again and again. */
+static bool spins(uint64_t yield_ns)
+{
+    struct oriel_event event = {.value = 0};
+    machine.is_played = true;
+    machine.yield_ns = yield_ns;
+    machine.readings = machine.yields = 0;
+    machine.word = &event.value;
+    (void)oriel_event_wait(&event, 1, NULL);
+    machine.is_played = false;
+    return machine.yields == 1 && machine.readings_before_yield > 20;
+}
+
+/* In a process of its own, where no wait has yielded before: calls take call_ns, yields to nobody idle_ns, to others busy_ns. */
+static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_ns)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        int failed = 0;
+        machine.call_ns = call_ns;
+        for (int i = 0; i < WAITS; i++)
+            failed |= spins(idle_ns) ? 0 : 1; /* nobody is there */
+        (void)spins(busy_ns);                 /* and now they are */
+        for (int i = 0; i < WAITS; i++)
+            failed |= spins(busy_ns) ? 2 : 0;
+        failed |= spins(idle_ns) || spins(busy_ns) || spins(idle_ns) || spins(idle_ns) ? 4 : 0; /* not four in a row */
+        (void)spins(idle_ns);
+        (void)spins(idle_ns);
+        for (int i = 0; i < WAITS; i++)
+            failed |= spins(idle_ns) ? 0 : 8; /* they have gone */
+        _exit(failed);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void waits_spin_but_where_yields_let_others_run(void **state)
+{
+    (void)state;
+    waits_know_crowds(100, 300, 3000);
+}
+
+static void slow_system_calls_are_no_crowd(void **state)
+{
+    (void)state;
+    waits_know_crowds(4000, 5000, 20000);
+}
 
 struct word {
     struct oriel_event event;
@@ -150,6 +249,8 @@ static void events_signal_back_and_forth_across_the_wrap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_spin_but_where_yields_let_others_run), /* before this process has yielded */
+        cmocka_unit_test(slow_system_calls_are_no_crowd),
         cmocka_unit_test(conditions_that_hold_return_at_once),
         cmocka_unit_test(at_least_counts_modulo_two_to_32),
         cmocka_unit_test(sleeps_until_equal),
