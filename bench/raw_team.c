@@ -26,7 +26,7 @@ struct line {
 /* In pages that all share; words count from the beginning of a batch. */
 struct team {
     struct line arrived, go, stop, done; /* of the loop: who is there, when it begins and ends, operations in all */
-    struct line counter, generation;     /* the barrier; the counter is the lock word of the contended locks too */
+    struct line counter;                 /* the barrier, and the lock word of the contended locks */
     struct line value;                   /* what locks protect, and the hot word */
     struct line posted[RAW_RANKS], completed[RAW_RANKS]; /* flags that others raise for this rank */
     struct line slot[RAW_RANKS];                         /* where the left neighbour puts */
@@ -95,18 +95,14 @@ static void expect_left(struct member *me, uint64_t operation)
 
 /* ---- the loops in which all go on together: `count` operations each ---- */
 
-/* Two exchange flags; more of them count. */
+/* One word that only grows: the last one's arrival is what the others wait for.  Two processes' flags are as quick on one line
+ * and slower on lines of their own, a second word for the others to watch costs another exchange of lines. */
 static void meet(const struct member *me, uint64_t round)
 {
-    struct team *team = me->team;
-    if (me->ranks == 2) {
-        word_store(&team->completed[me->rank], round + 1);
-        wait_for(&team->completed[1 - me->rank], round + 1);
-    } else if (atomic_fetch_add(&team->counter.word, 1) + 1 == (round + 1) * (uint64_t)me->ranks) {
-        word_store(&team->generation, round + 1);
-    } else {
-        wait_for(&team->generation, round + 1);
-    }
+    struct line *counter = &me->team->counter;
+    const uint64_t all = (round + 1) * (uint64_t)me->ranks;
+    if (atomic_fetch_add(&counter->word, 1) + 1 != all)
+        wait_for(counter, all);
 }
 
 static void barrier(struct member *me, uint64_t count)
@@ -288,8 +284,7 @@ static struct team *seen(const struct raw_run *run)
 
 static void barrier_check(struct raw_run *run)
 {
-    run->wrong |= word_load(run->ranks == 2 ? &seen(run)->completed[1] : &seen(run)->generation) != run->done ||
-                  word_load(&seen(run)->counter) != (run->ranks == 2 ? 0 : run->done * (uint64_t)run->ranks);
+    run->wrong |= word_load(&seen(run)->counter) != run->done * (uint64_t)run->ranks;
 }
 
 static void completed_check(struct raw_run *run)
