@@ -208,7 +208,7 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_fa
     if (now_ns - lock->looked_ns < WATCH_NS)
         return ORIEL_OK;
     lock->looked_ns = now_ns;
-    return oriel_watch_lock(&watched);
+    return lock->stage == STAGE_QUEUE ? oriel_watch_lock(&watched) : oriel_watch_reads(&watched);
 }
 
 void oriel_far_look(struct oriel_window *window)

@@ -5,8 +5,10 @@
  * release, and who waits in the queue alone looks again every 100 ms.  The words themselves are made, and published, before the
  * first L1 (access.c): who sees none sees no L1.  api/ calls.
  *
- * The lock's own steps publish stores; L3 is before the wakes, which are late at worst when their process dies.  L1 is a
- * read-modify-write for the sake of threads that lock one target at the same time: the second is refused.
+ * The lock's own steps publish stores.  Where an exclusive lock ends, L3 is before the wakes, which are late at worst when
+ * their process dies; shared locks and lock_all end with departure and wakes in one, and L3 comes after them: who dies in
+ * between is reported to those who wait, though it is in nobody's way any more.  L1 is a read-modify-write for the sake of
+ * threads that lock one target at the same time: the second is refused.
  *
  * Targets on other machines are locked by their own process on this one's behalf (far.c, far_serve.c); here the access word alone
  * says so.  lock_all is for this machine's targets.
@@ -62,16 +64,18 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_watch_lock, &watched};
+    struct oriel_watch at_gate = {oriel_watch_reads, &watched};
+    struct oriel_watch in_queue = {oriel_watch_lock, &watched};
     enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
         return status;
     if (step == ORIEL_LOCK_PUSHED)
-        status = oriel_gate_await_readers(gate, &watch);
+        status = oriel_gate_await_readers(gate, &at_gate);
     else if (step != ORIEL_LOCK_QUEUED)
-        status = oriel_gate_enter_writer(gate, oriel_locks_held(window), &watch);
+        status = oriel_gate_enter_writer(gate, oriel_locks_held(window), &at_gate);
     if (status == ORIEL_OK) {
-        status = step == ORIEL_LOCK_QUEUED ? oriel_ticket_await(lock, place, &watch) : oriel_ticket_lock(lock, true, &watch);
+        status = step == ORIEL_LOCK_QUEUED ? oriel_ticket_await(lock, place, &in_queue)
+                                           : oriel_ticket_lock(lock, true, &in_queue);
         if (status != ORIEL_OK)
             oriel_gate_leave_writer(gate);
     }

@@ -62,17 +62,37 @@ enum oriel_status oriel_watch_all(void *context)
     return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)watched->dead);
 }
 
-/* Whether rank i can keep others from a lock on target, or from lock_all when target is negative. */
-static bool blocks(const struct oriel_window *window, int32_t i, int32_t target)
+/* Access words say who may block, not who does: their owners' places in the queue are nowhere written.  So a waiter is told of
+ * a dead rank that queued behind it, too, though its own turn would have come if all before it live; the lock is lost
+ * for all who come later in any case. */
+static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32_t i)
 {
     if (window->control_bases[i] == NULL)
-        return false; /* on another machine: its locks are kept by their target's process */
-    struct oriel_control *control = oriel_window_control(window, i);
-    uint64_t offset = atomic_load_explicit(&control->access_offset, memory_order_acquire);
-    const _Atomic uint8_t *access = offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
-    if (target >= 0)
-        return (access != NULL && atomic_load_explicit(&access[target], memory_order_acquire) != ORIEL_ACCESS_NONE) ||
-               oriel_load_acquire(&control->lock_all) != 0;
+        return NULL; /* on another machine: its locks are kept by their target's process */
+    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, i)->access_offset, memory_order_acquire);
+    return offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
+}
+
+/* Whether rank i can keep others from their turn in target's queue.  Readers count for readers, which wait for a writer that
+ * may wait for them.  Who is at the gate is not in the queue yet, and whoever is has passed it. */
+static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
+{
+    const _Atomic uint8_t *access = access_of(window, i);
+    return access != NULL && atomic_load_explicit(&access[target], memory_order_acquire) != ORIEL_ACCESS_NONE;
+}
+
+/* Whether rank i can keep writers out at the gate. */
+static bool reads_all(const struct oriel_window *window, int32_t i, int32_t target)
+{
+    (void)target;
+    return window->control_bases[i] != NULL && oriel_load_acquire(&oriel_window_control(window, i)->lock_all) != 0;
+}
+
+/* Whether rank i can keep readers out at the gate.  A writer there that waits for a dead reader of its target is told itself. */
+static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
+{
+    const _Atomic uint8_t *access = access_of(window, i);
+    (void)target;
     for (int32_t t = 0; access != NULL && t < window->n; t++) {
         uint8_t state = atomic_load_explicit(&access[t], memory_order_acquire);
         if (state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE)
@@ -103,30 +123,37 @@ static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int
     return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_watch_rank(&holder);
 }
 
-/* target: as in blocks. */
-static enum oriel_status watch_blockers(const struct oriel_watched *watched, int32_t target)
+static enum oriel_status watch_blockers(const struct oriel_watched *watched,
+                                        bool (*blocks)(const struct oriel_window *window, int32_t i, int32_t target))
 {
     const struct oriel_window *window = watched->window;
-    enum oriel_status status = target >= 0 ? watch_far_lock(watched, target, false) : ORIEL_OK;
-    if (status == ORIEL_OK && window->far != NULL && target >= 0 && target != window->rank)
-        status = check(window, target); /* it lets them in */
-    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
-        if (target < 0)
-            status = watch_far_lock(watched, i, true);
-        if (status == ORIEL_OK && i != window->rank && blocks(window, i, target))
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
+        if (i != window->rank && blocks(window, i, watched->win_rank))
             status = check(window, i);
-    }
     return status;
 }
 
 enum oriel_status oriel_watch_lock(void *context)
 {
     const struct oriel_watched *watched = context;
-    return watch_blockers(watched, watched->win_rank);
+    const struct oriel_window *window = watched->window;
+    enum oriel_status status = watch_far_lock(watched, watched->win_rank, false);
+    if (status == ORIEL_OK && window->far != NULL && watched->win_rank != window->rank)
+        status = check(window, watched->win_rank); /* it lets those of other machines in */
+    return status == ORIEL_OK ? watch_blockers(watched, queues) : status;
+}
+
+enum oriel_status oriel_watch_reads(void *context)
+{
+    return watch_blockers(context, reads_all);
 }
 
 enum oriel_status oriel_watch_locks(void *context)
 {
     const struct oriel_watched *watched = context;
-    return watch_blockers(watched, -1);
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t i = 0; i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
+        status = watch_far_lock(watched, i, true);
+    return status == ORIEL_OK ? watch_blockers(watched, writes) : status;
 }

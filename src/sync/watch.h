@@ -24,7 +24,8 @@ static inline int32_t oriel_watch_share(int32_t n)
 /* Context of all: struct oriel_watched. */
 enum oriel_status oriel_watch_rank(void *context);   /* that one rank */
 enum oriel_status oriel_watch_all(void *context);    /* every rank of the window */
-enum oriel_status oriel_watch_lock(void *context);   /* who holds or waits for the lock of win_rank, or holds lock_all */
-enum oriel_status oriel_watch_locks(void *context);  /* who holds or waits for any exclusive lock */
+enum oriel_status oriel_watch_lock(void *context);   /* who holds or waits for the lock of win_rank */
+enum oriel_status oriel_watch_reads(void *context);  /* who holds or waits for lock_all */
+enum oriel_status oriel_watch_locks(void *context);  /* who holds an exclusive lock or waits for any lock */
 
 #endif

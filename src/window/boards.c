@@ -8,13 +8,13 @@
  * the words until all others have counted themselves departed, their last touch.
  *
  * Freeing.  Delete callbacks of the program may make windows over the communicator that is being freed, and may make
- * MPI_Comm_free fail, at which the communicator stays.  In what order attributes are deleted is the host's matter and need not be the same on
- * all ranks, the host's table of them is in pieces meanwhile, and MPICH forgets the failure of one when another goes well after
- * it.  So a rank deletes the board's attribute, and leaves the board (board.c, N6), before the host begins: windows made
- * from then on use the host's collectives on all ranks, and no attribute is looked at or set if a rank makes one in such a
- * callback.  Callbacks may free other communicators, whose callbacks may make windows over the first: all that a thread is freeing
- * count.  A communicator that stays gets a new board with the next window that is made outside of them, on some ranks in
- * the place of the old one. */
+ * MPI_Comm_free fail, at which the communicator stays.  In what order attributes are deleted is the host's matter and need not
+ * be the same on all ranks, the host's table of them is in pieces meanwhile, and MPICH forgets the failure of one when another
+ * goes well after it.  So a rank deletes the board's attribute, and leaves the board (board.c, N6), before the host begins:
+ * windows made from then on use the host's collectives on all ranks, and no attribute is looked at or set if a rank makes one
+ * in such a callback.  Callbacks may free other communicators, whose callbacks may make windows over the first: all that a
+ * thread is freeing count.  A communicator that stays gets a new board with the next window that is made outside of them, on
+ * some ranks in the place of the old one. */
 #include "window/boards.h"
 
 #include "host/host.h"

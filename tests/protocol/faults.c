@@ -296,8 +296,9 @@ static void killed_origin_without_an_epoch_is_reported_by_wait_and_test(void **s
     team_run(TEAM, idle_origin);
 }
 
-/* Who stands in nobody's way may die unnoticed: with no lock, or waiting for a lock_all that never came. */
-static void bystander(struct oriel_window *window, bool waits)
+/* Who stands in nobody's way may die unnoticed: with no lock, or waiting for a lock_all that never came, which keeps nobody
+ * from a lock that the living hold. */
+static void bystander(struct oriel_window *window, bool waits, bool exclusive)
 {
     if (window->rank == OTHER) {
         team_expect(oriel_lock(window, OTHER, true) == ORIEL_OK);
@@ -306,7 +307,7 @@ static void bystander(struct oriel_window *window, bool waits)
             sched_yield();
         team_kill(VICTIM);
         team_flag_set(READY, 2);
-        usleep(250000);
+        usleep(400000); /* longer than courtesy and a look around */
         team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
     } else if (window->rank == VICTIM) {
         team_flag_await(READY, 1);
@@ -316,21 +317,27 @@ static void bystander(struct oriel_window *window, bool waits)
             pause();
     } else {
         team_flag_await(READY, 2);
-        int32_t target = waits ? SURVIVOR : OTHER; /* the one free, the other held by the living */
-        team_expect(oriel_lock(window, target, true) == ORIEL_OK);
-        team_expect(oriel_unlock(window, target) == ORIEL_OK);
+        team_expect(oriel_lock(window, OTHER, exclusive) == ORIEL_OK); /* held by the living */
+        team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
+        team_expect(oriel_lock(window, SURVIVOR, true) == ORIEL_OK); /* free */
+        team_expect(oriel_unlock(window, SURVIVOR) == ORIEL_OK);
         team_expect(oriel_lock_all(window) == ORIEL_OK);
     }
 }
 
 static void idle_bystander(struct oriel_window *window)
 {
-    bystander(window, false);
+    bystander(window, false, true);
 }
 
 static void waiting_bystander(struct oriel_window *window)
 {
-    bystander(window, true);
+    bystander(window, true, true);
+}
+
+static void waiting_bystander_of_a_reader(struct oriel_window *window)
+{
+    bystander(window, true, false);
 }
 
 static void killed_bystander_raises_no_alarm(void **state)
@@ -338,6 +345,7 @@ static void killed_bystander_raises_no_alarm(void **state)
     (void)state;
     team_run(TEAM, idle_bystander);
     team_run(TEAM, waiting_bystander);
+    team_run(TEAM, waiting_bystander_of_a_reader);
 }
 
 /* Rank VICTIM does its part of the second barrier and ends its process; OTHER comes so late that SURVIVOR looks around. */

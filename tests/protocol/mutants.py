@@ -245,6 +245,10 @@ MUTANTS = [
      "lock", "lock_kinds_exclude_as_the_standard_says", "L2: the access word says what is to be left"),
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
      "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
+    ("sync/lock.c", [("at_gate = {oriel_watch_reads,", "at_gate = {oriel_watch_lock,")],
+     "faults", "killed_lock_all_holder_is_reported", "writers at the gate watch readers"),
+    ("sync/lock.c", [("in_queue = {oriel_watch_lock,", "in_queue = {oriel_watch_reads,")],
+     "faults", "killed_shared_holder_is_reported", "writers in the queue watch who holds or waits for the lock"),
 
     ("sync/pscw.c", [("        oriel_event_signal(&origins[i]->posts); /* C1 */",
                       "        if (i > 0)\n            oriel_event_signal(&origins[i]->posts);")],
@@ -389,6 +393,10 @@ MUTANTS = [
     ("sync/watch.c", [("if (status == ORIEL_OK && i != window->rank && blocks(window, i, target))",
                        "if (i != window->rank && (true || blocks(window, i, target)))")],
      "faults", "killed_bystander_raises_no_alarm", "only who can block is watched"),
+    ("sync/watch.c", [("    return watch_blockers(context, queues);",
+                       "    enum oriel_status status = watch_blockers(context, queues);\n"
+                       "    return status != ORIEL_OK ? status : watch_blockers(context, reads_all);")],
+     "faults", "killed_bystander_raises_no_alarm", "whoever is in the queue has passed the gate"),
     ("memory/peer.c", [("== ORIEL_FILE_LEFT;", "== UINT32_MAX;")],
      "faults", "rank_that_left_in_good_order_raises_no_alarm", "a rank that says that it leaves has not died"),
     ("base/identity.c", [("poll(&exited, 1, 0) == 0", "poll(&exited, 1, 0) >= 0")],
