@@ -13,8 +13,11 @@
  * machines (sync/far.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a message is
  * sent is before what follows its arrival.
  *
- * Death.  A rank that leaves because another died stays counted, but the dead one's arrival is missing for ever, so the
- * barrier does not open: it sets broken before it returns, and whoever comes later gets the error at once.
+ * Death.  A rank that leaves because another died stays counted; it sets broken before it returns, and whoever comes later
+ * gets the error at once.  If the dead one had not arrived, this barrier does not open.  If it had, it may still open for ranks
+ * that were past their look at broken, while others left with the error: what all of them wrote is there then, and each rank
+ * that goes on meets broken, or its own watch, at the next one.  Nobody hangs: who waits asks its watch again and again, and
+ * one of the window's ranks is dead.
  *
  * One counter and not log2(n) rounds of pairwise flags: where ranks outnumber cores every round costs a turn of the
  * scheduler, the counter costs one.  One word and not a counter and a generation: the arrival that opens needs the cache
