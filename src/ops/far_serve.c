@@ -2,6 +2,8 @@
  * of it is done, and is done by the functions with which this process works on its own window: so its atomicity is the
  * window's.  The agent's thread calls, for one message after the other. */
 #include "ops/far_order.h"
+
+#include "memory/reach.h"
 #include "ops/remote.h"
 #include "ops/swap.h"
 #include "sync/far.h"
@@ -127,22 +129,25 @@ static void serve_asked(const struct oriel_far_order *order, const struct oriel_
     free(data.iov_base);
 }
 
-/* A run of the own memory goes as it is; a word is loaded in one piece, for those who poll. */
-static void answer_run(const struct oriel_far_order *order, const struct oriel_net_asker *asker)
+/* A run of memory that is loaded goes as it is; a word is loaded in one piece, for those who poll.  False for other memory. */
+static bool answer_run(const struct oriel_far_order *order, const struct oriel_net_asker *asker)
 {
     const struct oriel_far_head *head = order->head;
     const struct oriel_way way = oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
     uint64_t word;
     struct iovec data = {way.there.direct, head->b};
+    if (way.by != &oriel_transport_shared)
+        return false;
     if (head->b <= sizeof word) {
         way.by->read(&way.there, &word, head->b);
         data.iov_base = &word;
     }
     oriel_far_answer(order->window, asker, head->from, &data, 1);
+    return true;
 }
 
-void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
-                               const struct oriel_far_head *head, const struct oriel_net_arrived *message)
+static void serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+                  const struct oriel_net_arrived *message)
 {
     struct oriel_far_order order = {.window = window, .head = head};
     char found[ORIEL_SWAP_BYTES];
@@ -157,9 +162,7 @@ void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_n
     if (status == ORIEL_OK && head->kind == ORIEL_FAR_SWAP) {
         oriel_far_answer(window, asker, head->from, &data, 1);
     } else if (status == ORIEL_OK && asked) {
-        if (head->kind == ORIEL_FAR_GET && head->c == 0)
-            answer_run(&order, asker);
-        else
+        if (head->kind != ORIEL_FAR_GET || head->c != 0 || !answer_run(&order, asker))
             serve_asked(&order, asker);
     } else {
         if (status == ORIEL_OK)
@@ -169,4 +172,12 @@ void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_n
         if (asked)
             oriel_far_answer(window, asker, head->from, NULL, 0);
     }
+}
+
+void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
+                               const struct oriel_far_head *head, const struct oriel_net_arrived *message)
+{
+    oriel_remote_for_others = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
+    serve(window, asker, head, message);
+    oriel_remote_for_others = false;
 }

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+_Thread_local bool oriel_remote_for_others;
+
 enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target)
 {
     char reason[400];

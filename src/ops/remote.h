@@ -7,6 +7,10 @@
 #include "ops/lookup.h"
 #include "window/window.h"
 
+/* Set while this thread works for an origin on another machine: memory of the program that has gone is that origin's error, so it
+ * is touched by the kernel only. */
+extern _Thread_local bool oriel_remote_for_others __attribute__((visibility("hidden")));
+
 struct oriel_way {
     const struct oriel_transport *by;
     struct oriel_remote there;
@@ -55,6 +59,8 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
         return (struct oriel_way){&oriel_transport_shared, remote, true};
     }
     remote.direct = (void *)(uintptr_t)remote.address;
+    if (target == window->rank && oriel_remote_for_others)
+        return (struct oriel_way){&oriel_transport_cma, remote, false};
     if (target == window->rank)
         return (struct oriel_way){&oriel_transport_shared, remote, false};
     if (window->by_agent)

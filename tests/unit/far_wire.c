@@ -183,6 +183,13 @@ enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, st
     return ORIEL_OK;
 }
 
+/* The own memory is touched directly. */
+enum oriel_status oriel_reach_cma(struct oriel_peer *who)
+{
+    (void)who;
+    return ORIEL_E_OTHER;
+}
+
 enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *there,
                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
                                 struct oriel_far_request *request)
