@@ -26,7 +26,7 @@
 #
 #   oriel_unit_test(NAME n SOURCES ... [TIMEOUT s])       cmocka, one process, no MPI
 #   oriel_protocol_test(NAME n SOURCES ... [TIMEOUT s])   the same with processes of its own
-#   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n])   any command
+#   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n] [FULL])   any command
 #
 # Status 77 is a skip; its reason is in the output.
 

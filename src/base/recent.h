@@ -65,8 +65,8 @@ void oriel_recent_invalidate(void);
  * rely on the earlier ones being in memory, and all that this thread loads after that is loaded after them.
  * C11 has no such rule (a store that happened before a load of another location may still be invisible to third parties), nor
  * have machines whose stores reach some before others; and others yet do loads out of order.  There, F3 fences as well.
- * The program's own stores into its window are no operations: MPI_Win_sync is for them and always fences.  Where the buffer of a get
- * or the result of a fetch_and_op lies in a window, what arrives there is such a store, too.
+ * The program's own stores into its window are no operations: MPI_Win_sync is for them and always fences.  Where the buffer of a
+ * get or the result of a fetch_and_op lies in a window, what arrives there is such a store, too.
  *
  * turns: the lower 30 bits count down to the host's next turn, both upper bits are the mark: so the sign tells whether there is
  * anything to do, also when a marked count goes below 0. */

@@ -9,9 +9,9 @@
  * Only the last arrival wakes sleepers.  Who sleeps over an earlier one has counted itself as a sleeper before it looked at
  * the word, as wait.h argues.
  *
- * M: over several machines arrivals counts the ranks of this one and, once more, all others: the last rank to arrive meets the other
- * machines (sync/far.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a message is
- * sent is before what follows its arrival.
+ * M: over several machines arrivals counts the ranks of this one and, once more, all others: the last rank to arrive meets the
+ * other machines (sync/far.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a
+ * message is sent is before what follows its arrival.
  *
  * Death.  A rank that leaves because another died stays counted; it sets broken before it returns, and whoever comes later
  * gets the error at once.  If the dead one had not arrived, this barrier does not open.  If it had, it may still open for ranks

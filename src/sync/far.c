@@ -1,13 +1,13 @@
 /* What an origin does with ranks of other machines: tells and asks them, and waits until what it has asked for is done.
  *
  * Flush.  A message's mark TOLD is set after it has been sent (F1); a flush takes the mark away (F2) before it sends its own
- * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the mark
- * set at F1 was sent before F2, so before F3: this flush completes it.  One that finds it taken away sets it again: for the next.
- * What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing), since the first
- * may have taken what the second must wait for.
+ * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the
+ * mark set at F1 was sent before F2, so before F3: this flush completes it.  One that finds it taken away sets it again: for
+ * the next. What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing),
+ * since the first may have taken what the second must wait for.
  *
- * lock_all takes no lock of far targets: the first operation on one does (HELD), and unlock_all gives these back.  Two origins that
- * hold locks of several targets each, one by lock_all and one by exclusive locks, can so wait for each other where on one
+ * lock_all takes no lock of far targets: the first operation on one does (HELD), and unlock_all gives these back.  Two origins
+ * that hold locks of several targets each, one by lock_all and one by exclusive locks, can so wait for each other where on one
  * machine the gate would have let one of them in first; no order of locks is promised by MPI.
  *
  * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
@@ -329,30 +329,6 @@ enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target
 {
     enum oriel_status status = oriel_far_flush_local(window, target);
     return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);
-}
-
-struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank)
-{
-    struct oriel_far *far = window->far;
-    uint64_t key = (uint64_t)rank + 1;
-    struct oriel_partner *partner = oriel_table_find(&far->partners, key);
-    if (partner != NULL)
-        return partner;
-    pthread_mutex_lock(&far->mutex); /* the program's thread and the agent's may come at once */
-    partner = oriel_table_find(&far->partners, key);
-    if (partner == NULL) {
-        partner = aligned_alloc(ORIEL_CACHE_LINE, ORIEL_CACHE_LINE);
-        if (partner != NULL) {
-            memset(partner, 0, ORIEL_CACHE_LINE);
-            atomic_init(&partner->peer, (uint32_t)key);
-        }
-        if (partner != NULL && !oriel_table_set(&far->partners, key, partner)) {
-            free(partner);
-            partner = NULL;
-        }
-    }
-    pthread_mutex_unlock(&far->mutex);
-    return partner;
 }
 
 /* Whether the machine that is waited for can still come. */

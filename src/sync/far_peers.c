@@ -1,5 +1,6 @@
 /* How the processes of far ranks are found: known ones by their identity, leaders of machines by the window's table, others by
- * asking their machine's leader.  What is found stays known until the net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
+ * asking their machine's leader; and where what they post and complete is counted here.  What is found stays known until the
+ * net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
 #include "sync/far_peers.h"
 
 #include <stdio.h>
@@ -183,4 +184,28 @@ void oriel_far_peers_close(struct oriel_window *window)
     if (question != NULL && atomic_load_explicit(&question->net.done, memory_order_acquire))
         free(question); /* else it is left to the net */
     window->far->asked = NULL;
+}
+
+struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank)
+{
+    struct oriel_far *far = window->far;
+    uint64_t key = (uint64_t)rank + 1;
+    struct oriel_partner *partner = oriel_table_find(&far->partners, key);
+    if (partner != NULL)
+        return partner;
+    pthread_mutex_lock(&far->mutex); /* the program's thread and the agent's may come at once */
+    partner = oriel_table_find(&far->partners, key);
+    if (partner == NULL) {
+        partner = aligned_alloc(ORIEL_CACHE_LINE, ORIEL_CACHE_LINE);
+        if (partner != NULL) {
+            memset(partner, 0, ORIEL_CACHE_LINE);
+            atomic_init(&partner->peer, (uint32_t)key);
+        }
+        if (partner != NULL && !oriel_table_set(&far->partners, key, partner)) {
+            free(partner);
+            partner = NULL;
+        }
+    }
+    pthread_mutex_unlock(&far->mutex);
+    return partner;
 }

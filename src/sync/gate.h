@@ -1,5 +1,6 @@
 /* The gate that keeps lock_all epochs and exclusive locks of one window apart (gate.c has the argument).  What a writer does
- * where nobody is in its way is here, to be part of the caller's own code.  Thread-safe; lock.c calls, and api/ through lock.h. */
+ * where nobody is in its way is here, to be part of the caller's own code.  Thread-safe; lock.c calls, and api/ through
+ * lock.h. */
 #ifndef ORIEL_SYNC_GATE_H
 #define ORIEL_SYNC_GATE_H
 

@@ -46,8 +46,8 @@ struct oriel_far_answer {
 };
 _Static_assert(sizeof(struct oriel_far_answer) <= ORIEL_NET_HEAD_BYTES, "it is an answer's head");
 
-/* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush, or by the end of its answer
- * where that comes later (sync/pending.h). */
+/* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush, or by the end of its
+ * answer where that comes later (sync/pending.h). */
 struct oriel_far_request {
     struct oriel_net_request net;
     struct oriel_far_request *next;

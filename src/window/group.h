@@ -1,5 +1,5 @@
-/* The processes of a window in the order of its ranks, those of this machine as peers.  Windows over the same processes share one group, so a
- * process keeps one array per set of processes and none per window.  Creation acquires, free releases. */
+/* The processes of a window in the order of its ranks, those of this machine as peers.  Windows over the same processes share
+ * one group, so a process keeps one array per set of processes and none per window.  Creation acquires, free releases. */
 #ifndef ORIEL_WINDOW_GROUP_H
 #define ORIEL_WINDOW_GROUP_H
 

@@ -1,6 +1,7 @@
-/* Which ranks of a window are of which machine, and how the machines come to know each other while it is made.  Processes are of
- * one machine when the kernel that they see is the same and they see each other's numbers (boot and PID namespace); then they must
- * be able to open each other's memory files.  ORIEL_NODE_SIZE divides a machine into several for tests.  Creation calls. */
+/* Which ranks of a window are of which machine, and how the machines come to know each other while it is made.  Processes are
+ * of one machine when the kernel that they see is the same and they see each other's numbers (boot and PID namespace); then
+ * they must be able to open each other's memory files.  ORIEL_NODE_SIZE divides a machine into several for tests.  Creation
+ * calls. */
 #ifndef ORIEL_WINDOW_MACHINES_H
 #define ORIEL_WINDOW_MACHINES_H
 

@@ -1,6 +1,6 @@
-/* Leads messages from other machines to their windows.  A window is served from before all have agreed on it until after the barrier
- * of its end, so whoever may send something for it finds it; what is for no window is for one that ended after an error, and is
- * answered so.  The agent's thread serves, one message at a time, under serving, which removal takes too. */
+/* Leads messages from other machines to their windows.  A window is served from before all have agreed on it until after the
+ * barrier of its end, so whoever may send something for it finds it; what is for no window is for one that ended after an
+ * error, and is answered so.  The agent's thread serves, one message at a time, under serving, which removal takes too. */
 #include "window/serve.h"
 
 #include "memory/reached.h"

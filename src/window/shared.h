@@ -1,7 +1,7 @@
 /* What a window keeps in shared memory: one struct oriel_common per window and machine, in the memory file of the machine's
- * lowest rank (its leader), and one struct oriel_control per window and rank, in that rank's own file, which is of one size for any number of ranks.  Every word
- * that two processes write stands alone on its cache line or beside words of the same writers.  sync/ and ops/ touch them;
- * creation fills, free clears them.
+ * lowest rank (its leader), and one struct oriel_control per window and rank, in that rank's own file, which is of one size
+ * for any number of ranks.  Every word that two processes write stands alone on its cache line or beside words of the same
+ * writers.  sync/ and ops/ touch them; creation fills, free clears them.
  *
  * Death: a process that is killed leaves its words as they are.  Whoever waits for more than 100 ms looks whether the
  * processes that can block it still live (sync/watch.h) and returns an error that names the dead one; a word in the way of
@@ -153,7 +153,7 @@ struct oriel_control {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
     _Atomic uint32_t far_lost;      /* win_rank + 1 of one on another machine that is lost and had a place in this lock's queue */
     _Atomic uint32_t far_holder;    /* win_rank + 1 of one on another machine that holds this target's lock; 0: none */
-    _Atomic uint64_t common_offset; /* of struct oriel_common, where the owner leads one machine of several; before creation ends */
+    _Atomic uint64_t common_offset; /* of struct oriel_common, where the owner leads a machine of several; set once */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_partners partners;
     _Atomic uint64_t access_offset; /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE.  Set once */
@@ -175,8 +175,8 @@ struct oriel_machine {
 
 enum { ORIEL_BARRIER_ROUNDS = 31 };
 
-/* The machines of a window.  arrived[k] counts the messages of round k of all barriers so far (sync/barrier.c); the leader's agent
- * writes. */
+/* The machines of a window.  arrived[k] counts the messages of round k of all barriers so far (sync/barrier.c); the leader's
+ * agent writes. */
 struct oriel_machines {
     int32_t count;
     int32_t own;

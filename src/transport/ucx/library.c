@@ -36,10 +36,10 @@ static bool has_rdma(void)
     return has;
 }
 
-/* What UCX reads from the environment when it is loaded.  By default it handles the signals of crashes; complains in many lines of
- * each peer that is killed, which Oriel reports by itself; and rewrites the beginnings of libc's mmap, munmap, brk and others, to
- * know when memory goes that a device has registered.  In a program that did not ask for UCX all that stays away, but for the
- * last where there are such devices. */
+/* What UCX reads from the environment when it is loaded.  By default it handles the signals of crashes; complains in many
+ * lines of each peer that is killed, which Oriel reports by itself; and rewrites the beginnings of libc's mmap, munmap, brk
+ * and others, to know when memory goes that a device has registered.  In a program that did not ask for UCX all that stays
+ * away, but for the last where there are such devices. */
 static const char *const manners[] = {"UCX_HANDLE_ERRORS=none", "UCX_LOG_LEVEL=fatal", "UCX_MEM_EVENTS=n"};
 enum { MANNERS = sizeof manners / sizeof manners[0] };
 

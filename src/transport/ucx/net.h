@@ -2,11 +2,11 @@
  * service's.  Each process has two workers: the origin's, which sends what the program's threads ask for and takes the answers,
  * and the agent's, which a thread of its own serves while the program computes or sleeps.  libucp is loaded at the first start.
  *
- * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by
- * any thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
- * Progress.  What was told or asked, but not later, leaves without further calls of the program: where none of its threads is in a call, the
- * agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's threads to
- * await, check and progress.
+ * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by any
+ * thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
+ * Progress.  What was told or asked, but not later, leaves without further calls of the program: where none of its threads is
+ * in a call, the agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's
+ * threads to await, check and progress.
  * Death.  A process whose connection breaks, or that says nothing for ORIEL_TIMEOUT seconds while it is waited for, is lost for
  * good: ORIEL_E_PEER for all that is outstanding and all that comes later (N4).  A process that is waited for is asked now and
  * then whether it lives, which its agent's thread answers.
