@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LARGE = 1 << 18 };
 
@@ -71,6 +72,8 @@ int main(int argc, char **argv)
                worst);
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (getenv("TEST_NO_FINALIZE") != NULL)
+        _exit(worst != 0); /* where the host itself hangs there: tests/launch */
     MPI_Finalize();
     return named != machines || nodes != machines || worst != 0;
 }
