@@ -101,8 +101,9 @@ static enum oriel_status make_entry(struct oriel_window *window, int32_t peer, s
         status = add_table(partners, &newest);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_partner *theirs = oriel_is_far(window, peer) ? oriel_far_partner(window, peer) : NULL;
-    if (theirs == NULL && oriel_is_far(window, peer))
+    bool is_far = window->far != NULL && oriel_is_far(window, peer);
+    struct oriel_partner *theirs = is_far ? oriel_far_partner(window, peer) : NULL;
+    if (is_far && theirs == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for epochs with rank %d", (int)peer);
     newest->count++;
     *own = place_of(newest, peer);
