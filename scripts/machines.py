@@ -246,7 +246,11 @@ def start(net, owner_pid):
         os._exit(0)
     os.close(report)
     os.close(commit)
-    os.waitpid(helper, 0)
+    try:
+        os.waitpid(helper, 0)
+    except BaseException:  # an interruption: what the helper is about to write down must be there for stop
+        os.waitpid(helper, 0)
+        raise
     words = b""
     while chunk := os.read(heard, 65536):
         words += chunk
