@@ -301,8 +301,7 @@ static void count_partner(struct oriel_window *window, const struct oriel_far_he
 
 static void count_arrival(struct oriel_window *window, const struct oriel_far_head *head)
 {
-    struct oriel_machines *machines =
-        (struct oriel_machines *)(uintptr_t)((const char *)window->common + window->common->machines_offset);
+    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_far_machines(window);
     if (head->a < ORIEL_BARRIER_ROUNDS)
         oriel_event_signal(&machines->arrived[head->a]);
 }

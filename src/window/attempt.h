@@ -95,6 +95,9 @@ enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uin
 void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
                                const struct record *(*record_at)(void *context, int32_t rank), void *context);
 
+/* For that, where the host has gathered them. */
+const struct record *oriel_attempt_gathered(void *records, int32_t rank);
+
 /* Step 3: the bits that this rank can give. */
 uint32_t oriel_attempt_contribute(struct attempt *attempt);
 

@@ -86,7 +86,7 @@ void oriel_attempt_fill_common(struct oriel_common *common, int32_t n,
     }
 }
 
-static const struct record *gathered(void *records, int32_t rank)
+const struct record *oriel_attempt_gathered(void *records, int32_t rank)
 {
     return &((const struct record *)records)[rank];
 }
@@ -101,8 +101,8 @@ static enum oriel_status fill_common(struct attempt *attempt)
     if (status == ORIEL_OK && attempt->is_contiguous)
         status = allocate_contiguous(attempt);
     if (status == ORIEL_OK)
-        oriel_attempt_fill_common((struct oriel_common *)(oriel_file_base() + window->common_offset), window->n, gathered,
-                                  attempt->records);
+        oriel_attempt_fill_common((struct oriel_common *)(oriel_file_base() + window->common_offset), window->n,
+                                  oriel_attempt_gathered, attempt->records);
     return status;
 }
 

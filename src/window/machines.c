@@ -233,11 +233,6 @@ static uint64_t machines_bytes(const struct oriel_meeting *meeting)
     return len_bytes;
 }
 
-static const struct record *gathered(void *records, int32_t rank)
-{
-    return &((const struct record *)records)[rank];
-}
-
 enum oriel_status oriel_machines_fill(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
@@ -251,7 +246,7 @@ enum oriel_status oriel_machines_fill(struct attempt *attempt)
     if (status != ORIEL_OK)
         return status;
     struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + offset);
-    oriel_attempt_fill_common(common, window->n, gathered, attempt->records);
+    oriel_attempt_fill_common(common, window->n, oriel_attempt_gathered, attempt->records);
     common->here = meeting->here;
     common->machines_offset = machines_at;
     for (int32_t i = 0; i < window->n; i++)

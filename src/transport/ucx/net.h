@@ -95,8 +95,6 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
 /* The same, where it was opened before; else NULL. */
 struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who);
 
-const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *peer);
-
 /* A message without an answer.  May wait while too much is on its way, but not in the agent's thread. */
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message);
 

@@ -51,12 +51,6 @@ struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
     return NULL;
 }
 
-const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *peer)
-{
-    (void)peer;
-    return NULL;
-}
-
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
 {
     (void)peer, (void)message;

@@ -29,11 +29,6 @@ struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
     return peer;
 }
 
-const struct oriel_identity *oriel_net_identity(const struct oriel_net_peer *peer)
-{
-    return &peer->identity;
-}
-
 static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const struct oriel_wire_address *head,
                                        const void *address)
 {
