@@ -65,7 +65,7 @@ enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, st
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     enum oriel_status status = oriel_net_tell_later(peer, &bytes);
     if (status != ORIEL_OK)
-        return oriel_far_lost(target);
+        return oriel_far_missed(status, target);
     oriel_delay();
     set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */
     return ORIEL_OK;
@@ -141,8 +141,7 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
     struct oriel_far_request *request = take_open(window->far, target);
     while (request != NULL) {
         struct oriel_far_request *next = request->next;
-        if (oriel_net_await(&request->net, NULL) != ORIEL_OK)
-            note_first(first, oriel_far_lost(request->target));
+        note_first(first, oriel_far_missed(oriel_net_await(&request->net, NULL), request->target));
         oriel_pending_release(request);
         request = next;
     }
@@ -191,7 +190,7 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     enum oriel_status status = oriel_net_ask_later(peer, &bytes, &request->net);
     if (status != ORIEL_OK) {
         oriel_pending_detach(request);
-        return oriel_far_lost(target);
+        return oriel_far_missed(status, target);
     }
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
@@ -242,8 +241,11 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
         rank = target; /* also where another thread has flushed it */
     while (rank >= 0) {
         oriel_delay();
-        note_first(&first, ask_flush(window, rank, kind));
-        rank = target < 0 ? take_mark(window, -1, mark) : -1;
+        enum oriel_status status = ask_flush(window, rank, kind);
+        note_first(&first, status);
+        if (status == ORIEL_E_NO_MEM)
+            set_mark(window, rank, mark); /* this and all that follow are still to be flushed */
+        rank = target < 0 && status != ORIEL_E_NO_MEM ? take_mark(window, -1, mark) : -1;
     }
     await_open(window, target, &first);
     note_first(&first, take_failure(far));
@@ -317,7 +319,7 @@ static enum oriel_status tell_kind(struct oriel_window *window, int32_t target, 
     if (status != ORIEL_OK)
         return status;
     oriel_far_address(window, target, &head);
-    return oriel_net_tell(peer, &bytes) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(target);
+    return oriel_far_missed(oriel_net_tell(peer, &bytes), target);
 }
 
 enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target)
@@ -344,7 +346,7 @@ static enum oriel_status watch_machine(void *context)
     uint32_t broken = oriel_load_acquire(&waiting->window->common->broken);
     if (broken != 0)
         return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);
-    return oriel_net_check(waiting->leader) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(waiting->rank);
+    return oriel_far_missed(oriel_net_check(waiting->leader), waiting->rank);
 }
 
 /* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have

@@ -28,11 +28,13 @@ static void take_answer(struct oriel_net_request *request, const struct oriel_ne
     memcpy(question->data, answer->data, question->len_bytes);
 }
 
-enum oriel_status oriel_far_lost(int32_t target)
+enum oriel_status oriel_far_missed(enum oriel_status status, int32_t target)
 {
     char reason[300];
+    if (status == ORIEL_OK)
+        return ORIEL_OK;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)target, reason);
+    return oriel_fail(status, "rank %d %s: %s", (int)target, status == ORIEL_E_PEER ? "is lost" : "was not reached", reason);
 }
 
 static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
@@ -58,7 +60,7 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target, 
     question->answer.status = ORIEL_E_OTHER;
     oriel_far_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
-    return oriel_net_ask(peer, &bytes, &question->net) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(target);
+    return oriel_far_missed(oriel_net_ask(peer, &bytes, &question->net), target);
 }
 
 enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
@@ -67,8 +69,8 @@ enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t 
     struct oriel_far_question *question;
     enum oriel_status status = ask(window, target, peer, head, &question);
     *out = NULL;
-    if (status == ORIEL_OK && oriel_net_await(&question->net, NULL) != ORIEL_OK)
-        status = oriel_far_lost(target);
+    if (status == ORIEL_OK)
+        status = oriel_far_missed(oriel_net_await(&question->net, NULL), target);
     if (status != ORIEL_OK) {
         free(question);
         return status;

@@ -12,8 +12,8 @@ const struct oriel_machines *oriel_far_machines(const struct oriel_window *windo
 /* Fills in what all messages to a rank begin with. */
 void oriel_far_address(const struct oriel_window *window, int32_t target, struct oriel_far_head *head);
 
-/* ORIEL_E_PEER, with the rank in front of the net's reason. */
-enum oriel_status oriel_far_lost(int32_t target);
+/* The net's status, with the rank in front of its reason.  All but ORIEL_E_PEER leaves the rank as it is. */
+enum oriel_status oriel_far_missed(enum oriel_status status, int32_t target);
 
 /* Asks and waits; *out is the caller's to free, NULL after an error. */
 enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,

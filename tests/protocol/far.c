@@ -1,5 +1,6 @@
 /* src/sync/far.c: what is told and asked across machines is done when a flush says so; failures are told once. */
 #include "apart.h"
+#include "poor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,35 @@ static void far_failure_at_a_leader_keeps_nobody_from_its_machine(void **state)
     apart_run(4, 2, fail_at_the_leader);
 }
 
+/* Nobody is lost where memory lacks: an operation, and a flush, say so, and the next flush completes all that was told. */
+static void lack_memory(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    for (uint64_t i = 1; i <= 3; i++) {
+        for (int32_t rank = 0; rank < window->n; rank++)
+            if (oriel_is_far(window, rank))
+                team_expect(apart_put(window, rank, own(), i) == ORIEL_OK);
+        team_expect(i > 1 || oriel_far_flush(window, -1) == ORIEL_OK); /* what gathers has a buffer yet */
+        poor_here = true;
+        team_expect(i > 1 || apart_put(window, apart_elsewhere(window), own(), 9) == ORIEL_E_NO_MEM);
+        enum oriel_status status = oriel_far_flush(window, -1);
+        poor_here = false;
+        team_expect(status == (i > 1 && window->n > 2 ? ORIEL_E_NO_MEM : ORIEL_OK));
+        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        for (int32_t rank = 0; rank < window->n; rank++)
+            team_expect(!oriel_is_far(window, rank) || apart_peek(whole, rank, own()) == i);
+    }
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_lack_of_memory_is_no_loss_of_a_rank(void **state)
+{
+    (void)state;
+    apart_run(2, 2, lack_memory);
+    apart_run(4, 4, lack_memory);
+}
+
 /* Windows come and go over one net; messages find theirs. */
 static void make_windows(struct oriel_window *whole)
 {
@@ -202,6 +232,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_failure_is_told_by_the_next_flush_once),
         cmocka_unit_test(far_failure_is_told_to_its_origin),
         cmocka_unit_test(far_failure_at_a_leader_keeps_nobody_from_its_machine),
+        cmocka_unit_test(far_lack_of_memory_is_no_loss_of_a_rank),
         cmocka_unit_test(far_windows_are_made_and_freed_over_one_net),
     };
     apart_prepare(argc, argv);

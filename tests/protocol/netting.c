@@ -20,7 +20,7 @@ _Atomic uint32_t netting_kept_count;
 _Atomic int netting_looks_left;
 _Atomic uint32_t netting_looks;
 
-static void fill(char *bytes, size_t len_bytes, uint64_t seed)
+void netting_fill(char *bytes, size_t len_bytes, uint64_t seed)
 {
     for (size_t i = 0; i < len_bytes; i++)
         bytes[i] = (char)(seed + i * 7 + (i >> 9));
@@ -190,7 +190,7 @@ struct stream netting_stream(int32_t rank, uint32_t half)
 void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question)
 {
     struct note note = {op, stream->number, stream->index++, stream->random = stream->random * 6364136223846793005u + 1};
-    fill(stream->data, len_bytes, note.seed);
+    netting_fill(stream->data, len_bytes, note.seed);
     size_t first = len_bytes == 0 ? 0 : (note.seed >> 20) % len_bytes;
     struct iovec pieces[] = {{stream->data, first}, {stream->data, 0}, {stream->data + first, len_bytes - first}};
     struct oriel_net_bytes bytes = {&note, sizeof note, pieces, 3};

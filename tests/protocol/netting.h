@@ -65,6 +65,7 @@ struct stream netting_stream(int32_t rank, uint32_t half);
 void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question);
 size_t netting_size(uint64_t random);
 void netting_await(struct question *question);
+void netting_fill(char *bytes, size_t len_bytes, uint64_t seed);
 void netting_answer(const struct oriel_net_asker *asker, const struct note *note, const char *data, size_t len_bytes);
 void netting_take(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
 void netting_end(struct oriel_net_request *request);

@@ -22,9 +22,9 @@ void oriel_net_leave(void)
     bool must_wake = false;
     if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
         must_wake = !atomic_exchange_explicit(&oriel_net.is_minded, true, memory_order_relaxed) && !oriel_net_in_agent; /* N3 */
-    pthread_mutex_unlock(&oriel_net.origin.mutex);
     if (must_wake)
         oriel_net_wake_agent();
+    pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last: the net may stop now */
 }
 
 /* A turn of a program's thread. */
@@ -39,9 +39,8 @@ static void turn(void)
 
 void oriel_net_progress(void)
 {
-    if (!oriel_net_is_started())
+    if (!oriel_net_enter(&oriel_net.origin))
         return;
-    pthread_mutex_lock(&oriel_net.origin.mutex);
     turn();
     oriel_net_leave();
 }
@@ -106,7 +105,8 @@ static enum oriel_status outcome(const struct oriel_net_request *request)
 {
     if (request->status == ORIEL_OK)
         return ORIEL_OK;
-    return oriel_fail(request->status, "%s", request->status == ORIEL_E_PEER ? request->peer->why : "a message was not sent");
+    return oriel_fail(request->status, "%s",
+                      request->status == ORIEL_E_PEER ? request->peer->why : "no memory for a message to another machine");
 }
 
 static enum oriel_status await_asleep(struct oriel_net_request *request, const struct oriel_watch *watch)

@@ -114,9 +114,8 @@ static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind
 
 void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
 {
-    if (!oriel_net_is_started())
+    if (!oriel_net_enter(&oriel_net.agent))
         return;
-    pthread_mutex_lock(&oriel_net.agent.mutex);
     struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, asker->words[0]);
     if (caller != NULL) {
         uint64_t served = atomic_load_explicit(&caller->served, memory_order_acquire);
@@ -124,9 +123,9 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
         send_back(caller, ORIEL_WIRE_ANSWER, asker->words[1], served > after ? served : after, answer);
     }
     bool must_wake = !oriel_net_in_agent && atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0;
-    pthread_mutex_unlock(&oriel_net.agent.mutex);
     if (must_wake)
         oriel_net_wake_agent();
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
 }
 
 /* --- messages --- */

@@ -66,10 +66,10 @@ struct oriel_net_held {
 };
 
 struct oriel_net {
-    ucp_context_h context;
     struct oriel_net_worker origin;
     struct oriel_net_worker agent;
-    struct oriel_net_service service;
+    struct oriel_net_service service; /* this and all below is forgotten at a start */
+    ucp_context_h context;
     struct oriel_identity self;
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
@@ -102,6 +102,9 @@ extern _Thread_local bool oriel_net_in_agent; /* this is the agent's thread */
 
 /* --- workers.c --- */
 
+/* Locks a worker for a thread that may come when the net has stopped: false then. */
+bool oriel_net_enter(struct oriel_net_worker *worker);
+
 /* All that a worker has to do now, with its mutex held; whether there was anything. */
 bool oriel_net_turn(struct oriel_net_worker *worker);
 
@@ -129,7 +132,7 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
 /* With the origin's mutex: ends what broken peers leave open; after every turn. */
 void oriel_net_bury_peers(void);
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
-/* Connects a peer if it is not; false when it is lost. */
+/* Connects a peer if it is not; false when it is lost, or without memory. */
 bool oriel_net_reach(struct oriel_net_peer *peer);
 bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
                        const struct oriel_net_bytes *bytes);

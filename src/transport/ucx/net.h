@@ -109,7 +109,7 @@ struct oriel_net_request {
     void (*take)(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
     /* Called last, also when the peer is lost, with done set: the request may be freed here.  May be NULL. */
     void (*end)(struct oriel_net_request *request);
-    enum oriel_status status; /* ORIEL_OK or ORIEL_E_PEER; before done */
+    enum oriel_status status; /* ORIEL_OK, ORIEL_E_PEER, or ORIEL_E_NO_MEM where it was not sent; before done */
     _Atomic bool done;        /* release */
     struct oriel_net_peer *peer;
     struct oriel_net_request *next; /* the net's own, until done */

@@ -6,8 +6,6 @@
  * two halves are on their way without being known to be served.  The agent's thread never waits: the syncs of others need it. */
 #include "transport/ucx/inner.h"
 
-#include "base/log.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +171,11 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
     }
     const struct iovec hello[] = {{&oriel_net.self, sizeof oriel_net.self},
                                   {oriel_net.origin_address, oriel_net.origin_address_bytes}};
-    return oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0, &(struct oriel_net_bytes){.data = hello, .pieces = 2});
+    if (oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0, &(struct oriel_net_bytes){.data = hello, .pieces = 2}))
+        return true;
+    oriel_net_disconnect(&oriel_net.origin, peer->ep); /* nothing may be sent before its hello */
+    peer->ep = NULL;
+    return false;
 }
 
 bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request)
@@ -349,7 +351,10 @@ static void take_answer(const struct oriel_wire *wire, const char *head, const c
     oriel_net_end_request(request, ORIEL_OK);
 }
 
-/* What came among gathered answers: data is aligned, in a copy of the worker's. */
+/* Where data that came unaligned is looked at: static, so that no answer is lost for lack of memory. */
+static _Alignas(16) char aligned[ORIEL_NET_DATA_BYTES];
+
+/* What came among gathered answers; data is aligned. */
 static void take_gathered(const char *at, size_t left_bytes)
 {
     struct oriel_wire wire;
@@ -369,7 +374,6 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
 {
     struct oriel_wire wire;
     uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
-    struct oriel_buffer *buffer = NULL;
     (void)unused;
     if (!oriel_net_unpack(header, header_bytes, len_bytes, parameters, &wire))
         return UCS_OK;
@@ -380,19 +384,11 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
     }
     if (wire.kind != ORIEL_WIRE_ANSWER && wire.kind != ORIEL_WIRE_GATHERED)
         return UCS_OK;
-    if ((uintptr_t)data % sizeof(uint64_t) != 0) {
-        buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
-        if (buffer == NULL) {
-            oriel_warn("an answer of %zu bytes from another machine is lost: no memory", len_bytes);
-            return UCS_OK;
-        }
-        data = memcpy(buffer->data, data, len_bytes);
-    }
+    if ((uintptr_t)data % sizeof(uint64_t) != 0)
+        data = memcpy(aligned, data, len_bytes);
     if (wire.kind == ORIEL_WIRE_GATHERED)
         take_gathered(data, len_bytes);
     else
         take_answer(&wire, (const char *)head, data, len_bytes);
-    if (buffer != NULL)
-        oriel_pool_give(&oriel_net.origin.pool, buffer);
     return UCS_OK;
 }

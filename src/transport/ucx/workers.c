@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,8 +19,9 @@
 
 enum { BYE_NS = 2000000000, FLUSH_NS = 50000000 };
 
-struct oriel_net oriel_net;
-static _Atomic bool is_started;
+/* The mutexes are there before the first start and stay from one start to the next: whoever comes late finds them. */
+struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER, .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
+static _Atomic bool is_started; /* ends with both mutexes held */
 static _Atomic bool in_child; /* of a process that had started */
 static pthread_once_t watch_fork_once = PTHREAD_ONCE_INIT;
 
@@ -62,8 +64,8 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
         oriel_ucp()->ucp_worker_destroy(worker->ucp);
         return refuse("a worker that can be waited for", status);
     }
-    pthread_mutex_init(&worker->mutex, NULL);
     worker->pool = (struct oriel_pool){.kept_bytes = 0};
+    worker->gather = (struct oriel_gather){.whose = NULL};
     worker->pending = 0;
     worker->closing = 0;
     return ORIEL_OK;
@@ -75,7 +77,6 @@ static void close_worker(struct oriel_net_worker *worker)
     if (worker->gather.whose != NULL) /* for one that is lost */
         oriel_pool_give(&worker->pool, oriel_gather_take(&worker->gather));
     oriel_pool_close(&worker->pool);
-    pthread_mutex_destroy(&worker->mutex);
 }
 
 /* Addresses of network devices alone: shared memory and the like are Oriel's own business, and "several machines on one" are to
@@ -168,6 +169,16 @@ no_origin:
     return status;
 }
 
+/* All but the workers, which open_worker makes anew around their mutexes. */
+static void forget_all(void)
+{
+    const size_t workers_end = offsetof(struct oriel_net, service);
+    memset((char *)&oriel_net + workers_end, 0, sizeof oriel_net - workers_end);
+    oriel_net.by_identity = (struct oriel_table)ORIEL_TABLE_INIT;
+    oriel_net.by_session = (struct oriel_table)ORIEL_TABLE_INIT;
+    oriel_net.ready_end = &oriel_net.ready;
+}
+
 enum oriel_status oriel_net_start(const struct oriel_identity *self, const struct oriel_net_service *service)
 {
     if (oriel_net_is_started())
@@ -181,12 +192,10 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, const struc
         return status;
     int timeout_s = oriel_options()->timeout_s;
     pthread_once(&watch_fork_once, watch_fork);
-    oriel_net = (struct oriel_net){.service = *service,
-                                   .self = *self,
-                                   .timeout_ns = UINT64_C(1000000000) * (uint64_t)(timeout_s > 0 ? timeout_s : 1),
-                                   .by_identity = ORIEL_TABLE_INIT,
-                                   .by_session = ORIEL_TABLE_INIT};
-    oriel_net.ready_end = &oriel_net.ready;
+    forget_all();
+    oriel_net.service = *service;
+    oriel_net.self = *self;
+    oriel_net.timeout_ns = UINT64_C(1000000000) * (uint64_t)(timeout_s > 0 ? timeout_s : 1);
     if (getrandom(&oriel_net.session, sizeof oriel_net.session, 0) != (ssize_t)sizeof oriel_net.session)
         return oriel_fail(ORIEL_E_OTHER, "no random number for a session: %s", strerror(errno));
     sigset_t all;
@@ -203,6 +212,17 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, const struc
 bool oriel_net_is_started(void)
 {
     return atomic_load_explicit(&is_started, memory_order_acquire);
+}
+
+bool oriel_net_enter(struct oriel_net_worker *worker)
+{
+    if (!oriel_net_is_started()) /* in a forked child, whose parent may have held the mutex */
+        return false;
+    pthread_mutex_lock(&worker->mutex);
+    if (oriel_net_is_started())
+        return true;
+    pthread_mutex_unlock(&worker->mutex);
+    return false;
 }
 
 const void *oriel_net_address(size_t *len_bytes)
@@ -300,6 +320,16 @@ static void free_callers(void)
     oriel_table_close(&oriel_net.by_session);
 }
 
+/* From here on this thread alone touches the net. */
+static void shut_out(void)
+{
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    atomic_store_explicit(&is_started, false, memory_order_release);
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+}
+
 void oriel_net_stop(void)
 {
     if (!oriel_net_is_started())
@@ -308,7 +338,7 @@ void oriel_net_stop(void)
     atomic_store_explicit(&oriel_net.is_ending, true, memory_order_release);
     oriel_net_wake_agent();
     pthread_join(oriel_net.thread, NULL);
-    atomic_store_explicit(&is_started, false, memory_order_release);
+    shut_out();
     flush_answers();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         if (caller->ep != NULL)

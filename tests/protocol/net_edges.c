@@ -1,0 +1,130 @@
+/* src/transport/ucx/: what comes at a bad moment: calls while the net stops and starts, messages and answers without memory. */
+#include "netting.h"
+#include "poor.h"
+
+#include "transport/ucx/inner.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STARTS = 12 };
+
+static _Atomic bool is_over;
+
+/* As a thread in MPI_Wait does, which knows nothing of windows. */
+static void *go_on(void *unused)
+{
+    const struct oriel_net_asker nobody = {{0}};
+    (void)unused;
+    while (!atomic_load(&is_over)) {
+        oriel_net_progress();
+        oriel_net_answer(&nobody, &(struct oriel_net_bytes){.pieces = 0});
+    }
+    return NULL;
+}
+
+static void stop_beside_others(struct oriel_window *window)
+{
+    pthread_t threads[2];
+    struct question question;
+    atomic_store(&is_over, false);
+    for (int i = 0; i < 2; i++)
+        team_expect(pthread_create(&threads[i], NULL, go_on, NULL) == 0);
+    for (int i = 0; i < STARTS; i++) {
+        netting_start(window);
+        struct stream stream = netting_stream(1 - team_rank, 0);
+        netting_send(&stream, ECHO, 100, &question);
+        netting_await(&question);
+        free(stream.data);
+        netting_stop();
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void net_progress_beside_stops_and_starts_is_harmless(void **state)
+{
+    (void)state;
+    team_run(2, stop_beside_others);
+}
+
+/* An answer comes to this process while it has no memory, and where UCX has put it at an odd address. */
+static void answer_oneself(struct question *question, uint64_t from)
+{
+    struct oriel_wire wire = {.version = ORIEL_WIRE_VERSION,
+                              .kind = ORIEL_WIRE_ANSWER,
+                              .head_bytes = sizeof question->note,
+                              .from = from,
+                              .to = oriel_net.session,
+                              .number = question->net.number};
+    char header[sizeof wire + sizeof question->note];
+    const ucp_am_recv_param_t how = {.recv_attr = 0};
+    memcpy(header, &wire, sizeof wire);
+    memcpy(header + sizeof wire, &question->note, sizeof question->note);
+    char *data = malloc(question->len_bytes + 1);
+    team_expect(data != NULL);
+    netting_fill(data + 1, question->len_bytes, question->note.seed);
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    poor_here = true;
+    team_expect(oriel_net_take_reply(NULL, header, sizeof header, data + 1, question->len_bytes, &how) == UCS_OK);
+    poor_here = false;
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+    free(data);
+}
+
+static void take_in_poverty(struct oriel_window *window)
+{
+    struct question question;
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    netting_send(&stream, KEEP, 100001, &question);
+    question.len_bytes = 100001;
+    answer_oneself(&question, stream.peer->session);
+    netting_await(&question);
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_answer_is_taken_where_there_is_no_memory(void **state)
+{
+    (void)state;
+    team_run(2, take_in_poverty);
+}
+
+/* What cannot be sent says so; the peer is as it was, and hears the next message. */
+static void begin_in_poverty(struct oriel_window *window)
+{
+    struct question question;
+    const struct oriel_net_bytes nothing = {.pieces = 0};
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    for (int i = 0; i < 2; i++) {
+        poor_here = true;
+        team_expect(oriel_net_tell(stream.peer, &nothing) == ORIEL_E_NO_MEM);
+        team_expect(oriel_net_tell_later(stream.peer, &nothing) == ORIEL_E_NO_MEM);
+        poor_here = false;
+        netting_send(&stream, ECHO, 100, &question);
+        netting_await(&question);
+    }
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_lack_of_memory_is_told_and_over_when_there_is_some(void **state)
+{
+    (void)state;
+    team_run(2, begin_in_poverty);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(net_progress_beside_stops_and_starts_is_harmless),
+        cmocka_unit_test(net_answer_is_taken_where_there_is_no_memory),
+        cmocka_unit_test(net_lack_of_memory_is_told_and_over_when_there_is_some),
+    };
+    netting_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

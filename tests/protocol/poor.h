@@ -1,0 +1,10 @@
+/* Lack of memory for messages, while a thread asks for it. */
+#ifndef ORIEL_TESTS_PROTOCOL_POOR_H
+#define ORIEL_TESTS_PROTOCOL_POOR_H
+
+#include <stdbool.h>
+
+/* This thread gets no buffers from the net's pools. */
+extern _Thread_local bool poor_here;
+
+#endif
