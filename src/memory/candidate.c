@@ -12,6 +12,7 @@
 #include "memory/file.h"
 #include "memory/huge.h"
 #include "memory/maps.h"
+#include "transport/writers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -164,6 +165,8 @@ static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");
     if (oriel_freeze_uses(start, end))
         return oriel_fail(ORIEL_E_OTHER, "Oriel's own variables are in the range");
+    if (oriel_writers_has_place(start, end))
+        return oriel_fail(ORIEL_E_OTHER, "memory of UCX, whose threads are not stopped, is in the range");
     return ORIEL_OK;
 }
 

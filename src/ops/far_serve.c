@@ -177,7 +177,12 @@ static void serve(struct oriel_window *window, const struct oriel_net_asker *ask
 void oriel_far_serve_operation(struct oriel_window *window, const struct oriel_net_asker *asker,
                                const struct oriel_far_head *head, const struct oriel_net_arrived *message)
 {
+    struct oriel_writers *writers = oriel_file_writers(oriel_file_base());
     oriel_remote_for_others = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
+    /* while pages move this thread is kept out by the kernel's copies, which announce themselves, or here */
+    struct oriel_writers_slot *slot = oriel_remote_for_others ? NULL : oriel_writers_enter(writers);
     serve(window, asker, head, message);
+    if (slot != NULL)
+        oriel_writers_leave(slot);
     oriel_remote_for_others = false;
 }

@@ -159,16 +159,58 @@ void oriel_writers_resume(struct oriel_writers *writers)
     oriel_wake(&writers->moving.value, &writers->moving.sleepers);
 }
 
-/* --- the target's own thread --- */
+/* --- the target's own threads --- */
 
-static _Atomic int32_t helper;
+enum { HELPERS = 8 };
 
-void oriel_writers_set_helper(int32_t tid)
+static _Atomic uintptr_t helpers[HELPERS]; /* 0: free */
+static _Atomic uintptr_t places[HELPERS];  /* likewise */
+
+static void change_one(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
 {
-    atomic_store_explicit(&helper, tid, memory_order_release);
+    bool changed = false;
+    for (int i = 0; i < HELPERS && !changed; i++) {
+        uintptr_t expected = from;
+        changed = atomic_compare_exchange_strong_explicit(&words[i], &expected, to, memory_order_acq_rel, memory_order_relaxed);
+    }
+}
+
+static bool has_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end)
+{
+    for (int i = 0; i < HELPERS; i++) {
+        uintptr_t word = atomic_load_explicit(&words[i], memory_order_acquire);
+        if (word != 0 && word >= start && word < end)
+            return true;
+    }
+    return false;
+}
+
+void oriel_writers_add_helper(int32_t tid)
+{
+    change_one(helpers, 0, (uintptr_t)tid);
+}
+
+void oriel_writers_remove_helper(int32_t tid)
+{
+    change_one(helpers, (uintptr_t)tid, 0);
 }
 
 bool oriel_writers_is_helper(int32_t tid)
 {
-    return tid != 0 && atomic_load_explicit(&helper, memory_order_acquire) == tid;
+    return has_between(helpers, (uintptr_t)tid, (uintptr_t)tid + 1);
+}
+
+void oriel_writers_add_place(const void *place)
+{
+    change_one(places, 0, (uintptr_t)place);
+}
+
+void oriel_writers_remove_place(const void *place)
+{
+    change_one(places, (uintptr_t)place, 0);
+}
+
+bool oriel_writers_has_place(uintptr_t start, uintptr_t end)
+{
+    return has_between(places, start, end);
 }

@@ -52,7 +52,12 @@ endforeach()
 oriel_machine_rows(PROGRAM small_reserve ENV ORIEL_RESERVE=8M)
 foreach(area promoted_threads promoted_waits promoted_fork promoted_children promoted_reuse promoted_sorts promoted_dynamic)
   oriel_machine_rows(PROGRAM ${area} NAME ${area}_always ENV ORIEL_PROMOTE=always)
+  oriel_test_row(PROGRAM ${area} NAME ${area}_always FULL_RANKS "4" MODES node2-user TIMEOUT 240 ENV ORIEL_PROMOTE=always)
 endforeach()
+# What comes from elsewhere while pages move, by the kernel's copies and where it refuses them.
+oriel_test_row(PROGRAM moving NAME moving_always FULL_RANKS "4" MODES node2-user TIMEOUT 120 ENV ORIEL_PROMOTE=always)
+oriel_test_row(PROGRAM moving NAME moving_always_by_agent FULL_RANKS "4" MODES node2-user TIMEOUT 120
+               ENV ORIEL_PROMOTE=always ORIEL_CMA=never)
 # As an ordinary user, and where the program's own memory stays private.
 foreach(area put_get accumulate atomicity dynamic fence pscw lock)
   oriel_test_row(PROGRAM ${area} FULL_RANKS "2;4" MODES node1-user node2-user net2-user TIMEOUT 240 HOSTS openmpi)

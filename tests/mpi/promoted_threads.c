@@ -111,12 +111,13 @@ static void results_check(char *area, int64_t rounds)
     CHECK_EQUAL(sum, 4 * rounds);
 }
 
+/* How many were promoted, or did not need it: nobody else of the machine has any. */
 static int64_t windows_make_and_free(char *area, int64_t rounds)
 {
     int64_t promoted = 0;
     for (int64_t round = 0; round < rounds; round++) {
         MPI_Win win = window_over(area + WINDOW_AT, WINDOW_BYTES);
-        promoted += is_promoted(win);
+        promoted += is_promoted(win) || !ways_read(win).told;
         peers_operate(win, round);
         MPI_Win_free(&win);
         atomic_fetch_add(&rounds_done, 1);
@@ -132,7 +133,7 @@ static void storm(char *area)
     int64_t promoted = windows_make_and_free(area, rounds);
     writers_stop(writers);
     results_check(area, rounds);
-    if (promotes_always() && ranks_share_memory())
+    if (promotes_always())
         CHECK(promoted >= rounds / 2, "only %ld of %ld windows were promoted", (long)promoted, (long)rounds);
 }
 

@@ -59,7 +59,17 @@ static void take_far_way(struct ways *ways)
     ways->told = len > 3;
 }
 
-/* A window over MPI_COMM_WORLD. */
+static bool has_all_ranks(MPI_Win win)
+{
+    MPI_Group group;
+    int ranks = 0;
+    MPI_Win_get_group(win, &group);
+    MPI_Group_size(group, &ranks);
+    MPI_Group_free(&group);
+    return ranks == world_size;
+}
+
+/* A window over MPI_COMM_WORLD, or over ranks of one machine. */
 struct ways ways_read(MPI_Win win)
 {
     struct ways ways = { .told = false };
@@ -74,7 +84,7 @@ struct ways ways_read(MPI_Win win)
     if (!found)
         ways.reason[0] = '\0';
     MPI_Info_free(&info);
-    if (CHECK(ways.told, "MPI_Win_get_info has no key oriel_memory"))
+    if (CHECK(ways.told, "MPI_Win_get_info has no key oriel_memory") && has_all_ranks(win))
         take_far_way(&ways);
     return ways;
 }

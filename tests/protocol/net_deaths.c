@@ -114,7 +114,7 @@ static void die_with_a_child(struct oriel_window *window)
         pid_t child = fork();
         if (child == 0) {
             team_expect(!oriel_net_is_started());
-            team_expect(oriel_net_start(&team->members[1].process, &netting_service) == ORIEL_E_OTHER);
+            team_expect(oriel_net_start(&team->members[1].process, NULL, &netting_service) == ORIEL_E_OTHER);
             oriel_net_stop();
             oriel_net_progress();
             team_flag_set(4, 1);

@@ -90,7 +90,7 @@ void netting_start(struct oriel_window *window)
     void *call = dlsym(RTLD_DEFAULT, "munmap");
     sigaction(SIGSEGV, NULL, &before);
     memcpy(code, call, sizeof code);
-    enum oriel_status status = oriel_net_start(&team->members[team_rank].process, &netting_service);
+    enum oriel_status status = oriel_net_start(&team->members[team_rank].process, NULL, &netting_service);
     if (status != ORIEL_OK)
         fprintf(stderr, "%s\n", oriel_fail_message());
     team_expect(status == ORIEL_OK && oriel_net_is_started());

@@ -117,7 +117,7 @@ static void *run(void *unused)
     keep_own_descriptor();
     oriel_schedule_soon();
     oriel_schedule_anywhere();
-    oriel_writers_set_helper(gettid());
+    oriel_writers_add_helper(gettid());
     bool goes_on = is_own_file(agent);
     oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);
     sem_post(&serving.ready);
@@ -127,7 +127,7 @@ static void *run(void *unused)
         if (goes_on && (bits == 0 || !asked_soon(agent)))
             sleep_until_asked(agent);
     }
-    oriel_writers_set_helper(0);
+    oriel_writers_remove_helper(gettid());
     return NULL;
 }
 

@@ -68,11 +68,13 @@ static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
 
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 {
+    struct oriel_writers_slot *slot = oriel_net_guard();
     pthread_mutex_lock(&oriel_net.origin.mutex);
     turn();
     judge(peer, oriel_now_ns());
     bool is_lost = peer->is_lost;
     oriel_net_leave();
+    oriel_net_unguard(slot);
     return is_lost ? oriel_fail(ORIEL_E_PEER, "%s", peer->why) : ORIEL_OK;
 }
 

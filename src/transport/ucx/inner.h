@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "transport/ucx/gather.h"
 #include "transport/ucx/library.h"
+#include "transport/writers.h"
 
 struct oriel_net_worker {
     pthread_mutex_t mutex;
@@ -71,6 +72,7 @@ struct oriel_net {
     struct oriel_net_service service; /* this and all below is forgotten at a start */
     ucp_context_h context;
     struct oriel_identity self;
+    struct oriel_writers *writers; /* of this process; or NULL */
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
     size_t address_bytes;
@@ -167,5 +169,16 @@ void oriel_net_drop_early(struct oriel_net_caller *caller);
 
 /* --- serve.c --- */
 void *oriel_net_serve(void *unused);
+/* Around what may bring answers into memory of the program, in any thread: the agent's keeps out while pages move
+ * (transport/writers.h); others are stopped then.  Without any mutex. */
+struct oriel_writers_slot *oriel_net_guard(void);
+void oriel_net_unguard(struct oriel_writers_slot *slot);
+
+/* --- threads.c --- */
+enum { ORIEL_NET_THREADS = 4 };
+/* Before and after libucp makes its threads, and before it ends them. */
+void oriel_net_threads_note(void);
+void oriel_net_threads_exempt(void);
+void oriel_net_threads_forget(void);
 
 #endif

@@ -8,9 +8,10 @@ static enum oriel_status refuse(void)
     return oriel_fail(ORIEL_E_OTHER, "built without UCX");
 }
 
-enum oriel_status oriel_net_start(const struct oriel_identity *self, const struct oriel_net_service *service)
+enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_writers *writers,
+                                  const struct oriel_net_service *service)
 {
-    (void)self, (void)service;
+    (void)self, (void)writers, (void)service;
     return refuse();
 }
 

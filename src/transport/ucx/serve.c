@@ -45,13 +45,20 @@ static bool serve_ready(void)
     return true;
 }
 
-/* N3 */
-static void mind_origin(struct turn *turn)
+struct oriel_writers_slot *oriel_net_guard(void)
 {
-    turn->is_armed = false;
-    turn->is_minding = atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed);
-    if (!turn->is_minding || pthread_mutex_trylock(&oriel_net.origin.mutex) != 0)
-        return;
+    return oriel_net_in_agent && oriel_net.writers != NULL ? oriel_writers_enter(oriel_net.writers) : NULL;
+}
+
+void oriel_net_unguard(struct oriel_writers_slot *slot)
+{
+    if (slot != NULL)
+        oriel_writers_leave(slot);
+}
+
+/* N3, with the origin's mutex held, which it gives back. */
+static void go_on_sending(struct turn *turn)
+{
     if (turn->turns == oriel_net.turns) {
         oriel_net_turn(&oriel_net.origin);
         if (oriel_net.any_broken)
@@ -65,6 +72,18 @@ static void mind_origin(struct turn *turn)
         turn->is_minding = false;
     }
     pthread_mutex_unlock(&oriel_net.origin.mutex);
+}
+
+static void mind_origin(struct turn *turn)
+{
+    turn->is_armed = false;
+    turn->is_minding = atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed);
+    if (!turn->is_minding)
+        return;
+    struct oriel_writers_slot *slot = oriel_net_guard();
+    if (pthread_mutex_trylock(&oriel_net.origin.mutex) == 0)
+        go_on_sending(turn);
+    oriel_net_unguard(slot);
 }
 
 static void take_turn(struct turn *turn)
@@ -118,6 +137,7 @@ void *oriel_net_serve(void *unused)
     uint64_t busy_ns = 0;
     (void)unused;
     oriel_net_in_agent = true;
+    oriel_writers_add_helper(gettid());
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     oriel_schedule_soon();
     oriel_schedule_anywhere();
@@ -133,6 +153,7 @@ void *oriel_net_serve(void *unused)
             sleep_until_asked(&turn);
     }
     send_rest();
+    oriel_writers_remove_helper(gettid());
     return NULL;
 }
 

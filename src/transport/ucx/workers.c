@@ -179,7 +179,8 @@ static void forget_all(void)
     oriel_net.ready_end = &oriel_net.ready;
 }
 
-enum oriel_status oriel_net_start(const struct oriel_identity *self, const struct oriel_net_service *service)
+enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_writers *writers,
+                                  const struct oriel_net_service *service)
 {
     if (oriel_net_is_started())
         return ORIEL_OK;
@@ -195,6 +196,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, const struc
     forget_all();
     oriel_net.service = *service;
     oriel_net.self = *self;
+    oriel_net.writers = writers;
     oriel_net.timeout_ns = UINT64_C(1000000000) * (uint64_t)(timeout_s > 0 ? timeout_s : 1);
     if (getrandom(&oriel_net.session, sizeof oriel_net.session, 0) != (ssize_t)sizeof oriel_net.session)
         return oriel_fail(ORIEL_E_OTHER, "no random number for a session: %s", strerror(errno));
@@ -202,7 +204,10 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, const struc
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* for the agent's thread and UCX's own: handlers run in the program's threads */
+    oriel_net_threads_note();
     status = open_all();
+    if (status == ORIEL_OK)
+        oriel_net_threads_exempt();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status == ORIEL_OK)
         atomic_store_explicit(&is_started, true, memory_order_release);
@@ -339,6 +344,7 @@ void oriel_net_stop(void)
     oriel_net_wake_agent();
     pthread_join(oriel_net.thread, NULL);
     shut_out();
+    oriel_net_threads_forget();
     flush_answers();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         if (caller->ep != NULL)
