@@ -75,14 +75,15 @@ enum oriel_status oriel_writers_halt(struct oriel_writers *writers, const struct
 /* M4 */
 void oriel_writers_resume(struct oriel_writers *writers);
 
-/* Threads of this process that touch the program's memory between enter and leave only, and while they are outside nothing but the
- * memory file, their own stacks and what belongs to libraries: the agent's, the net's and UCX's own.  They block all signals, so
- * where pages move while all threads are stopped, these are kept out like other processes.  One too many is none. */
+/* Threads of this process that touch the program's memory between enter and leave only, and while they are outside nothing but
+ * the memory file, their own stacks and what belongs to libraries: the agent's, the net's and UCX's own.  They block all
+ * signals, so where pages move while all threads are stopped, these are kept out like other processes.  One too many is none. */
 void oriel_writers_add_helper(int32_t tid);
 void oriel_writers_remove_helper(int32_t tid);
 bool oriel_writers_is_helper(int32_t tid);
 
-/* A place in what these threads write at any time: a range of the program that has it may have more of that, and must not move. */
+/* A place in what these threads write at any time: a range of the program that has it may have more of that, and must not
+ * move. */
 void oriel_writers_add_place(const void *place);
 void oriel_writers_remove_place(const void *place);
 bool oriel_writers_has_place(uintptr_t start, uintptr_t end);

@@ -263,7 +263,7 @@ static void expect_even_shares(enum window_kind kind, int lock_type)
     }
     MPI_Allreduce(&turns, &least, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(&turns, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
-    if (!ranks_share_memory()) /* those of other machines come by messages, whoever is near is there again at once */
+    if (!ranks_share_memory()) /* whoever is near is there again before a message has come and gone */
         CHECK(least > 0, "one rank got no turn of %lld", (long long)wanted);
     else
         CHECK(most <= 2 * least, "one rank got %lld turns, another %lld", (long long)most, (long long)least);
