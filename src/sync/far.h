@@ -5,6 +5,10 @@
 
 #include "window/far.h"
 
+/* The far half of a window of n ranks, which the others know by the id; NULL without memory. */
+struct oriel_far *oriel_far_make(uint64_t id, int32_t n);
+void oriel_far_free(struct oriel_far *far);
+
 /* A far rank's process. */
 enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer);
 

@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "host/host.h"
 #include "memory/reached.h"
-#include "sync/pending.h"
+#include "sync/far.h"
 #include "window/attempt.h"
 #include "window/serve.h"
 
@@ -276,57 +276,21 @@ enum oriel_status oriel_machines_fill(struct attempt *attempt)
     return ORIEL_OK;
 }
 
-static bool make_far(struct attempt *attempt)
-{
-    struct oriel_window *window = attempt->window;
-    struct oriel_far *far = calloc(1, sizeof *far);
-    if (far == NULL)
-        return false;
-    window->far = far;
-    far->id = attempt->own.far_id;
-    far->marks = calloc((uint32_t)window->n, 1);
-    far->marked = calloc((uint32_t)window->n, sizeof *far->marked);
-    far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
-    pthread_mutex_init(&far->mutex, NULL);
-    pthread_mutex_init(&far->entering, NULL);
-    pthread_mutex_init(&far->flushing, NULL);
-    return far->marks != NULL && far->marked != NULL;
-}
-
 enum oriel_status oriel_machines_open(struct attempt *attempt)
 {
     if (attempt->machines == NULL)
         return ORIEL_OK;
-    if (!make_far(attempt) || !oriel_serve_add(attempt->window))
+    attempt->window->far = oriel_far_make(attempt->own.far_id, attempt->window->n);
+    if (attempt->window->far == NULL || !oriel_serve_add(attempt->window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d machines", (int)attempt->machines->count);
     return ORIEL_OK;
 }
 
-static void free_partner(void *partner, void *context)
-{
-    (void)context;
-    free(partner);
-}
-
 void oriel_machines_close(struct oriel_window *window)
 {
-    struct oriel_far *far = window->far;
-    if (far == NULL)
+    if (window->far == NULL)
         return;
     oriel_serve_remove(window);
-    oriel_table_visit(&far->partners, free_partner, NULL);
-    oriel_table_close(&far->partners);
-    while (far->open != NULL) { /* of a window whose end failed: what is still the net's is left to it */
-        struct oriel_far_request *request = far->open;
-        far->open = request->next;
-        if (atomic_load_explicit(&request->net.done, memory_order_acquire))
-            oriel_pending_release(request);
-    }
-    pthread_mutex_destroy(&far->mutex);
-    pthread_mutex_destroy(&far->entering);
-    pthread_mutex_destroy(&far->flushing);
-    free((void *)far->marks);
-    free(far->marked);
-    free(far);
+    oriel_far_free(window->far);
     window->far = NULL;
 }

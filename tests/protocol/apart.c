@@ -205,18 +205,8 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
 
 static void open_far(struct oriel_window *window)
 {
-    struct oriel_far *far = calloc(1, sizeof *far);
-    team_expect(far != NULL);
-    far->id = meeting->ranks[team_rank].far_id;
-    far->marks = calloc((size_t)window->n, 1);
-    far->marked = calloc((size_t)window->n, sizeof *far->marked);
-    far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
-    team_expect(far->marks != NULL && far->marked != NULL);
-    pthread_mutex_init(&far->mutex, NULL);
-    pthread_mutex_init(&far->entering, NULL);
-    pthread_mutex_init(&far->flushing, NULL);
-    window->far = far;
-    team_expect(oriel_serve_add(window));
+    window->far = oriel_far_make(meeting->ranks[team_rank].far_id, window->n);
+    team_expect(window->far != NULL && oriel_serve_add(window));
 }
 
 struct oriel_window *apart_open(void)
@@ -250,26 +240,13 @@ struct oriel_window *apart_open(void)
     return window;
 }
 
-static void free_partner(void *partner, void *context)
-{
-    (void)context;
-    free(partner);
-}
-
 void apart_close(struct oriel_window *window)
 {
     struct oriel_far *far = window->far;
     team_meet();
     oriel_serve_remove(window);
     team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL);
-    oriel_table_visit(&far->partners, free_partner, NULL);
-    oriel_table_close(&far->partners);
-    pthread_mutex_destroy(&far->mutex);
-    pthread_mutex_destroy(&far->entering);
-    pthread_mutex_destroy(&far->flushing);
-    free((void *)far->marks);
-    free(far->marked);
-    free(far);
+    oriel_far_free(far);
     team_meet(); /* nobody looks at the blocks any more */
     oriel_partners_close(window);
     oriel_access_close(window);
