@@ -85,7 +85,7 @@ void oriel_net_send_answers(void)
     pthread_mutex_unlock(&oriel_net.agent.mutex);
 }
 
-static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind, uint64_t number, uint64_t served,
+static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind, uint64_t number,
                       const struct oriel_net_bytes *bytes)
 {
     struct oriel_wire wire = {.version = ORIEL_WIRE_VERSION,
@@ -93,7 +93,6 @@ static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind
                               .head_bytes = (uint16_t)bytes->head_bytes,
                               .from = oriel_net.session,
                               .to = caller->session,
-                              .sequence = served,
                               .number = number};
     if (caller->ep == NULL)
         return;
@@ -117,11 +116,8 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
     if (!oriel_net_enter(&oriel_net.agent))
         return;
     struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, asker->words[0]);
-    if (caller != NULL) {
-        uint64_t served = atomic_load_explicit(&caller->served, memory_order_acquire);
-        uint64_t after = asker->words[2] + 1; /* N2: all before this one, and this one, which need not have returned yet */
-        send_back(caller, ORIEL_WIRE_ANSWER, asker->words[1], served > after ? served : after, answer);
-    }
+    if (caller != NULL)
+        send_back(caller, ORIEL_WIRE_ANSWER, asker->words[1], answer);
     bool must_wake = !oriel_net_in_agent && atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0;
     if (must_wake)
         oriel_net_wake_agent();
@@ -213,8 +209,7 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
     if (caller == NULL || caller->has_ended)
         return UCS_OK;
     if (wire.kind == ORIEL_WIRE_PING)
-        send_back(caller, ORIEL_WIRE_PONG, wire.number, atomic_load_explicit(&caller->served, memory_order_acquire),
-                  &(struct oriel_net_bytes){.pieces = 0});
+        send_back(caller, ORIEL_WIRE_PONG, wire.number, &(struct oriel_net_bytes){.pieces = 0});
     else if (wire.kind == ORIEL_WIRE_GATHERED)
         take_gathered(caller, data, len_bytes);
     else
@@ -255,7 +250,7 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
 void oriel_net_serve_one(const struct oriel_net_held *held)
 {
     struct oriel_net_caller *caller = held->caller;
-    struct oriel_net_asker asker = {{caller->session, held->wire.number, held->wire.sequence, 0}};
+    struct oriel_net_asker asker = {{caller->session, held->wire.number}};
     const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes, held->buffer->data, held->len_bytes};
     switch (held->wire.kind) {
     case ORIEL_WIRE_HELLO:
@@ -275,7 +270,6 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
     default:
         oriel_warn("dropped a message of kind %d from another machine", (int)held->wire.kind);
     }
-    atomic_fetch_add_explicit(&caller->served, 1, memory_order_release); /* N2 */
 }
 
 /* In the agent's thread without the mutex, when all that came before has been served. */

@@ -26,7 +26,6 @@ struct oriel_net_peer {
     struct oriel_net_peer *same; /* older ones with the same key in the table */
     uint64_t session;
     uint64_t sent;   /* messages in order so far */
-    uint64_t served; /* so many of them are known to be served */
     uint32_t open;   /* requests */
     uint32_t half_messages; /* since the last sync, see flow control in peers.c */
     uint64_t half_bytes;
@@ -50,7 +49,6 @@ struct oriel_net_caller {
     struct oriel_net_caller *next;
     ucp_ep_h ep; /* to its origin's worker; NULL before its hello and when it has ended */
     uint64_t expected;          /* the number of the next message in order */
-    _Atomic uint64_t served;    /* messages; the agent's thread counts */
     struct oriel_net_held *early; /* by sequence */
     unsigned early_count;
     bool is_broken;  /* UCX says so */
@@ -95,7 +93,6 @@ struct oriel_net {
     _Atomic(struct oriel_net_peer *) lost; /* peers whose callers are to be given up as well, newest first */
     int wake_fd;                   /* eventfd: wakes the agent's thread */
     _Atomic bool is_minded;        /* the agent's thread looks after sends of the origin's worker (N3) */
-    _Atomic bool is_nudged;
     _Atomic bool is_ending;
     pthread_t thread;
 };

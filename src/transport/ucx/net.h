@@ -53,7 +53,7 @@ struct oriel_net_arrived {
 
 /* Who asked.  May be copied and kept, to answer later; dead ones may be answered, which does nothing. */
 struct oriel_net_asker {
-    uint64_t words[4];
+    uint64_t words[2];
 };
 
 struct oriel_net_service {
@@ -62,7 +62,7 @@ struct oriel_net_service {
     void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from,
                   const struct oriel_net_arrived *message);
     /* Where something waits here for more than messages: called after every turn of the agent's thread until it returns false,
-     * at least every 50 us.  After serve, or oriel_net_nudge. */
+     * at least every 50 us.  After serve. */
     bool (*look)(void);
     /* The process is lost (N4); in the agent's thread.  Its messages that came before have been served. */
     void (*lost)(const struct oriel_identity *who);
@@ -70,9 +70,6 @@ struct oriel_net_service {
 
 /* Once for each asker, in any thread. */
 void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer);
-
-/* Has the agent's thread call look soon. */
-void oriel_net_nudge(void);
 
 /* --- start and stop --- */
 
@@ -130,10 +127,6 @@ enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct 
 /* Until it is done; its status, with a message when it is not ORIEL_OK.  watch (or NULL) is asked as in base/wait.h, and may end
  * the wait while the request is still the net's. */
 enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch);
-
-/* Whether all that this process sent there is known to be served, and nothing that it asked is open.  It becomes known by an
- * answer, to what was asked after it or to oriel_net_check's question. */
-bool oriel_net_is_quiet(const struct oriel_net_peer *peer);
 
 /* For those who wait by other means for what the peer will do: ORIEL_E_PEER if it is lost.  Asks whether it lives (N4). */
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer);

@@ -29,10 +29,6 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
     (void)asker, (void)answer;
 }
 
-void oriel_net_nudge(void)
-{
-}
-
 const void *oriel_net_address(size_t *len_bytes)
 {
     *len_bytes = 0;
@@ -82,12 +78,6 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request, const struc
 {
     (void)request, (void)watch;
     return refuse();
-}
-
-bool oriel_net_is_quiet(const struct oriel_net_peer *peer)
-{
-    (void)peer;
-    return true;
 }
 
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer)

@@ -275,14 +275,6 @@ enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct 
     return ask(peer, message, request, true);
 }
 
-bool oriel_net_is_quiet(const struct oriel_net_peer *peer)
-{
-    pthread_mutex_lock(&oriel_net.origin.mutex);
-    bool is_quiet = peer->open == 0 && peer->served == peer->sent;
-    pthread_mutex_unlock(&oriel_net.origin.mutex);
-    return is_quiet;
-}
-
 /* --- the end of a peer --- */
 
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
@@ -324,18 +316,11 @@ void oriel_net_bury_peers(void)
 
 /* --- answers --- */
 
-static void heard_of(struct oriel_net_peer *peer, uint64_t served)
-{
-    peer->silence_ns = 0;
-    if (served > peer->served && served <= peer->sent)
-        peer->served = served; /* N2 */
-}
-
 static void take_pong(const struct oriel_wire *wire)
 {
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         if (peer->session == wire->from)
-            heard_of(peer, wire->sequence);
+            peer->silence_ns = 0;
 }
 
 static void take_answer(const struct oriel_wire *wire, const char *head, const char *data, size_t len_bytes)
@@ -344,7 +329,7 @@ static void take_answer(const struct oriel_wire *wire, const char *head, const c
         oriel_net.request_room == 0 ? NULL : oriel_net.requests[wire->number & (oriel_net.request_room - 1)];
     if (request == NULL || request->number != wire->number || request->peer->session != wire->from)
         return; /* of a peer that was given up */
-    heard_of(request->peer, wire->sequence);
+    request->peer->silence_ns = 0;
     if (request->take != NULL)
         request->take(request, &(struct oriel_net_arrived){head, wire->head_bytes, data, len_bytes});
     oriel_net_remove_request(request);

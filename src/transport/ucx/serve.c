@@ -96,8 +96,7 @@ static void take_turn(struct turn *turn)
     bool served = serve_ready();
     if (is_broken)
         oriel_net_bury_callers();
-    bool is_nudged = atomic_exchange_explicit(&oriel_net.is_nudged, false, memory_order_acquire);
-    if (served || is_nudged || turn->looks)
+    if (served || turn->looks)
         turn->looks = oriel_net.service.look != NULL && oriel_net.service.look();
     oriel_net_send_answers();
     turn->any = turn->any || served;
@@ -155,13 +154,4 @@ void *oriel_net_serve(void *unused)
     send_rest();
     oriel_writers_remove_helper(gettid());
     return NULL;
-}
-
-void oriel_net_nudge(void)
-{
-    if (!oriel_net_is_started())
-        return;
-    atomic_store_explicit(&oriel_net.is_nudged, true, memory_order_release);
-    if (!oriel_net_in_agent)
-        oriel_net_wake_agent();
 }

@@ -25,7 +25,7 @@ struct oriel_wire {
     uint16_t head_bytes;
     uint64_t from;     /* the session of the sender: a random number, new with each start */
     uint64_t to;       /* the session of the receiver */
-    uint64_t sequence; /* of what is served in order, from 0; of an answer: so many of the receiver's have been served */
+    uint64_t sequence; /* of what is served in order, from 0; of an answer nothing */
     uint64_t number;   /* of the request */
     uint64_t len_bytes; /* of the data of a message among gathered ones; else 0 */
 };
