@@ -297,6 +297,8 @@ static void count_partner(struct oriel_window *window, const struct oriel_far_he
     struct oriel_partner *partner = oriel_far_partner(window, head->from);
     if (partner != NULL)
         oriel_event_signal(head->kind == ORIEL_FAR_POST ? &partner->posts : &partner->completes);
+    else
+        oriel_store_release(&window->far->uncounted, (uint32_t)head->from + 1); /* who waits for it is told (watch.c) */
 }
 
 static void count_arrival(struct oriel_window *window, const struct oriel_far_head *head)

@@ -12,6 +12,8 @@ static enum oriel_status check_far(const struct oriel_window *window, int32_t wi
 {
     struct oriel_net_peer *peer = atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
     char reason[300];
+    if (window->far != NULL && oriel_load_acquire(&window->far->uncounted) == (uint32_t)win_rank + 1)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count what rank %d has posted or completed", (int)win_rank);
     if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
         return ORIEL_OK;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());

@@ -70,6 +70,7 @@ struct oriel_far {
     /* by win_rank: struct oriel_partner in the place of the entry that a rank on this machine would have for this process; its
      * messages count there */
     struct oriel_table partners;
+    _Atomic uint32_t uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
     struct oriel_far_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
     struct oriel_far_refusal *refusals; /* of messages from elsewhere, not yet told; likewise */
     uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */

@@ -151,6 +151,16 @@ void apart_expect_free(const struct oriel_window *window)
     team_expect(window->common->gate.word == 0 && window->far->locks == NULL && !oriel_locks_held(window));
 }
 
+_Atomic bool apart_counts_nobody;
+
+struct oriel_partner *__real_oriel_far_partner(struct oriel_window *window, int32_t rank);
+struct oriel_partner *__wrap_oriel_far_partner(struct oriel_window *window, int32_t rank);
+
+struct oriel_partner *__wrap_oriel_far_partner(struct oriel_window *window, int32_t rank)
+{
+    return atomic_load(&apart_counts_nobody) ? NULL : __real_oriel_far_partner(window, rank);
+}
+
 /* --- windows --- */
 
 static void tell(int32_t n)

@@ -21,6 +21,9 @@ void apart_close(struct oriel_window *window);
 /* Ends the net of this process, at the end of a test's body. */
 void apart_stop(void);
 
+/* This process has no memory to count what others post and complete. */
+extern _Atomic bool apart_counts_nobody;
+
 int32_t apart_machine(int32_t rank);
 
 /* The lowest rank of another machine than this process's. */

@@ -141,6 +141,34 @@ static void far_post_start_complete_wait_publish(void **state)
     apart_run(4, 2, stream);
 }
 
+/* What memory lacks to count is not waited for without end. */
+static void count_nobody(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t other = 1 - window->rank;
+    (void)whole;
+    atomic_store(&apart_counts_nobody, window->rank == 1);
+    team_meet();
+    if (window->rank == 0) {
+        team_expect(oriel_post(window, list(&other, 1), 1) == ORIEL_OK);
+        (void)apart_read(window, 1, 0); /* behind the post */
+        team_flag_set(0, 1);
+    } else {
+        team_flag_await(0, 1);
+        atomic_store(&apart_counts_nobody, false);
+        team_expect(oriel_start(window, list(&other, 1), 1) == ORIEL_E_NO_MEM);
+    }
+    team_meet();
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_post_that_cannot_be_counted_is_told(void **state)
+{
+    (void)state;
+    apart_run(2, 2, count_nobody);
+}
+
 /* All post to all others and start towards all others, far ones among them. */
 static void all_to_all(struct oriel_window *whole)
 {
@@ -208,6 +236,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_barriers_follow_each_other),
         cmocka_unit_test(far_fence_publishes_operations),
         cmocka_unit_test(far_post_start_complete_wait_publish),
+        cmocka_unit_test(far_post_that_cannot_be_counted_is_told),
         cmocka_unit_test(far_epochs_of_all_with_all_publish),
         cmocka_unit_test(far_epochs_in_a_ring_publish),
     };

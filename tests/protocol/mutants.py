@@ -19,15 +19,17 @@ ATTEMPTS = 8  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
+WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
-NET_PROGRAMS = ("net", "net_deaths", "far", "far_threads", "far_locks", "far_epochs", "far_deaths",
+NET_PROGRAMS = ("net", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_epochs", "far_deaths",
                 "far_lock_deaths")  # left out where UCX has no headers
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults", "agent",
             "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "window/serve.c")  # without none.c
-    HARNESS += ("netting.c", "apart.c")
+    HARNESS += ("netting.c", "apart.c", "poor.c")
     PROGRAMS += NET_PROGRAMS
+    WRAPPED += ",--wrap=oriel_pool_take,--wrap=oriel_far_partner"
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = [
@@ -390,12 +392,12 @@ MUTANTS = [
     ("sync/watch.c", [("state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE",
                        "state == ORIEL_ACCESS_EXCLUSIVE")],
      "faults", "killed_waiting_writer_is_reported_to_lock_all", "lock_all watches those who wait, too"),
-    ("sync/watch.c", [("if (status == ORIEL_OK && i != window->rank && blocks(window, i, target))",
-                       "if (i != window->rank && (true || blocks(window, i, target)))")],
+    ("sync/watch.c", [("        if (i != window->rank && blocks(window, i, watched->win_rank))",
+                       "        if (i != window->rank && (true || blocks(window, i, watched->win_rank)))")],
      "faults", "killed_bystander_raises_no_alarm", "only who can block is watched"),
-    ("sync/watch.c", [("    return watch_blockers(context, queues);",
-                       "    enum oriel_status status = watch_blockers(context, queues);\n"
-                       "    return status != ORIEL_OK ? status : watch_blockers(context, reads_all);")],
+    ("sync/watch.c", [("    return status == ORIEL_OK ? watch_blockers(watched, queues) : status;",
+                       "    status = status == ORIEL_OK ? watch_blockers(watched, queues) : status;\n"
+                       "    return status != ORIEL_OK ? status : watch_blockers(watched, reads_all);")],
      "faults", "killed_bystander_raises_no_alarm", "whoever is in the queue has passed the gate"),
     ("memory/peer.c", [("== ORIEL_FILE_LEFT;", "== UINT32_MAX;")],
      "faults", "rank_that_left_in_good_order_raises_no_alarm", "a rank that says that it leaves has not died"),
@@ -648,6 +650,13 @@ MUTANTS = [
      "net", "net_sleeps_when_nothing_is_sent", "the agent's thread sleeps without a limit"),
     ("transport/ucx/serve.c", [("    if (served || turn->looks)", "    if (served)")],
      "net", "net_looks_until_there_is_nothing_to_see", "look is called again"),
+    ("transport/ucx/workers.c", [("    atomic_store_explicit(&is_started, false, memory_order_release);\n    pthread_mutex_unlock",
+                                  "    pthread_mutex_unlock"),
+                                 ("    shut_out();\n", "    atomic_store_explicit(&is_started, false, memory_order_release);\n")],
+     "net_edges", "net_progress_beside_stops_and_starts_is_harmless", "who is in a call is waited for by the stop"),
+    ("transport/ucx/peers.c", [("    oriel_net_disconnect(&oriel_net.origin, peer->ep); /* nothing may be sent before its hello */\n"
+                                "    peer->ep = NULL;\n", "")],
+     "net_edges", "net_lack_of_memory_is_told_and_over_when_there_is_some", "a hello that was not sent is sent later"),
     ("transport/ucx/workers.c", [("    say_goodbye();\n", "")],
      "net", "net_stops_and_starts_again", "who stops says so: it is not dead"),
     ("transport/ucx/send.c", [(" || out->to != oriel_net.session ||", " ||")],
@@ -674,13 +683,13 @@ MUTANTS = [
     ("sync/far.c", [("    oriel_delay();\n    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */\n", "")],
      "far", "far_flush_completes_what_was_told", "F1: what is told is marked"),
     ("sync/far.c", [("    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */\n", ""),
-                    ("    enum oriel_status status = oriel_net_tell(peer, &bytes);\n    if",
+                    ("    enum oriel_status status = oriel_net_tell_later(peer, &bytes);\n    if",
                      "    set_mark(window, target, ORIEL_FAR_TOLD);\n    oriel_delay();\n"
-                     "    enum oriel_status status = oriel_net_tell(peer, &bytes);\n    if")],
+                     "    enum oriel_status status = oriel_net_tell_later(peer, &bytes);\n    if")],
      "far_threads", "far_f1_f3_flush_completes_what_other_threads_told", "F1: it is marked after it has been sent"),
     ("sync/far.c", [("    int32_t rank = take_mark(window, target, mark); /* F2 */",
                      "    int32_t rank = target >= 0 && kind == ORIEL_FAR_FLUSH ? target : take_mark(window, target, mark);"),
-                    ("        rank = target < 0 ? take_mark(window, -1, mark) : -1;\n",
+                    ("        rank = target < 0 && status != ORIEL_E_NO_MEM ? take_mark(window, -1, mark) : -1;\n",
                      "        oriel_delay();\n"
                      "        if (target >= 0 && kind == ORIEL_FAR_FLUSH)\n            (void)take_mark(window, target, mark);\n"
                      "        rank = target < 0 ? take_mark(window, -1, mark) : -1;\n")],
@@ -727,7 +736,7 @@ MUTANTS = [
      "far_deaths", "far_killed_rank_is_reported_by_barrier", "who waits for a machine looks whether the barrier is broken"),
     ("sync/far.c", [("            (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);", "            continue;")],
      "far_deaths", "far_killed_rank_is_reported_by_barrier", "a machine that finds a rank dead tells the others"),
-    ("sync/far.c", [("    return oriel_net_check(waiting->leader) == ORIEL_OK ? ORIEL_OK : oriel_far_lost(waiting->rank);", "    return ORIEL_OK;")],
+    ("sync/far.c", [("    return oriel_far_missed(oriel_net_check(waiting->leader), waiting->rank);", "    return ORIEL_OK;")],
      "far_deaths", "far_killed_rank_is_reported_by_barrier", "who waits for a machine looks whether it lives"),
 
     ("sync/far_serve.c", [("    return oriel_ticket_is_first(queue, lock->place);", "    return true;")],
@@ -762,15 +771,19 @@ MUTANTS = [
      "far_lock_deaths", "far_killed_waiter_at_the_gate_is_in_nobodys_way", "a lost rank leaves the gate"),
     ("sync/far_serve.c", [("            refuse(&lock->asker, ORIEL_E_PEER);\n            give_up(window, lock);\n", "            refuse(&lock->asker, ORIEL_E_PEER);\n")],
      "far_lock_deaths", "far_lock_refused_at_the_gate_keeps_nobody_out", "a refused rank leaves the gate"),
-    ("sync/far_serve.c", [("    return oriel_watch_lock(&watched);", "    return ORIEL_OK;")],
+    ("sync/far_serve.c", [("    return lock->stage == STAGE_QUEUE ? oriel_watch_lock(&watched) : oriel_watch_reads(&watched);", "    return ORIEL_OK;")],
      "far_lock_deaths", "far_killed_holder_is_reported_to_all_who_wait", "who waits elsewhere for a lost holder's lock is told"),
-    ("sync/watch.c", [("        if (target < 0)\n            status = watch_far_lock(watched, i, true);\n", "")],
+    ("sync/watch.c", [("        status = watch_far_lock(watched, i, true);\n", "        break;\n")],
      "far_lock_deaths", "far_killed_exclusive_holder_is_reported_to_lock_all", "lock_all looks for lost holders elsewhere"),
     ("sync/watch.c", [("    if (window->group->peers[watched->win_rank] == NULL) {", "    if (false) {")],
      "far_deaths", "far_killed_poster_is_reported_by_start", "who waits for a far rank gets in touch with it"),
     ("sync/pscw.c", [("    enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;",
                       "    enum oriel_status status = first == ORIEL_OK && oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;")],
      "far_deaths", "far_killed_rank_keeps_no_epoch_from_others", "the others are told after an error, too"),
+    ("sync/far.c", [("            set_mark(window, rank, mark); /* this", "            ; /* this")],
+     "far", "far_lack_of_memory_is_no_loss_of_a_rank", "a flush that was not sent is sent by the next"),
+    ("sync/far_serve.c", [("        oriel_store_release(&window->far->uncounted, (uint32_t)head->from + 1);", "        ;")],
+     "far_epochs", "far_post_that_cannot_be_counted_is_told", "a post without memory for it is told"),
     ("sync/barrier.c", [("    enum oriel_status flushed = oriel_far_flush(window, -1);", "    enum oriel_status flushed = ORIEL_OK;")],
      "far_epochs", "far_barrier_opens_when_all_have_come", "M: what was told is done when a barrier opens"),
     ("sync/barrier.c", [("    if (arrived != all - 1)\n        return await_all(window, watched);", "    if (arrived != all - 1 && window->here < 2)\n        return await_all(window, watched);")],
@@ -846,7 +859,7 @@ class Builder:
     def link(self, program, target, replaced=None):
         others = {f"{name}.c" for name in PROGRAMS if name != program}
         objects = [(replaced or {}).get(name, path) for name, path in self.objects.items() if name not in others]
-        self.run([self.cc, *self.flags, "-o", target, *objects, "-lcmocka", "-pthread", "-Wl,--wrap=syscall,--wrap=oriel_net_send"])
+        self.run([self.cc, *self.flags, "-o", target, *objects, "-lcmocka", "-pthread", WRAPPED])
 
 
 def mutate(text, changes, path):
