@@ -1,22 +1,16 @@
 /* Two layouts are taken apart together, level by level, for as long as the items of both have one size: loops inside of loops end
- * in runs.h's inner loops.  Small items, whatever they look like, are matched once and then moved piece by piece, many items at a
- * time; where the two sides have nothing in common they are walked by cursors.  move.c calls. */
+ * in runs.h's inner loops.  What has nothing in common moves by a plan (plan.h), which the layout of one side keeps, or is walked
+ * by cursors where a plan does not pay.  move.c calls. */
 #include "ops/copy.h"
 
 #include "ops/pair.h"
+#include "ops/plan.h"
 #include "transport/shared/copy.h"
 #include "transport/shared/runs.h"
 
-enum {
-    PLAN_PIECES = 24,      /* of one item, at most */
-    PLAN_ITEMS_LEAST = 4,  /* for which it pays to match them first */
-    PLAN_BYTES = 32768,    /* of memory that are gone over for each piece: they stay in the first cache */
-};
+#include <stdatomic.h>
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
+enum { PLAN_ITEMS_LEAST = 4 }; /* for which it pays to match them first */
 
 /* Loops that stand alone become the part's own; single branches are stepped into. */
 static inline __attribute__((always_inline)) void unwrap(struct oriel_part *part)
@@ -87,57 +81,59 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* ---- many small items ---- */
+/* ---- plans ---- */
 
-static uint64_t magnitude(int64_t number)
+/* Who keeps the plans of two layouts, and what the present pair of parts is called; NULL: nobody does. */
+struct keeping {
+    const struct oriel_node *keeper;
+    struct oriel_plan_key key;
+};
+
+static bool have_few_runs(const struct oriel_part *to, const struct oriel_part *from, uint64_t most)
 {
-    return number < 0 ? -(uint64_t)number : (uint64_t)number;
+    return to->node->runs <= most && from->node->runs <= most - to->node->runs;
 }
 
-/* Pieces of one length next to each other: they move together. */
-static void sort_by_length(struct oriel_pair_piece *pieces, unsigned count)
+/* False for a node that no constructor made. */
+static bool name_part(const struct oriel_part *part, uint64_t *number, int64_t *stride_bytes)
 {
-    for (unsigned i = 1; i < count; i++) {
-        const struct oriel_pair_piece piece = pieces[i];
-        unsigned k = i;
-        for (; k > 0 && pieces[k - 1].len_bytes > piece.len_bytes; k--)
-            pieces[k] = pieces[k - 1];
-        pieces[k] = piece;
-    }
+    const bool dense = is_dense(part);
+    *number = dense ? 0 : part->node->number;
+    *stride_bytes = dense || part->count == 1 ? 0 : part->stride_bytes;
+    return dense || *number != 0;
 }
 
-/* As many of the pieces as move together, in so many items; returns how many these were. */
-static unsigned copy_some(char *to, int64_t to_step, char *from, int64_t from_step, const struct oriel_pair_piece *pieces,
-                          unsigned left, uint64_t items)
+static struct keeping keeping_of(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from)
 {
-    struct oriel_places there = {oriel_at(to, pieces[0].to_bytes), to_step, {0}};
-    struct oriel_places here = {oriel_at(from, pieces[0].from_bytes), from_step, {0}};
-    unsigned places = 1;
-    for (; places < left && places < ORIEL_PLACES && pieces[places].len_bytes == pieces[0].len_bytes; places++) {
-        there.offsets[places] = pieces[places].to_bytes - pieces[0].to_bytes;
-        here.offsets[places] = pieces[places].from_bytes - pieces[0].from_bytes;
-    }
-    oriel_copy_places(places, there, here, pieces[0].len_bytes, items);
-    return places;
+    struct keeping keeping = {keeper, {0, 0, 0, 0}};
+    if (keeper != NULL && (!name_part(to, &keeping.key.to_number, &keeping.key.to_stride_bytes) ||
+                           !name_part(from, &keeping.key.from_number, &keeping.key.from_stride_bytes)))
+        keeping.keeper = NULL;
+    return keeping;
 }
 
-static __attribute__((noinline)) bool copy_planned(const struct oriel_part *to, const struct oriel_part *from)
+/* The parts, by the plan that is kept for them; false when none is.  A function of its own: it needs hardly a register. */
+static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keeper, const struct oriel_part *to,
+                                                   const struct oriel_part *from)
 {
-    struct oriel_pair_piece pieces[PLAN_PIECES];
-    const struct oriel_part first_to = oriel_part_one(to, 0);
-    const struct oriel_part first_from = oriel_part_one(from, 0);
-    const unsigned count = oriel_pair_pieces(&first_to, &first_from, pieces, PLAN_PIECES);
-    const uint64_t farthest = magnitude(to->stride_bytes) + magnitude(from->stride_bytes);
-    const uint64_t items = (PLAN_ITEMS_LEAST + PLAN_BYTES / (farthest + 1)) & ~(uint64_t)1;
-    sort_by_length(pieces, count);
-    for (uint64_t done = 0; done < to->count; done += items) {
-        char *to_first = oriel_at(to->at, (int64_t)done * to->stride_bytes);
-        char *from_first = oriel_at(from->at, (int64_t)done * from->stride_bytes);
-        uint64_t now = smaller(items, to->count - done);
-        for (unsigned i = 0; i < count;)
-            i += copy_some(to_first, to->stride_bytes, from_first, from->stride_bytes, &pieces[i], count - i, now);
-    }
-    return count > 0;
+    const struct keeping keeping = keeping_of(keeper, to, from);
+    if (keeping.keeper == NULL)
+        return false;
+    const uint64_t counted = keeping.key.to_number != 0 ? to->count : from->count;
+    return oriel_plan_copy(keeper, &keeping.key, to->at, from->at, counted);
+}
+
+/* As many items of both, which were so many of what the plan is kept for. */
+static __attribute__((noinline)) bool copy_planned(const struct keeping *keeping, uint64_t counted, const struct oriel_part *to,
+                                                   const struct oriel_part *from)
+{
+    struct oriel_plan *plan = oriel_plan_make(to, from);
+    if (plan == NULL)
+        return oriel_pair_copy(to, from);
+    oriel_plan_run(plan, to->at, from->at, to->count);
+    if (keeping->keeper == NULL || !oriel_plan_keep(keeping->keeper, &keeping->key, counted, to->count, plan))
+        oriel_plan_free(plan);
+    return true;
 }
 
 /* ---- blocks ---- */
@@ -201,7 +197,7 @@ static bool are_alike(const struct oriel_node *a, const struct oriel_node *b)
 
 /* ---- level by level ---- */
 
-static bool copy_parts(const struct oriel_part *to, const struct oriel_part *from);
+static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from);
 
 static struct oriel_part branch_of(const struct oriel_part *list, uint64_t i)
 {
@@ -220,7 +216,7 @@ static bool branches_match(const struct oriel_node *a, const struct oriel_node *
 }
 
 /* The branches of one side or of both; a side that is no list is dense. */
-static bool copy_branches(const struct oriel_part *to, const struct oriel_part *from)
+static bool copy_branches(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from)
 {
     const bool to_list = to->node->form == ORIEL_NODE_LIST;
     const bool from_list = from->node->form == ORIEL_NODE_LIST;
@@ -234,14 +230,14 @@ static bool copy_branches(const struct oriel_part *to, const struct oriel_part *
         if (other.node == NULL)
             cut(&other, 1, branch.node->size_bytes, &run);
         done_bytes += branch.node->size_bytes;
-        if (!(to_list ? copy_parts(&branch, &other) : copy_parts(&other, &branch)))
+        if (!(to_list ? copy_parts(keeper, &branch, &other) : copy_parts(keeper, &other, &branch)))
             return false;
     }
     return true;
 }
 
 /* One item of each side, no loops. */
-static bool copy_one(const struct oriel_part *to, const struct oriel_part *from)
+static bool copy_one(const struct keeping *keeping, uint64_t counted, const struct oriel_part *to, const struct oriel_part *from)
 {
     const enum oriel_node_form at_to = to->node->form;
     const enum oriel_node_form at_from = from->node->form;
@@ -253,16 +249,20 @@ static bool copy_one(const struct oriel_part *to, const struct oriel_part *from)
         copy_blocks((struct row){to->at, to->node->offsets}, (struct row){from->at, from->node->offsets}, to->node);
     else if ((at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_RUN) || (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_LIST) ||
              (at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_LIST && branches_match(to->node, from->node)))
-        return copy_branches(to, from);
+        return copy_branches(keeping->keeper, to, from);
+    else if (keeping->keeper != NULL && have_few_runs(to, from, ORIEL_PLAN_PIECES) && oriel_plan_pays(keeping->keeper))
+        return copy_planned(keeping, counted, to, from);
     else
         return oriel_pair_copy(to, from);
     return true;
 }
 
-/* Two parts with as many bytes, of which at least one is not runs; they are changed. */
-static __attribute__((noinline)) bool copy_levels(struct oriel_part *to, struct oriel_part *from)
+/* Two parts with as many bytes, of which at least one is not runs, and for which no plan is kept; they are changed. */
+static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keeper, struct oriel_part *to, struct oriel_part *from)
 {
     struct oriel_node made_to, made_from;
+    const struct keeping keeping = keeping_of(keeper, to, from);
+    const uint64_t counted = is_dense(to) ? from->count : to->count;
     if (is_dense(to)) {
         cut(to, from->count, from->node->size_bytes, &made_to);
     } else if (is_dense(from)) {
@@ -273,13 +273,13 @@ static __attribute__((noinline)) bool copy_levels(struct oriel_part *to, struct 
         group(from, count, &made_from);
     }
     if (to->count == 1)
-        return copy_one(to, from);
-    if (to->count >= PLAN_ITEMS_LEAST && to->node->runs <= PLAN_PIECES / 2 && from->node->runs <= PLAN_PIECES / 2)
-        return copy_planned(to, from);
+        return copy_one(&keeping, counted, to, from);
+    if (to->count >= PLAN_ITEMS_LEAST && have_few_runs(to, from, ORIEL_PLAN_ROWS))
+        return copy_planned(&keeping, counted, to, from);
     for (uint64_t i = 0; i < to->count; i++) {
         const struct oriel_part one_to = oriel_part_one(to, i);
         const struct oriel_part one_from = oriel_part_one(from, i);
-        if (!copy_parts(&one_to, &one_from))
+        if (!copy_parts(keeper, &one_to, &one_from))
             return false;
     }
     return true;
@@ -287,7 +287,8 @@ static __attribute__((noinline)) bool copy_levels(struct oriel_part *to, struct 
 
 /* As many bytes on both sides.  Where both are runs this is all; a dense side is runs of any length.  The parts are the caller's
  * own, so that they need no memory. */
-static inline __attribute__((always_inline)) bool copy_here(struct oriel_part to, struct oriel_part from)
+static inline __attribute__((always_inline)) bool copy_here(const struct oriel_node *keeper, struct oriel_part to,
+                                                            struct oriel_part from)
 {
     unwrap(&to);
     unwrap(&from);
@@ -309,17 +310,27 @@ static inline __attribute__((always_inline)) bool copy_here(struct oriel_part to
     }
     struct oriel_part whole_to = to;
     struct oriel_part whole_from = from;
-    return copy_levels(&whole_to, &whole_from);
+    if (keeper != NULL && atomic_load_explicit(&keeper->memos, memory_order_relaxed) != NULL &&
+        copy_as_kept(keeper, &whole_to, &whole_from))
+        return true;
+    return copy_levels(keeper, &whole_to, &whole_from);
 }
 
-static bool copy_parts(const struct oriel_part *to, const struct oriel_part *from)
+static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from)
 {
-    return copy_here(*to, *from);
+    return copy_here(keeper, *to, *from);
+}
+
+/* A layout that is a datatype's own: runs are many datatypes'. */
+static inline const struct oriel_node *keeper_among(const struct oriel_node *to, const struct oriel_node *from)
+{
+    return to->form != ORIEL_NODE_RUN ? to : from->form != ORIEL_NODE_RUN ? from : NULL;
 }
 
 bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from, const struct oriel_items *from_items)
 {
     char *source = (char *)(uintptr_t)from;
-    return copy_here((struct oriel_part){to, to_items->layout, to_items->count, to_items->extent_bytes},
+    return copy_here(keeper_among(to_items->layout, from_items->layout),
+                     (struct oriel_part){to, to_items->layout, to_items->count, to_items->extent_bytes},
                      (struct oriel_part){source, from_items->layout, from_items->count, from_items->extent_bytes});
 }

@@ -3,8 +3,27 @@
  * calls. */
 #include "ops/layout.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The number of a node that is new, or becomes another one in place. */
+static uint64_t number_next(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+static void forget(struct oriel_node *node)
+{
+    struct oriel_memo *memo = atomic_load_explicit(&node->memos, memory_order_acquire);
+    atomic_store_explicit(&node->memos, NULL, memory_order_relaxed);
+    while (memo != NULL) {
+        struct oriel_memo *next = memo->next;
+        free(memo);
+        memo = next;
+    }
+}
 
 static struct oriel_node *make(enum oriel_node_form form)
 {
@@ -14,6 +33,7 @@ static struct oriel_node *make(enum oriel_node_form form)
         node->kind = ORIEL_KIND_NONE;
         node->depth = 1;
         node->references = 1;
+        node->number = number_next();
     }
     return node;
 }
@@ -28,6 +48,7 @@ void oriel_node_free(struct oriel_node *node)
     free(node->branches);
     free(node->offsets);
     free(node->lengths);
+    forget(node);
     free(node);
 }
 
@@ -95,18 +116,22 @@ static void sum_loop(struct oriel_node *loop)
     loop->vast |= __builtin_add_overflow(child->high_bytes, last_bytes > 0 ? last_bytes : 0, &loop->high_bytes);
 }
 
-/* The run or loop itself when it has no other owner, else a copy in its place; NULL, and nothing done, when memory is
- * exhausted. */
+/* The run or loop itself when it has no other owner, else a copy in its place, whose sums are the caller's to make; NULL, and
+ * nothing done, when memory is exhausted. */
 static struct oriel_node *make_own(struct oriel_node *node)
 {
-    if (node->references == 1)
+    if (node->references == 1) {
+        forget(node);
+        node->number = number_next();
         return node;
+    }
     struct oriel_node *copy = make(node->form);
     if (copy == NULL)
         return NULL;
-    *copy = *node;
-    copy->references = 1;
-    oriel_node_share(copy->child);
+    copy->kind = node->kind;
+    copy->count = node->count;
+    copy->stride_bytes = node->stride_bytes;
+    copy->child = oriel_node_share(node->child);
     node->references--;
     return copy;
 }

@@ -8,6 +8,11 @@
 
 #include <stddef.h>
 
+/* What copies remember beside a node (plan.c), each from malloc; the list only grows until the node is freed. */
+struct oriel_memo {
+    struct oriel_memo *next;
+};
+
 enum oriel_node_form {
     ORIEL_NODE_RUN,  /* count elements of one kind, one behind the other */
     ORIEL_NODE_LOOP, /* count times the child, stride_bytes apart */
@@ -36,6 +41,9 @@ struct oriel_node {
     bool vast;           /* the sums above do not fit their numbers: no memory has room for it */
     bool padded;         /* some of the elements are padded pairs */
     unsigned references; /* parents, or owners; constructors change a node in place only while there is one */
+    uint64_t number;     /* no other node ever has it; 0 on nodes that no constructor made, which have no memos */
+    struct oriel_memo *_Atomic memos;
+    _Atomic bool walked; /* piece by piece, once at least: the next time a plan pays */
 };
 
 struct oriel_branch {

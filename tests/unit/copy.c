@@ -82,27 +82,6 @@ static void single_runs_of_every_length_move(void **state)
     }
 }
 
-/* Items of one distance here and another there, whose runs lie in falling order here. */
-static void items_of_several_runs_move(void **state)
-{
-    (void)state;
-    enum { ITEMS = 9, HERE = 112, THERE = 96 };
-    for (uint64_t len = 1; len <= 24; len++)
-        for (unsigned places = 1; places <= ORIEL_PLACES; places++)
-            for (uint64_t count = 1; count <= ITEMS; count++) {
-                char from[ITEMS * HERE], to[ITEMS * THERE] = {0}, wanted[ITEMS * THERE] = {0};
-                struct oriel_places there = {to, THERE, {0, 24, 48, 72}};
-                struct oriel_places here = {from + 84, HERE, {0, -28, -56, -84}};
-                for (unsigned i = 0; i < sizeof from; i++)
-                    from[i] = (char)below(256);
-                for (uint64_t item = 0; item < count; item++)
-                    for (unsigned place = 0; place < places; place++)
-                        memcpy(wanted + item * THERE + 24 * place, from + item * HERE + 84 - 28 * place, len);
-                oriel_copy_places(places, there, here, len, count);
-                assert_memory_equal(to, wanted, sizeof to);
-            }
-}
-
 /* ---- layouts ---- */
 
 static void map_append(struct map *map, const struct map *from, int64_t offset)
@@ -280,7 +259,8 @@ static void random_layouts_copy_as_their_maps(void **state)
         if (!sides_make(&to, &from))
             continue;
         done++;
-        sides_copy_and_compare(&to, &from);
+        for (int time = 0; time < 3; time++) /* walked, planned, by the plan that is kept */
+            sides_copy_and_compare(&to, &from);
         oriel_node_free(to.node);
         oriel_node_free(from.node);
     }
@@ -311,7 +291,8 @@ static void copy_nodes(struct oriel_node *to_node, struct oriel_node *from_node)
         side_expand(sides[i], item, 1);
         free(item);
     }
-    sides_copy_and_compare(&to, &from);
+    for (int time = 0; time < 3; time++)
+        sides_copy_and_compare(&to, &from);
     oriel_node_free(to_node);
     oriel_node_free(from_node);
 }
@@ -372,7 +353,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_of_every_length_move_at_any_distance),
         cmocka_unit_test(single_runs_of_every_length_move),
-        cmocka_unit_test(items_of_several_runs_move),
         cmocka_unit_test(random_layouts_copy_as_their_maps),
         cmocka_unit_test(sides_that_match_in_part_copy),
         cmocka_unit_test(lists_of_other_parts_copy),

@@ -19,16 +19,14 @@ static inline __attribute__((always_inline)) struct places places_kept(struct pl
     return places;
 }
 
-/* One run at each of the four places, or of the first of them. */
-static inline __attribute__((always_inline)) void copy_places(enum oriel_width width, unsigned places, char *restrict to,
-                                                              struct places there, const char *restrict from,
-                                                              struct places here, uint64_t len_bytes)
+/* One run at each of the four places. */
+static inline __attribute__((always_inline)) void copy_places(enum oriel_width width, char *restrict to, struct places there,
+                                                              const char *restrict from, struct places here, uint64_t len_bytes)
 {
     oriel_move_run(width, to, from, len_bytes);
     oriel_move_run(width, to + there.second, from + here.second, len_bytes);
     oriel_move_run(width, to + there.third, from + here.third, len_bytes);
-    if (places == 4)
-        oriel_move_run(width, to + there.fourth, from + here.fourth, len_bytes);
+    oriel_move_run(width, to + there.fourth, from + here.fourth, len_bytes);
 }
 
 /* Runs at equal distances.  Words and short ones four at a time, so that it is the stores that limit it; those that take two
@@ -48,7 +46,7 @@ static inline __attribute__((always_inline)) void copy_all(enum oriel_width widt
     if (width <= ORIEL_WIDTH_32) {
 #pragma GCC unroll 1 /* clang runs out of registers otherwise */
         for (uint64_t fours = count / 4; fours > 0; fours--, to += 4 * to_stride, from += 4 * from_stride)
-            copy_places(width, 4, to, there, from, here, len_bytes);
+            copy_places(width, to, there, from, here, len_bytes);
         count %= 4;
     }
     for (; count > 0; count--, to += to_stride, from += from_stride)
@@ -205,79 +203,4 @@ void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from
     if ((uint64_t)to_stride == run_bytes)
         copy = gather_for(run_bytes, from_stride, copy);
     copy(to, to_stride, from, from_stride, run_bytes, count);
-}
-
-/* ---- items of several runs ---- */
-
-/* Items of three or four runs of one width, in the order of the items: what lies in one cache line is stored in a row. */
-static inline __attribute__((always_inline)) void copy_each(enum oriel_width width, unsigned places,
-                                                            const struct oriel_places *to, const struct oriel_places *from,
-                                                            uint64_t count)
-{
-    const unsigned last = places - 1;
-    const struct places there = places_kept((struct places){to->offsets[1], to->offsets[2], to->offsets[last]});
-    const struct places here = places_kept((struct places){from->offsets[1], from->offsets[2], from->offsets[last]});
-    const int64_t to_step = to->step_bytes, from_step = from->step_bytes;
-    char *restrict sink = to->at;
-    const char *restrict source = from->at;
-#pragma GCC unroll 1
-    for (; count > 0; count--, sink += to_step, source += from_step)
-        copy_places(width, places, sink, there, source, here, 0);
-}
-
-typedef void each(const struct oriel_places *to, const struct oriel_places *from, uint64_t count);
-
-/* Functions of their own, for the registers. */
-#define EACH(name, places, bytes)                                                                               \
-    static void name(const struct oriel_places *to, const struct oriel_places *from, uint64_t count)            \
-    {                                                                                                           \
-        copy_each(ORIEL_WIDTH_##bytes, places, to, from, count);                                                \
-    }
-EACH(three_4, 3, 4)
-EACH(three_8, 3, 8)
-EACH(three_16, 3, 16)
-EACH(three_24, 3, 24)
-EACH(four_4, 4, 4)
-EACH(four_8, 4, 8)
-EACH(four_16, 4, 16)
-EACH(four_24, 4, 24)
-
-static each *each_for(unsigned places, uint64_t len_bytes)
-{
-    switch (len_bytes) {
-    case 4:
-        return places == 3 ? three_4 : four_4;
-    case 8:
-        return places == 3 ? three_8 : four_8;
-    case 16:
-        return places == 3 ? three_16 : four_16;
-    case 24:
-        return places == 3 ? three_24 : four_24;
-    default:
-        return NULL;
-    }
-}
-
-/* Two items of two runs are one of four. */
-static void join(struct oriel_places *side)
-{
-    side->offsets[2] = side->step_bytes;
-    side->offsets[3] = side->step_bytes + side->offsets[1];
-    side->step_bytes *= 2;
-}
-
-void oriel_copy_places(unsigned places, struct oriel_places to, struct oriel_places from, uint64_t len_bytes, uint64_t count)
-{
-    each *copy = each_for(places == 3 ? 3 : 4, len_bytes);
-    if (places == 1 || copy == NULL || (places == 2 && count % 2 != 0)) {
-        for (unsigned i = 0; i < places; i++)
-            oriel_copy_runs(to.at + to.offsets[i], to.step_bytes, from.at + from.offsets[i], from.step_bytes, len_bytes, count);
-        return;
-    }
-    if (places == 2) {
-        join(&to);
-        join(&from);
-        count /= 2;
-    }
-    copy(&to, &from, count);
 }

@@ -162,15 +162,4 @@ static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes
 /* Runs of run_bytes, at least 1, from one distance to another; the sides do not overlap. */
 void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count);
 
-/* Where the runs of an item lie on one side, the first at offset 0; items follow each other at equal distances. */
-enum { ORIEL_PLACES = 4 };
-struct oriel_places {
-    char *at;
-    int64_t step_bytes;
-    int64_t offsets[ORIEL_PLACES];
-};
-
-/* Items of one to ORIEL_PLACES runs of one length; the sides do not overlap. */
-void oriel_copy_places(unsigned places, struct oriel_places to, struct oriel_places from, uint64_t len_bytes, uint64_t count);
-
 #endif
