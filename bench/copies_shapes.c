@@ -43,6 +43,9 @@ LOOPS(four, double, EACH(i, 256) EACH(k, 4), 7 * i + k, 4 * i + k)
 LOOPS(seven, double, EACH(i, 147) EACH(k, 7), 9 * i + k, 7 * i + k)
 LOOPS(split, double, EACH(i, 256) EACH(k, 4), 8 * i + 2 * k, 6 * i + k)
 LOOPS(uneven, double, EACH(i, 170) EACH(k, 6), 8 * i + k / 2 * 3 + k % 2, 7 * i + k / 3 * 4 + k % 3)
+LOOPS(five, double, EACH(i, 100) EACH(k, 10), 14 * i + k / 5 * 7 + k % 5, 15 * i + k / 2 * 3 + k % 2)
+LOOPS(one, double, EACH(i, 340) EACH(k, 3), 4 * i + k, 6 * i + 2 * k)
+LOOPS(floats_3, float, EACH(i, 340) EACH(k, 6), 10 * i + k / 3 * 5 + k % 3, 9 * i + k / 2 * 3 + k % 2)
 LOOPS(floats, float, EACH(i, 2048), 2 * i, i)
 LOOPS(three_floats, float, EACH(i, 682) EACH(k, 3), 5 * i + k, 3 * i + k)
 LOOPS(bytes_5, char, EACH(i, 1638) EACH(k, 5), 9 * i + k, 5 * i + k)
@@ -52,6 +55,7 @@ LOOPS(column, double, EACH(i, ROWS), ROWS * i, i)
 LOOPS(columns, double, EACH(i, ROWS), ROWS * i, (ROWS + 1) * i)
 LOOPS(indexed_1, double, EACH(i, PLACES), places[i], i)
 LOOPS(indexed_both, double, EACH(i, PLACES), places[i], places[i])
+LOOPS(indexed_2, double, EACH(i, PLACES / 2) EACH(k, 4), places[2 * i + k / 2] + k % 2, 5 * i + k)
 LOOPS(hindexed_24, double, EACH(i, PLACES) EACH(k, 3), addresses[i] / 8 + k, 3 * i + k)
 LOOPS(face_last, double, EACH(i, GRID) EACH(j, GRID), (GRID * i + j) * GRID + 3, (GRID * i + j) * GRID + 5)
 LOOPS(face_middle, double, EACH(i, GRID) EACH(j, GRID), (GRID * i + 3) * GRID + j, (GRID * i + 5) * GRID + j)
@@ -126,10 +130,10 @@ static MPI_Datatype indexed(void)
     return type;
 }
 
-static MPI_Datatype indexed_block(void)
+static MPI_Datatype indexed_block(int length)
 {
     MPI_Datatype type;
-    MPI_Type_create_indexed_block(PLACES, 1, places, MPI_DOUBLE, &type);
+    MPI_Type_create_indexed_block(PLACES, length, places, MPI_DOUBLE, &type);
     return type;
 }
 
@@ -223,6 +227,9 @@ void copies_shapes_make(void)
     add("vector-7-of-9", seven_put, seven_get, vector(147, 7, 9, MPI_DOUBLE), doubles(7 * 147));
     add("vector-1-of-2-from-4-of-6", split_put, split_get, vector(1024, 1, 2, MPI_DOUBLE), vector(256, 4, 6, MPI_DOUBLE));
     add("blocks-2-from-3", uneven_put, uneven_get, twos(8), threes(7));
+    add("vector-5-of-7-from-2-of-3", five_put, five_get, vector(200, 5, 7, MPI_DOUBLE), vector(500, 2, 3, MPI_DOUBLE));
+    add("vector-3-of-4-from-1-of-2", one_put, one_get, vector(340, 3, 4, MPI_DOUBLE), vector(1020, 1, 2, MPI_DOUBLE));
+    add("floats-3-of-5-from-2-of-3", floats_3_put, floats_3_get, vector(680, 3, 5, MPI_FLOAT), vector(1020, 2, 3, MPI_FLOAT));
     add("floats-1-of-2", floats_put, floats_get, vector(2048, 1, 2, MPI_FLOAT), contiguous(2048, MPI_FLOAT));
     add("floats-3-of-5", three_floats_put, three_floats_get, vector(682, 3, 5, MPI_FLOAT), contiguous(3 * 682, MPI_FLOAT));
     add("bytes-5-of-9", bytes_5_put, bytes_5_get, vector(1638, 5, 9, MPI_BYTE), contiguous(5 * 1638, MPI_BYTE));
@@ -230,8 +237,9 @@ void copies_shapes_make(void)
     add("bytes-100-of-131", bytes_100_put, bytes_100_get, vector(81, 100, 131, MPI_BYTE), contiguous(8100, MPI_BYTE));
     add("column", column_put, column_get, vector(ROWS, 1, ROWS, MPI_DOUBLE), doubles(ROWS));
     add("column-to-diagonal", columns_put, columns_get, vector(ROWS, 1, ROWS, MPI_DOUBLE), vector(ROWS, 1, ROWS + 1, MPI_DOUBLE));
-    add("indexed-block-1", indexed_1_put, indexed_1_get, indexed_block(), doubles(PLACES));
-    add("indexed-block-1-both", indexed_both_put, indexed_both_get, indexed_block(), indexed_block());
+    add("indexed-block-1", indexed_1_put, indexed_1_get, indexed_block(1), doubles(PLACES));
+    add("indexed-block-1-both", indexed_both_put, indexed_both_get, indexed_block(1), indexed_block(1));
+    add("indexed-block-2-from-4", indexed_2_put, indexed_2_get, indexed_block(2), vector(PLACES / 2, 4, 5, MPI_DOUBLE));
     add("indexed-1-2-4-7", indexed_any_put, indexed_any_get, indexed(), doubles(all));
     add("hindexed-block-3", hindexed_24_put, hindexed_24_get, hindexed_block(), doubles(3 * PLACES));
     add("records", records_move, records_move, records(), records());

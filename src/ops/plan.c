@@ -65,6 +65,10 @@ static void run_pass(const struct pass *pass, char *to, int64_t to_step, const c
 
 void oriel_plan_run(const struct oriel_plan *plan, char *to, const char *from, uint64_t items)
 {
+    if (plan->count == 1) {
+        run_pass(&plan->passes[0], to, plan->to_step, from, plan->from_step, items);
+        return;
+    }
     for (uint64_t now; items > 0; items -= now) {
         now = items < plan->chunk ? items : plan->chunk;
         for (unsigned i = 0; i < plan->count; i++)
@@ -287,8 +291,6 @@ static struct oriel_plan *plan_of(const struct draft *draft, const struct oriel_
     else
         add_lists(plan, draft, (int32_t *)&plan->passes[passes]);
     plan->chunk = CHUNK_ITEMS_LEAST + CHUNK_BYTES / (magnitude(to->stride_bytes) + magnitude(from->stride_bytes) + 1);
-    if (plan->count == 1)
-        plan->chunk = UINT64_MAX;
     return plan;
 }
 

@@ -208,6 +208,7 @@ static void a_node_that_grows_has_no_plans_of_what_it_was(void **state)
         copy_and_compare(&to, &from);
     struct oriel_node *node = (struct oriel_node *)(uintptr_t)to.items.layout;
     const uint64_t number = node->number;
+    assert_non_null(atomic_load(&node->memos)); /* there is something to forget */
     struct oriel_node *longer = oriel_node_loop(2, 12 * 24, node);
     assert_true(longer == node && longer->number != number && atomic_load(&longer->memos) == NULL);
     const uint64_t len_bytes = 16;
