@@ -1,7 +1,7 @@
-/* What waking a thread costs beside the same link: bytes over one TCP connection, answered by a thread that is asleep in epoll
- * or that polls.  Each answer must be the byte's successor; else there is no figure.
- * Started by link.py in both machines, by hand: `link serve` in one prints its port, `link ask HOST PORT asleep|awake` in the
- * other prints the nanoseconds of a round trip in the best batch. */
+/* What waking a thread costs beside the same link: bytes over one TCP connection, answered by a thread that is asleep in epoll,
+ * that sleeps so beside one that computes, or that polls.  Each answer must be the byte's successor; else there is no figure.
+ * Started by link.py in both machines, by hand: `link serve` in one prints its port, `link ask HOST PORT asleep|busy|awake` in
+ * the other prints the nanoseconds of a round trip: in the best batch, or with a busy target the median of single ones. */
 #define _GNU_SOURCE
 #include "schedule.h"
 
@@ -9,13 +9,18 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { ONCES = 5, PAUSE_NS = 100000000 };
 
 _Noreturn static void fail(const char *what)
 {
@@ -51,22 +56,45 @@ static bool sleep_byte(int epoll_fd, int fd, unsigned char *out)
     return poll_byte(fd, out);
 }
 
+static _Atomic bool computes;
+
+static void *compute(void *unused)
+{
+    while (atomic_load_explicit(&computes, memory_order_relaxed))
+        continue;
+    return unused;
+}
+
+static void answer_all(int fd, int epoll_fd, bool sleeps)
+{
+    unsigned char byte;
+
+    while (sleeps ? sleep_byte(epoll_fd, fd, &byte) : poll_byte(fd, &byte)) {
+        byte++;
+        if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1)
+            fail("send");
+    }
+}
+
 static void answer(int fd)
 {
     const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN};
-    unsigned char how, byte;
+    unsigned char how;
+    pthread_t thread;
 
     if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
         fail("epoll");
     send_at_once(fd);
     if (!poll_byte(fd, &how))
         return;
-    while (how == 's' ? sleep_byte(epoll_fd, fd, &byte) : poll_byte(fd, &byte)) {
-        byte++;
-        if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1)
-            fail("send");
-    }
+    atomic_store(&computes, how == 'b');
+    if (how == 'b' && pthread_create(&thread, NULL, compute, NULL) != 0)
+        fail("pthread_create");
+    answer_all(fd, epoll_fd, how != 'a');
+    if (!atomic_exchange(&computes, false))
+        return;
+    pthread_join(thread, NULL);
 }
 
 static int serve(void)
@@ -100,28 +128,73 @@ static int reach(const char *host, const char *port)
     return fd;
 }
 
-static int ask(const char *host, const char *port, char how)
+/* There and back, so often; false where an answer is wrong. */
+static bool exchange(int fd, uint64_t times, unsigned char *byte)
+{
+    unsigned char came;
+
+    for (uint64_t i = 0; i < times; i++) {
+        if (send(fd, byte, 1, MSG_NOSIGNAL) != 1)
+            fail("send");
+        if (!poll_byte(fd, &came) || came != (unsigned char)(*byte + 1))
+            return false;
+        *byte = came;
+    }
+    return true;
+}
+
+static bool measure_batches(int fd, double *best_s)
 {
     const struct schedule_limits limits = {.batch_s = 0.01, .budget_s = 0.3, .batches = 10, .least = 16};
-    const int fd = reach(host, port);
     struct schedule plan;
-    unsigned char byte = 0, came;
+    unsigned char byte = 0;
+
+    for (schedule_start(&plan, &limits, limits.least); plan.count != 0;) {
+        const double start_s = schedule_clock_s();
+        if (!exchange(fd, plan.count, &byte))
+            return false;
+        schedule_advance(&plan, schedule_clock_s() - start_s);
+    }
+    *best_s = plan.best_s;
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+/* One at a time with a pause before each, as the benchmark's busy target is asked: nothing is warm. */
+static bool measure_once(int fd, double *median_s)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    double took_s[ONCES];
+    unsigned char byte = 0;
+
+    for (int i = 0; i < ONCES; i++) {
+        nanosleep(&pause, NULL);
+        const double start_s = schedule_clock_s();
+        if (!exchange(fd, 1, &byte))
+            return false;
+        took_s[i] = schedule_clock_s() - start_s;
+    }
+    qsort(took_s, ONCES, sizeof took_s[0], compare);
+    *median_s = took_s[ONCES / 2];
+    return true;
+}
+
+static int ask(const char *host, const char *port, char how)
+{
+    const int fd = reach(host, port);
+    double took_s;
 
     send_at_once(fd);
     if (send(fd, &how, 1, MSG_NOSIGNAL) != 1)
         fail("send");
-    for (schedule_start(&plan, &limits, limits.least); plan.count != 0;) {
-        const double start_s = schedule_clock_s();
-        for (uint64_t i = 0; i < plan.count; i++) {
-            if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1)
-                fail("send");
-            if (!poll_byte(fd, &came) || came != (unsigned char)(byte + 1))
-                return 1;
-            byte = came;
-        }
-        schedule_advance(&plan, schedule_clock_s() - start_s);
-    }
-    printf("%.2f\n", plan.best_s * 1e9);
+    if (how == 'b' ? !measure_once(fd, &took_s) : !measure_batches(fd, &took_s))
+        return 1;
+    printf("%.2f\n", took_s * 1e9);
     return 0;
 }
 
@@ -129,8 +202,9 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "serve") == 0)
         return serve();
-    if (argc == 5 && strcmp(argv[1], "ask") == 0)
-        return ask(argv[2], argv[3], strcmp(argv[4], "asleep") == 0 ? 's' : 'p');
-    fprintf(stderr, "usage: link serve | link ask HOST PORT asleep|awake\n");
+    if (argc == 5 && strcmp(argv[1], "ask") == 0 &&
+        (strcmp(argv[4], "asleep") == 0 || strcmp(argv[4], "busy") == 0 || strcmp(argv[4], "awake") == 0))
+        return ask(argv[2], argv[3], argv[4][0] == 'a' && argv[4][1] == 's' ? 's' : argv[4][0]);
+    fprintf(stderr, "usage: link serve | link ask HOST PORT asleep|busy|awake\n");
     return 2;
 }

@@ -26,7 +26,7 @@ TESTS = {  # what ucx_perftest is told, and how often its figure counts: put_lat
     "link-add": (["-t", "ucp_fadd"], 1),
     "link-swap": (["-t", "ucp_cswap"], 1),
 }
-ECHOES = {"link-asleep": "asleep", "link-awake": "awake"}
+ECHOES = {"link-asleep": "asleep", "link-awake": "awake", "link-busy": "busy"}
 CONNECT_S = 10
 
 

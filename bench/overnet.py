@@ -46,6 +46,7 @@ LINK = {
     "link-swap": ("ucp_cswap", [8]),
     "link-awake": ("TCP byte there and back, polling", [0]),
     "link-asleep": ("TCP byte there and back, the target asleep in epoll", [0]),
+    "link-busy": ("TCP byte there and back after a pause, the target asleep in epoll beside a thread that computes", [0]),
 }
 
 
@@ -59,7 +60,7 @@ def choose():
             memories=catalogue.USUAL)
     catalogue.RAW.clear()
     catalogue.RAW.update((name, Pattern(title, "raw", sizes, ranks=[1])) for name, (title, sizes) in LINK.items())
-    catalogue.ALWAYS_RAW[:] = ["link-way", "link-put", "link-awake", "link-asleep"]
+    catalogue.ALWAYS_RAW[:] = ["link-way", "link-put", "link-awake", "link-asleep", "link-busy"]
     catalogue.USUAL[:] = catalogue.QUICK
 
 
@@ -122,9 +123,11 @@ def _bounds(bench, column, alone, memory):
     yield "fetch_and_op", "MPICH", mpich(cell("fetch-and-op", 8)), cell("fetch-and-op", 8)
     yield ("put of 1,024 doubles, every second one", "1.5 x contiguous", _bound(1.5, column.best(cell("put", 8 * KIB))),
            cell("put-strided", 8 * KIB))
-    round_trip = _bound(1, there_and_back, wake)
     for pattern in ("busy-target", "busy-target-again"):
-        yield (catalogue.PATTERNS[pattern].title, "3 x (2 put_lat + wake-up)", _bound(3, round_trip), cell(pattern, 8))
+        yield (catalogue.PATTERNS[pattern].title, "3 x TCP byte at a busy target", _bound(3, _link(bench, "link-busy")),
+               cell(pattern, 8))
+        yield (catalogue.PATTERNS[pattern].title, "3 x (2 put_lat + wake-up)", _bound(3, _bound(1, there_and_back, wake)),
+               cell(pattern, 8))
 
 
 def figures(bench):

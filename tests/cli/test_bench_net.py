@@ -56,7 +56,8 @@ class Machines(BenchCase):
         self.assertEqual(nets(), before)
         if shutil.which("ucx_perftest"):
             self.assertEqual(found["link-put", "raw"]["status"], "ok", found["link-put", "raw"])
-            self.assertEqual([found[name, "raw"]["status"] for name in ("link-asleep", "link-awake")], ["ok", "ok"])
+            self.assertEqual([found[name, "raw"]["status"] for name in ("link-asleep", "link-awake", "link-busy")],
+                             ["ok", "ok", "ok"])
             columns = {entry["column"] for entry in self.record["figures"] if entry["figure"] == "put 8 B + flush"}
             self.assertEqual(columns, {"oriel-" + host for host in HOSTS})
             self.assertIn("1.3 x 2 put_lat + wake-up", result.stdout)
