@@ -10,6 +10,9 @@
  * that hold locks of several targets each, one by lock_all and one by exclusive locks, can so wait for each other where on one
  * machine the gate would have let one of them in first; no order of locks is promised by MPI.
  *
+ * A lock is awaited before oriel_far_lock returns, though MPI lets it come later: programs that take several locks in one order
+ * everywhere rely on it.  With MPI_MODE_NOCHECK none is taken (TRUSTED).
+ *
  * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
 #include "sync/far.h"
 
@@ -42,7 +45,7 @@ static int32_t take_mark(struct oriel_window *window, int32_t target, enum oriel
 {
     struct oriel_far *far = window->far;
     int32_t found = -1;
-    uint8_t taken = (uint8_t)(mark | ORIEL_FAR_TOLD); /* who gives a lock back flushes */
+    uint8_t taken = (uint8_t)(mark == ORIEL_FAR_HELD ? mark | ORIEL_FAR_TOLD : mark); /* who gives a lock back flushes */
     pthread_mutex_lock(&far->mutex);
     for (int32_t i = 0; i < far->marked_count && found < 0; i++) {
         int32_t rank = far->marked[i];
@@ -281,20 +284,34 @@ enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bo
     return status;
 }
 
+void oriel_far_trust(struct oriel_window *window, int32_t target)
+{
+    if (target >= 0)
+        set_mark(window, target, ORIEL_FAR_TRUSTED);
+    else
+        atomic_store_explicit(&window->far->is_trusted, true, memory_order_relaxed);
+}
+
 enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target)
 {
+    if (take_mark(window, target, ORIEL_FAR_TRUSTED) == target)
+        return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);
     return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);
 }
 
 enum oriel_status oriel_far_unlock_all(struct oriel_window *window)
 {
-    return finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK);
+    enum oriel_status flushed = ORIEL_OK;
+    if (atomic_exchange_explicit(&window->far->is_trusted, false, memory_order_relaxed))
+        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);
+    return flushed != ORIEL_OK ? flushed : finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK);
 }
 
 enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
 {
     enum oriel_status status = oriel_far_peer(window, target, peer);
     if (status != ORIEL_OK || !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL) ||
+        atomic_load_explicit(&window->far->is_trusted, memory_order_relaxed) ||
         (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
         return status;
     pthread_mutex_lock(&window->far->entering); /* one thread takes it */

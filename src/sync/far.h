@@ -35,6 +35,10 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 
 /* The lock of a far target; unlock, and unlock_all for the targets that an operation has locked, flush as well. */
 enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive);
+
+/* The same with MPI_MODE_NOCHECK: nobody has, or will want, a lock that conflicts, so none is taken, and unlock only flushes.
+ * For -1: that of all targets, until unlock_all. */
+void oriel_far_trust(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_far_unlock_all(struct oriel_window *window);
 

@@ -13,7 +13,8 @@
  * Targets on other machines are locked by their own process on this one's behalf (far.c, far_serve.c); here the access word alone
  * says so.  lock_all is for this machine's targets.
  *
- * MPI_MODE_NOCHECK may be ignored: the caller promises that nobody conflicts, so nothing here waits. */
+ * MPI_MODE_NOCHECK may be ignored: the caller promises that nobody conflicts, so nothing here waits.  It spares targets on other
+ * machines the lock, which is a round trip (trusted). */
 #include "sync/lock.h"
 
 #include "sync/access.h"
@@ -93,13 +94,16 @@ static enum oriel_status lock_shared(struct oriel_window *window, int32_t target
     return settle(window, target, ORIEL_ACCESS_SHARED, status);
 }
 
-static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive)
+static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive, bool trusted)
 {
     enum oriel_status status = begin(window, target);
-    if (status == ORIEL_OK)
-        status = settle(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED,
-                        oriel_far_lock(window, target, exclusive));
-    return status;
+    if (status != ORIEL_OK)
+        return status;
+    if (trusted)
+        oriel_far_trust(window, target);
+    else
+        status = oriel_far_lock(window, target, exclusive);
+    return settle(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED, status);
 }
 
 static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
@@ -116,11 +120,17 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 {
     uint64_t place;
     if (window->far != NULL && oriel_is_far(window, target))
-        return lock_far(window, target, exclusive);
+        return lock_far(window, target, exclusive, false);
     if (!exclusive)
         return lock_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
     return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
+}
+
+enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    bool is_far = window->far != NULL && oriel_is_far(window, target);
+    return is_far ? lock_far(window, target, exclusive, true) : oriel_lock(window, target, exclusive);
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target)
@@ -163,6 +173,14 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
         atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
     else
         oriel_store_release(&window->control->lock_all, 0);
+    return status;
+}
+
+enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
+{
+    enum oriel_status status = oriel_lock_all(window);
+    if (status == ORIEL_OK && window->far != NULL)
+        oriel_far_trust(window, -1);
     return status;
 }
 

@@ -25,6 +25,10 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all(struct oriel_window *window);
 enum oriel_status oriel_unlock_all(struct oriel_window *window);
 
+/* The same with MPI_MODE_NOCHECK. */
+enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target, bool exclusive);
+enum oriel_status oriel_lock_all_trusted(struct oriel_window *window);
+
 /* Whether this process holds locks of targets one by one. */
 bool oriel_locks_held(const struct oriel_window *window);
 

@@ -715,6 +715,10 @@ MUTANTS = [
     ("sync/far.c", [("    pthread_mutex_lock(&window->far->entering); /* one thread takes it */\n", ""),
                     ("    pthread_mutex_unlock(&window->far->entering);\n", "")],
      "far_threads", "far_lock_all_takes_each_lock_once", "HELD: one thread takes it"),
+    ("sync/lock.c", [("lock_far(window, target, exclusive, true)", "lock_far(window, target, exclusive, false)")],
+     "far_locks", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: no lock is asked for"),
+    ("sync/far.c", [("        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);", "        flushed = ORIEL_OK;")],
+     "far_locks", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: unlock_all flushes all the same"),
     ("sync/far.c", [("        status = oriel_far_lock(window, target, false);\n", "        status = ORIEL_OK;\n")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: lock_all takes a far target's lock"),
     ("sync/far.c", [("    enum oriel_status status = oriel_far_flush_local(window, target);\n"
