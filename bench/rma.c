@@ -4,6 +4,7 @@
  *
  * Output of rank 0, one line each: `library TEXT`, then for each argument NAME `begin NAME`, where the window tells
  * `way NAME WORD` and `why NAME TEXT`, and `end NAME NANOSECONDS` (or WRONG): the time of one operation in the best batch. */
+#define _POSIX_C_SOURCE 200809L
 #include "rma.h"
 
 #include <stdio.h>
@@ -103,11 +104,17 @@ static struct schedule_limits limits_usual(int ranks)
     return (struct schedule_limits){.batch_s = ranks > 2 ? 0.1 : 0.01, .budget_s = 1.5, .batches = 10, .least = 1};
 }
 
-/* Where the host hangs in MPI_Finalize by itself (--leaves): all has been said. */
+/* Where MPICH hangs in MPI_Finalize by itself (--leaves): all has been said, and its launcher is to take the end for an ordinary
+ * one, for which it must hear of it (PMI 1.1). */
 _Noreturn static void leave(int status)
 {
+    const char *pmi = getenv("PMI_FD");
+    FILE *launcher = pmi ? fdopen(atoi(pmi), "r+") : NULL;
+
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (launcher && (setvbuf(launcher, NULL, _IONBF, 0) != 0 || fputs("cmd=finalize\n", launcher) < 0 || fgetc(launcher) == EOF))
+        fprintf(stderr, "rma: the launcher says no farewell\n");
     _exit(status);
 }
 

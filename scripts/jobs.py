@@ -203,9 +203,7 @@ def command(host, ranks, program, oriel=None, net=None, mark=""):
     program = ([oriel, "run"] if oriel else []) + program
     if net is None:
         return [launcher(host) or "mpiexec." + host, "-n", str(ranks)] + program
-    # MPICH's programs may end without MPI_Finalize there, which its launcher takes for a crash otherwise
-    tolerant = ["--launcher=-disable-auto-cleanup"] if host == "mpich" else []
-    return [*net, "run", "--host", host, "-n", str(ranks), "--env", mark, *tolerant, "--"] + program
+    return [*net, "run", "--host", host, "-n", str(ranks), "--env", mark, "--"] + program
 
 
 def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None,
