@@ -12,8 +12,9 @@
 
 enum {
     FEW_BATCHES = 16,    /* have room on the stack */
-    MOST_BATCHES = 4096, /* in one message, and about as many where its answer goes */
+    MOST_BATCHES = 1024, /* in one message, and about as many where its answer goes */
 };
+_Static_assert(MOST_BATCHES * sizeof(struct oriel_far_batch) <= ORIEL_NET_DATA_BYTES, "a message has room for them");
 
 /* A cursor over one side, if it is there. */
 struct walker {

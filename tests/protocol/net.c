@@ -198,7 +198,7 @@ static void net_n3_sends_while_the_sender_computes(void **state)
 /* A receiver that takes its time does not have to keep all that is sent. */
 static void tell_the_slow(struct oriel_window *window)
 {
-    enum { COUNT = 2500, MOST = 1100, LARGE = 60, MOST_LARGE = 36 };
+    enum { COUNT = 2500, MOST = 1100, LARGE = 200, MOST_LARGE = 136 };
     netting_start(window);
     struct stream stream = netting_stream(1, 0);
     struct question question;
@@ -234,7 +234,7 @@ static void start_again(struct oriel_window *window)
     for (int i = 0; i < 3; i++) {
         netting_start(window);
         struct stream stream = netting_stream((team_rank + 1) % team->n, 0);
-        netting_send(&stream, PASS, 70000, NULL);
+        netting_send(&stream, PASS, ORIEL_NET_DATA_BYTES, NULL);
         netting_send(&stream, ECHO, 8, &question);
         netting_await(&question);
         free(stream.data);

@@ -207,7 +207,7 @@ void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct qu
 
 size_t netting_size(uint64_t random)
 {
-    static const size_t edges[] = {0, 1, 8, 200, 4000, 8100, 8192, 8193, 65536, 100001, ORIEL_NET_DATA_BYTES};
+    static const size_t edges[] = {0, 1, 8, 200, 4000, 8100, 8192, 8193, 32768, 50001, ORIEL_NET_DATA_BYTES};
     return random % 4 == 0 ? edges[(random >> 8) % 11] : (random >> 8) % (random % 4 == 1 ? 64 : 3000);
 }
 

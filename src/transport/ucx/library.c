@@ -113,14 +113,19 @@ static enum oriel_status refuse(const char *what, ucs_status_t status)
     return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
 }
 
-/* By default a machine that is out of reach stops the whole process while it is being connected.  The setting's name has its
- * prefix from UCX 1.14 on. */
-static void connect_without_blocking(ucp_config_t *config)
+/* What the user has not chosen.  By default a machine that is out of reach stops the whole process while it is being connected;
+ * and messages go in pieces of 8 KiB, each with a system call at both sides and a copy where UCX puts them together: with 64 KiB
+ * the largest of ours is one.  The names of settings have their prefix from UCX 1.14 on. */
+static void choose_for_tcp(ucp_config_t *config)
 {
+    static const char *const settings[][2] = {
+        {"UCX_TCP_CONN_NB", "y"}, {"UCX_TCP_TX_SEG_SIZE", "64k"}, {"UCX_TCP_RX_SEG_SIZE", "64k"}};
     unsigned minor = 0;
     bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
-    if (getenv("UCX_TCP_CONN_NB") == NULL)
-        oriel_ucp()->ucp_config_modify(config, is_old ? "CONN_NB" : "TCP_CONN_NB", "y");
+    size_t prefix_len = strlen(is_old ? "UCX_TCP_" : "UCX_");
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (getenv(settings[i][0]) == NULL)
+            oriel_ucp()->ucp_config_modify(config, settings[i][0] + prefix_len, settings[i][1]);
 }
 
 static void *do_nothing(void *unused)
@@ -150,7 +155,7 @@ enum oriel_status oriel_ucp_open(ucp_context_h *out)
         return refuse("ucp_config_read", status);
     if (getenv("UCX_TLS") == NULL) /* else the user's choice; what works on one machine only takes its time to open */
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
-    connect_without_blocking(config);
+    choose_for_tcp(config);
     const ucp_params_t wanted = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,

@@ -27,7 +27,7 @@
 enum {
     ORIEL_NET_ADDRESS_BYTES = 1024, /* at most, of a process's address */
     ORIEL_NET_HEAD_BYTES = 192,     /* at most, of a message's or an answer's head */
-    ORIEL_NET_DATA_BYTES = 1 << 18, /* at most, of a message's or an answer's data */
+    ORIEL_NET_DATA_BYTES = 63 << 10, /* at most, of a message's or an answer's data: one piece for UCX (library.c) */
 };
 
 struct oriel_writers;
