@@ -3,7 +3,11 @@
  *
  * The origin's worker (N3).  A program's thread that leaves something unsent says so (is_minded) and wakes this one, which
  * goes on with it until all is sent.  While the program's threads take turns by themselves this one only looks now and then,
- * since two that poll one worker cost more than one. */
+ * since two that poll one worker cost more than one.
+ *
+ * Awake or asleep.  After a message the thread stays awake for the next one, AWAKE_NS long, and lets others run meanwhile.
+ * But where a rank computes on the same processor, it is that rank which runs then, for 0.1 ms and more, whatever comes: who
+ * sleeps is woken at once.  So the thread sleeps as soon as it has nothing to do, and tries now and then whether it is alone. */
 #include "transport/ucx/inner.h"
 
 #include "base/schedule.h"
@@ -17,6 +21,7 @@
 _Thread_local bool oriel_net_in_agent;
 
 enum { AWAKE_NS = 30000, LOOK_NS = 50000, MIND_NS = 300000, ARMED_NS = 1000000, ENDING_NS = 1000000000 };
+enum { CROWD_NS = 40000, CROWD_LASTS = 64 };
 
 struct turn {
     bool any;        /* something was done: there may be more soon */
@@ -24,6 +29,8 @@ struct turn {
     bool is_minding; /* the origin's worker has something to send */
     bool is_armed;   /* and its descriptor tells when it can */
     uint64_t turns;  /* the program's, when this thread looked last */
+    uint64_t busy_ns;  /* when something was done last */
+    unsigned crowded;  /* so many sleeps until it is tried whether others want the processor */
 };
 
 static bool serve_ready(void)
@@ -119,6 +126,23 @@ static void sleep_until_asked(const struct turn *turn)
         return; /* somebody else's descriptor by now */
 }
 
+/* Between two turns. */
+static void rest(struct turn *turn)
+{
+    uint64_t now_ns = oriel_now_ns();
+    if (turn->any)
+        turn->busy_ns = now_ns;
+    if (turn->crowded == 0 && now_ns - turn->busy_ns < AWAKE_NS) {
+        sched_yield();
+        if (oriel_now_ns() - now_ns >= CROWD_NS)
+            turn->crowded = CROWD_LASTS;
+        return;
+    }
+    if (turn->crowded > 0)
+        turn->crowded--;
+    sleep_until_asked(turn);
+}
+
 /* What is still to be sent when the net stops. */
 static void send_rest(void)
 {
@@ -132,8 +156,7 @@ static void send_rest(void)
 
 void *oriel_net_serve(void *unused)
 {
-    struct turn turn = {.any = false};
-    uint64_t busy_ns = 0;
+    struct turn turn = {.crowded = CROWD_LASTS};
     (void)unused;
     oriel_net_in_agent = true;
     oriel_writers_add_helper(gettid());
@@ -143,13 +166,7 @@ void *oriel_net_serve(void *unused)
     while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
         take_turn(&turn);
         mind_origin(&turn);
-        uint64_t now_ns = oriel_now_ns();
-        if (turn.any)
-            busy_ns = now_ns;
-        if (now_ns - busy_ns < AWAKE_NS)
-            sched_yield();
-        else
-            sleep_until_asked(&turn);
+        rest(&turn);
     }
     send_rest();
     oriel_writers_remove_helper(gettid());
