@@ -27,12 +27,20 @@ void oriel_net_leave(void)
     pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last: the net may stop now */
 }
 
+static uint64_t answered_before; /* this turn */
+
+static bool has_answer(void)
+{
+    return oriel_net.answered != answered_before;
+}
+
 /* A turn of a program's thread. */
 static void turn(void)
 {
     oriel_net.turns++;
     oriel_net_send_gathered();
-    oriel_net_turn(&oriel_net.origin);
+    answered_before = oriel_net.answered;
+    oriel_net_turn_until(&oriel_net.origin, has_answer);
     if (oriel_net.any_broken)
         oriel_net_bury_peers();
 }

@@ -82,6 +82,7 @@ struct oriel_net {
     uint32_t request_room; /* a power of two */
     uint32_t request_count;
     uint64_t request_turn;
+    uint64_t answered;   /* requests */
     uint64_t timeout_ns;
     bool any_broken;     /* peers */
     uint64_t turns;      /* of the origin's worker by the program's threads: the agent's thread leaves it to them meanwhile */
@@ -106,6 +107,9 @@ bool oriel_net_enter(struct oriel_net_worker *worker);
 
 /* All that a worker has to do now, with its mutex held; whether there was anything. */
 bool oriel_net_turn(struct oriel_net_worker *worker);
+
+/* The same, but no more once there is enough: another look costs a system call, for which what has come would wait. */
+bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void));
 
 /* Sends a buffer, which is the net's from here on; false when the endpoint is of no use any more. */
 bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);

@@ -8,12 +8,20 @@
 
 enum { TURNS = 64 };
 
-bool oriel_net_turn(struct oriel_net_worker *worker)
+bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void))
 {
     bool any = false;
-    for (int i = 0; i < TURNS && oriel_ucp()->ucp_worker_progress(worker->ucp) != 0; i++)
+    for (int i = 0; i < TURNS && oriel_ucp()->ucp_worker_progress(worker->ucp) != 0; i++) {
         any = true;
+        if (is_enough != NULL && is_enough())
+            break;
+    }
     return any;
+}
+
+bool oriel_net_turn(struct oriel_net_worker *worker)
+{
+    return oriel_net_turn_until(worker, NULL);
 }
 
 static void sent(void *request, ucs_status_t status, void *whose)

@@ -33,6 +33,11 @@ struct turn {
     unsigned crowded;  /* so many sleeps until it is tried whether others want the processor */
 };
 
+static bool has_ready(void)
+{
+    return oriel_net.ready != NULL;
+}
+
 static bool serve_ready(void)
 {
     struct oriel_net_held *ready = oriel_net.ready;
@@ -97,7 +102,7 @@ static void take_turn(struct turn *turn)
 {
     oriel_net_shun_lost();
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    turn->any = oriel_net_turn(&oriel_net.agent);
+    turn->any = oriel_net_turn_until(&oriel_net.agent, has_ready);
     bool is_broken = oriel_net.any_caller_broken;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     bool served = serve_ready();
