@@ -79,8 +79,8 @@ static void take_in_poverty(struct oriel_window *window)
     struct question question;
     netting_start(window);
     struct stream stream = netting_stream(1 - team_rank, 0);
-    netting_send(&stream, KEEP, 100001, &question);
-    question.len_bytes = 100001;
+    netting_send(&stream, KEEP, 60001, &question);
+    question.len_bytes = 60001;
     answer_oneself(&question, stream.peer->session);
     netting_await(&question);
     free(stream.data);
