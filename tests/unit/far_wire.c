@@ -3,6 +3,7 @@
 
 #include "base/recent.h"
 #include "memory/agent.h"
+#include "memory/file.h"
 #include "ops/lookup.h"
 #include "sync/far.h"
 #include "sync/mutex.h"
@@ -181,6 +182,13 @@ enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, st
     being_served = NULL;
     send_message(head, data, pieces);
     return ORIEL_OK;
+}
+
+/* No page moves here: a first page of a memory file to announce oneself in is all that there is of one. */
+char *oriel_file_base(void)
+{
+    static _Alignas(ORIEL_PAGE_BYTES) char first_page[ORIEL_PAGE_BYTES];
+    return first_page;
 }
 
 /* The own memory is touched directly. */
