@@ -1,6 +1,6 @@
 /* Spin, yield, futex: how a process waits for a word in shared memory.  The yield matters as soon as there are more
- * ranks than cores, the futex when the wait is long; neither costs anything when the word is already there.  Any layer
- * may call. */
+ * ranks than cores, the futex when the wait is long or yields do not help; neither costs anything when the word is already
+ * there.  Any layer may call. */
 #include "base/wait.h"
 
 #include "base/delay.h"
@@ -18,11 +18,25 @@
  * then, and then sleeps a millisecond at a time, since nobody wakes it for what the host must do.
  * A yield that takes CROWD_NS, and some times as long as a system call that lets nobody run, has let others run: where
  * calls are slow, as under tracers and in sandboxes, so are yields to nobody.  Who waits for one that could run here spins in
- * vain then: waits of this thread do not spin any more, until a few yields in a row have come back at once. */
+ * vain then: waits of this thread do not spin any more, until a few yields in a row have come back at once.
+ *
+ * A yield gives way within the scheduler's group of the process.  MPICH's launcher starts each rank in a session of its own, and
+ * Linux makes each session a group (sched_autogroup_enabled): a yield then comes back at once for as long as the group has run
+ * less than others have, up to milliseconds, though who is waited for stands in line.  Such yields look like those to nobody.
+ * Told apart they are by the longer ones among them: where those keep coming the processor is in demand, and waits do not spin.
+ * VAIN yields in a row without one, while it is in demand, are in vain (where yields help, a wait meets a few dozen in a row at
+ * most): a wait for an event sleeps, which gives way to everybody, and so do the next at once, 1, then 2, 4, up to NAPS of them.
+ * After those AGAIN yields in vain suffice to go on so, about as long as a sleeper takes to wake up; a wait that is over sooner
+ * ends it.  The host gets its turn after each sleep, so not less often than where yields help. */
 enum { EAGER = 100, YIELD_NS = 1000000, SLEEP_NS = 1000000, WATCH_NS = 100000000, YIELDS_PER_PROGRESS = 32 };
 enum { PAUSES = 16, CROWD_NS = 1000, CROWD_CALLS = 3, CROWD_LASTS = 4, CALLS_TRIED = 8 };
+enum { IN_DEMAND = 4, DEMAND_MOST = 16, VAIN = 100, AGAIN = 30, NAPS = 256 };
 
 static _Thread_local int crowded; /* so many yields must come back at once until waits spin again */
+static _Thread_local int demand;  /* more with each yield that lets others run, less with each wait that meets none */
+static _Thread_local int naps;    /* so many waits sleep without yielding, */
+static _Thread_local int naps_last; /* of so many that were to when they were last counted */
+static _Thread_local unsigned patience = VAIN; /* so many yields in a row may be in vain */
 static _Atomic uint64_t crowd_ns; /* of this process's yields; 0: not known yet */
 
 static _Atomic(void (*)(void)) progress_hook;
@@ -107,20 +121,66 @@ static uint64_t measure_crowd(void)
     return found_ns;
 }
 
-/* Returns when it came back. */
-static uint64_t yield(void)
+/* Whether others have run; and when it came back. */
+static bool yield(uint64_t *back_ns)
 {
     uint64_t long_ns = atomic_load_explicit(&crowd_ns, memory_order_relaxed);
     if (oriel_unlikely(long_ns == 0))
         long_ns = measure_crowd();
     uint64_t begin_ns = oriel_now_ns();
     sched_yield();
-    uint64_t back_ns = oriel_now_ns();
-    if (back_ns - begin_ns >= long_ns)
-        crowded = CROWD_LASTS;
-    else if (crowded > 0)
-        crowded--;
-    return back_ns;
+    *back_ns = oriel_now_ns();
+    if (*back_ns - begin_ns < long_ns) {
+        crowded -= crowded > 0;
+        return false;
+    }
+    crowded = CROWD_LASTS;
+    demand += demand < DEMAND_MOST;
+    return true;
+}
+
+static inline bool is_in_demand(enum oriel_wait_for what)
+{
+    return what == ORIEL_WAIT_SIGNALLED && demand >= IN_DEMAND;
+}
+
+static inline bool is_vain(enum oriel_wait_for what, unsigned yields_in_vain)
+{
+    return is_in_demand(what) && yields_in_vain >= patience;
+}
+
+static void plan_naps(bool yields_helped)
+{
+    naps_last = yields_helped ? 0 : naps_last == 0 ? 1 : naps_last < NAPS ? 2 * naps_last : NAPS;
+    naps = naps_last;
+    patience = yields_helped ? VAIN : AGAIN;
+}
+
+/* Spins and yields: whether the word has come, before it is time to sleep. */
+static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    uint64_t now_ns = begin_ns;
+    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
+    unsigned yields = 0, in_vain = 0;
+    bool is_there = false, gave_way = false;
+    while (!is_there && now_ns - begin_ns < spin_ns + YIELD_NS && !is_vain(what, in_vain)) {
+        bool spins_in_vain = crowded > 0 || is_in_demand(what);
+        if (!spins_in_vain && now_ns - begin_ns < spin_ns) {
+            now_ns = oriel_now_ns();
+        } else {
+            if (++yields % YIELDS_PER_PROGRESS == 0)
+                oriel_wait_progress();
+            in_vain = yield(&now_ns) ? 0 : in_vain + 1;
+            gave_way |= in_vain == 0;
+        }
+        is_there = spins_in_vain ? look(word, what, wanted, EAGER, false) : look(word, what, wanted, PAUSES, true);
+    }
+    if (is_there ? what == ORIEL_WAIT_SIGNALLED : is_vain(what, in_vain))
+        plan_naps(is_there);
+    if (!gave_way)
+        demand = is_there ? demand / 2 : demand - (demand > 0);
+    return is_there;
 }
 
 enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
@@ -128,20 +188,9 @@ enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *slee
 {
     if (look(word, what, wanted, EAGER, false))
         return ORIEL_OK;
-    uint64_t begin_ns = oriel_now_ns();
-    uint64_t now_ns = begin_ns;
-    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
-    unsigned yields = 0;
-    while (now_ns - begin_ns < spin_ns + YIELD_NS) {
-        if (crowded == 0 && now_ns - begin_ns < spin_ns) {
-            now_ns = oriel_now_ns();
-        } else {
-            if (++yields % YIELDS_PER_PROGRESS == 0)
-                oriel_wait_progress();
-            now_ns = yield();
-        }
-        if (crowded > 0 ? look(word, what, wanted, EAGER, false) : look(word, what, wanted, PAUSES, true))
-            return ORIEL_OK;
-    }
+    if (naps > 0 && what == ORIEL_WAIT_SIGNALLED)
+        naps--;
+    else if (wait_awake(word, what, wanted))
+        return ORIEL_OK;
     return wait_asleep(word, sleepers, what, wanted, watch);
 }

@@ -17,7 +17,9 @@
 
 #include <stdbool.h>
 
-enum oriel_wait_for { ORIEL_WAIT_EQUAL, ORIEL_WAIT_NOT_EQUAL, ORIEL_WAIT_AT_LEAST };
+/* SIGNALLED is AT_LEAST for events: nobody competes for a turn, so that a wait may sleep before long.  Waits for locks do not:
+ * who wakes a sleeper loses the processor to it, and comes back to the queue when others have had several turns. */
+enum oriel_wait_for { ORIEL_WAIT_EQUAL, ORIEL_WAIT_NOT_EQUAL, ORIEL_WAIT_AT_LEAST, ORIEL_WAIT_SIGNALLED };
 
 /* Asked at least every 100 ms of waiting; anything but ORIEL_OK ends the wait with that status. */
 struct oriel_watch {
@@ -70,7 +72,7 @@ static inline void oriel_event_signal(struct oriel_event *event)
 static inline enum oriel_status oriel_event_wait(struct oriel_event *event, uint32_t at_least,
                                                  const struct oriel_watch *watch)
 {
-    return oriel_wait(&event->value, &event->sleepers, ORIEL_WAIT_AT_LEAST, at_least, watch);
+    return oriel_wait(&event->value, &event->sleepers, ORIEL_WAIT_SIGNALLED, at_least, watch);
 }
 
 /* What a wait calls now and then so that MPI's progress rule holds: pending communication of the host goes on while a call of
