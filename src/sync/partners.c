@@ -16,8 +16,8 @@
  * taken; a table that is half empty ends every search.
  * P3, none is there twice: the mutex; the owner's threads look without it, and once more with it.
  * P4: counters of a new entry are 0, since free memory is: who finds it sees that by N2.
- * Machines.  The entry for a peer on another machine leads from the beginning to what its messages count (sync/far.c), by an
- * address of this process, and the peer's base is NULL.
+ * Machines.  The entry for a peer on another machine leads from the beginning to what its messages count (sync/far_peers.c), by
+ * an address of this process, and the peer's base is NULL.
  * Death: who waits at F3 watches P.  An entry without its N3 belongs to a dead P. */
 #include "sync/partners.h"
 

@@ -1,7 +1,7 @@
 /* Who is where, and the words of a machine's ranks that tell of the others.  machines.h says when what is called.
  *
  * Nobody keeps what all others are: each machine has one table of targets and one of machines, in its leader's memory file, and
- * asks a machine's leader for the address of a process of it when it first needs it (sync/far.c). */
+ * asks a machine's leader for the address of a process of it when it first needs it (sync/far_peers.c). */
 #include "window/machines.h"
 
 #include "base/log.h"

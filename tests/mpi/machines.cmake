@@ -49,6 +49,8 @@ endforeach()
 foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
   oriel_machine_rows(PROGRAM object_many NAME object_many_${case} ARGS --only ${case})
 endforeach()
+# One of UCX's two sizes of pieces chosen by the user, which must not be larger than the other that Oriel would choose.
+oriel_test_row(PROGRAM put_get NAME put_get_small_pieces RANKS "2" MODES net2 ENV UCX_TCP_RX_SEG_SIZE=8k HOSTS openmpi)
 oriel_machine_rows(PROGRAM small_reserve ENV ORIEL_RESERVE=8M)
 foreach(area promoted_threads promoted_waits promoted_fork promoted_children promoted_reuse promoted_sorts promoted_dynamic)
   oriel_machine_rows(PROGRAM ${area} NAME ${area}_always ENV ORIEL_PROMOTE=always)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What UCX carries over TCP in one piece, less its headers and ours. */
+/* What UCX carries over TCP in one piece by its own choice, less its headers and ours. */
 enum { ROOM_BYTES = 7 << 10, MOST_BYTES = 1 << 10 };
 
 static size_t filled_up(size_t len_bytes)

@@ -120,10 +120,11 @@ static void choose_for_tcp(ucp_config_t *config)
 {
     static const char *const settings[][2] = {
         {"UCX_TCP_CONN_NB", "y"}, {"UCX_TCP_TX_SEG_SIZE", "64k"}, {"UCX_TCP_RX_SEG_SIZE", "64k"}};
+    bool has_sizes = getenv(settings[1][0]) != NULL || getenv(settings[2][0]) != NULL; /* they must go with each other */
     unsigned minor = 0;
     bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
     size_t prefix_len = strlen(is_old ? "UCX_TCP_" : "UCX_");
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+    for (size_t i = 0; i < (has_sizes ? 1 : sizeof settings / sizeof settings[0]); i++)
         if (getenv(settings[i][0]) == NULL)
             oriel_ucp()->ucp_config_modify(config, settings[i][0] + prefix_len, settings[i][1]);
 }
