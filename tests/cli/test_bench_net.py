@@ -89,7 +89,7 @@ class Machines(BenchCase):
 class Elsewhere(BenchCase):
     def test_no_machines_is_told(self):
         for name in ("python3", *(f"mpiexec.{host}" for host in HOSTS)):
-            os.symlink(shutil.which(name), self.path(name))
+            os.symlink(sys.executable if name == "python3" else shutil.which(name), self.path(name))
         result = bench(ORIEL, "--net", "--patterns", "put", "--json", self.path("out.json"), PATH=self.folder)
         self.assertEqual((result.returncode, result.stdout), (77, ""), result.stderr)
         self.assertRegex(result.stderr, "^oriel: --net: no machines can be made here: .+\n$")
