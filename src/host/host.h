@@ -51,9 +51,6 @@ enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bit
 /* Whether all ranks of comm share memory, as the host sees it; true where it does not say.  Collective. */
 bool oriel_host_shares_memory(MPI_Comm comm);
 
-/* Whether the launcher has put no other process of this one's MPI_COMM_WORLD on its machine. */
-bool oriel_host_is_alone(void);
-
 /* Makes a host window whose handle carries an Oriel window: on a communicator of this process alone, so that it costs
  * microseconds and concerns nobody else.  ORIEL_E_NO_MEM when the host has no handle left.  comm is the user's. */
 enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_Win *out);

@@ -84,7 +84,7 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
     if (size_bytes == 0)
         return keep_empty(attached, address);
     struct oriel_own_memory *memory;
-    if (oriel_own_memory_take(address, size_bytes, window->here > 1, &memory) != ORIEL_OK)
+    if (oriel_own_memory_take(address, size_bytes, window->n > 1, &memory) != ORIEL_OK)
         return no_memory();
     enum oriel_status status = insert(window, memory, address);
     if (status != ORIEL_OK) {

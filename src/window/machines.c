@@ -66,20 +66,6 @@ uint64_t oriel_machine_number(bool whole)
     return mix(number, &part, sizeof part);
 }
 
-/* Where there are more ranks than MPI_COMM_WORLD has, some are of other jobs. */
-bool oriel_machine_is_own(int32_t n)
-{
-    int initialized = 0;
-    int rank = 0;
-    int all = 0;
-    int size = oriel_options()->node_size;
-    if (oriel_host()->Initialized(&initialized) != MPI_SUCCESS || !initialized ||
-        oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
-        oriel_host()->Comm_size(MPI_COMM_WORLD, &all) != MPI_SUCCESS || n > all)
-        return false;
-    return size == 0 ? oriel_host_is_alone() : size == 1 || (rank == all - 1 && rank % size == 0);
-}
-
 void oriel_meeting_free(struct oriel_meeting *meeting)
 {
     if (meeting == NULL)

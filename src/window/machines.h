@@ -27,9 +27,6 @@ struct oriel_meeting {
 /* This process's machine, as a number that no other has.  whole: without ORIEL_NODE_SIZE. */
 uint64_t oriel_machine_number(bool whole);
 
-/* Whether this process knows, before it has asked anybody, that none of n ranks of a communicator but itself is on its machine. */
-bool oriel_machine_is_own(int32_t n);
-
 /* Between steps 2 and 3 of creation: who is where; where there are several machines, all start the net and tell each other how
  * their leaders are reached.  Collective. */
 enum oriel_status oriel_machines_meet(struct attempt *attempt);

@@ -24,7 +24,7 @@ struct oriel_own_memory {
     char reason[240]; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
 };
 
-/* Looks at [base, base + size_bytes), size_bytes above 0, and promotes what it may; others: there may be other ranks on this machine.
+/* Looks at [base, base + size_bytes), size_bytes above 0, and promotes what it may; others: the window has other ranks.
  * ORIEL_E_NO_MEM. */
 enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out);
 

@@ -72,9 +72,8 @@ static enum oriel_status prepare_given(struct attempt *attempt)
 {
     struct oriel_window *window = attempt->window;
     struct oriel_target *target = &attempt->own.target;
-    bool others = window->n > 1 && !oriel_machine_is_own(window->n); /* who would reach it directly */
-    enum oriel_status status =
-        oriel_own_memory_take((uintptr_t)target->address, target->size_bytes, others, &window->own_memory);
+    enum oriel_status status = oriel_own_memory_take((uintptr_t)target->address, target->size_bytes, window->n > 1,
+                                                     &window->own_memory);
     if (status != ORIEL_OK)
         return status;
     const struct oriel_own_memory *memory = window->own_memory;

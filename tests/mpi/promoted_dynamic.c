@@ -5,7 +5,6 @@
 #include "dynamic.h"
 #include "ways.h"
 
-#include <stdio.h>
 #include <sys/mman.h>
 
 enum { REGIONS = 1500, REGION_BYTES = 48, STRIDE_BYTES = 64, FIXED = 16, AREA_BYTES = REGIONS * STRIDE_BYTES };
@@ -218,54 +217,12 @@ static void attached_and_created_windows_share_pages(enum window_kind kind)
     munmap(area, LEN_BYTES);
 }
 
-/* Whether some of the memory is the program's own no more. */
-static bool lies_in_a_file(const char *memory)
-{
-    char line[512];
-    bool found = false;
-    unsigned long start, end, inode;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && fgets(line, sizeof line, maps))
-        if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) == 3 && inode != 0)
-            found = found || (start <= (unsigned long)memory && (unsigned long)memory < end);
-    if (maps)
-        fclose(maps);
-    return found;
-}
-
-static void memory_that_no_rank_of_the_machine_reaches_stays_as_it_is(enum window_kind kind)
-{
-    (void)kind;
-    enum { PAGES_BYTES = 4 * PAGE };
-    int here;
-    MPI_Comm machine = machine_comm();
-    MPI_Comm_size(machine, &here);
-    MPI_Comm_free(&machine);
-    MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (here > 1) {
-        harness_skip("there are others on the machine");
-        return;
-    }
-    char *area = pages_map(PAGES_BYTES), *more = pages_map(PAGES_BYTES);
-    MPI_Win created = window_over(area, PAGES_BYTES), dynamic;
-    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic);
-    CHECK_OK(MPI_Win_attach(dynamic, more, PAGES_BYTES));
-    window_exercise(created, area, PAGES_BYTES);
-    CHECK(!lies_in_a_file(area + PAGE) && !lies_in_a_file(more + PAGE), "it was promoted");
-    CHECK_OK(MPI_Win_detach(dynamic, more));
-    MPI_Win_free(&dynamic);
-    MPI_Win_free(&created);
-    munmap(area, PAGES_BYTES);
-    munmap(more, PAGES_BYTES);
-}
-
 static const struct test_case cases[] = {
     CASE(regions_on_shared_pages_come_and_go_in_the_heap, KIND_ANY, 2),
     CASE(regions_on_shared_pages_come_and_go_in_mapped_memory, KIND_ANY, 2),
     CASE(regions_on_shared_pages_come_and_go_in_static_memory, KIND_ANY, 2),
     CASE(detached_blocks_are_the_allocators_again, KIND_ANY, 2),
     CASE(attached_and_created_windows_share_pages, KIND_ANY, 2),
-    CASE(memory_that_no_rank_of_the_machine_reaches_stays_as_it_is, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
