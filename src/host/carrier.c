@@ -60,6 +60,14 @@ static bool handles_left(uint32_t live_windows)
     return true;
 }
 
+enum oriel_status oriel_host_alone(MPI_Comm comm)
+{
+    pthread_mutex_lock(&mutex);
+    enum oriel_status status = start_locked(comm);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
 enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_Win *out)
 {
     void *nothing = NULL;

@@ -55,6 +55,9 @@ bool oriel_host_shares_memory(MPI_Comm comm);
  * microseconds and concerns nobody else.  ORIEL_E_NO_MEM when the host has no handle left.  comm is the user's. */
 enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_Win *out);
 
+/* Makes what carriers stand on, for those that need it without one (the checker).  comm is the user's. */
+enum oriel_status oriel_host_alone(MPI_Comm comm);
+
 /* The communicator that carriers stand on; there is one as long as there is a carrier. */
 MPI_Comm oriel_host_singleton(void);
 

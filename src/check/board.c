@@ -1,0 +1,252 @@
+/* The board's file and mapping, and its locks.  The maker's descriptor stays open until it leaves, so that others can come; a
+ * board has a bounded size, which is memory only where it is touched.  board.h says who may call.
+ *
+ * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies, whatever it was doing. */
+#include "check/board_parts.h"
+
+#include "base/atomic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define LEAST_BYTES (64 * MIB)
+#define MOST_BYTES (UINT64_C(1) << 38)
+
+enum { SPINS = 40, HIGH_DESCRIPTOR = 200, MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
+
+struct oriel_board_head *oriel_board_head;
+
+static int board_fd = -1; /* of the maker */
+static bool is_child;
+
+/* --- how large --- */
+
+/* A number in a file of the kernel; UINT64_MAX when there is none ("max"). */
+static uint64_t number_in(const char *path)
+{
+    unsigned long long number;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return UINT64_MAX;
+    int found = fscanf(file, "%llu", &number);
+    fclose(file);
+    return found == 1 ? number : UINT64_MAX;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t limit_of(int resource)
+{
+    struct rlimit limit;
+    return getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+/* A quarter of the memory that the machine or the container has, an eighth of the address space that a process may use. */
+static uint64_t choose_size(void)
+{
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    memory = least_of(memory, number_in("/sys/fs/cgroup/memory.max"));
+    memory = least_of(memory, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    uint64_t size = least_of(least_of(memory / 4, limit_of(RLIMIT_AS) / 8), least_of(limit_of(RLIMIT_FSIZE), MOST_BYTES));
+    return size < LEAST_BYTES ? LEAST_BYTES : size;
+}
+
+/* --- file and mapping --- */
+
+static void in_child(void)
+{
+    is_child = true;
+}
+
+static enum oriel_status map_board(int fd, uint64_t size_bytes)
+{
+    static bool watching;
+    void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (base == MAP_FAILED)
+        return oriel_fail(ORIEL_E_NO_MEM, "cannot map the checker's memory: %s", strerror(errno));
+    madvise(base, size_bytes, MADV_DONTDUMP);
+    if (!watching && pthread_atfork(NULL, NULL, in_child) != 0) {
+        munmap(base, size_bytes);
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+    }
+    watching = true;
+    is_child = false;
+    oriel_board_head = base;
+    return ORIEL_OK;
+}
+
+static int make_file(uint64_t size_bytes)
+{
+    int fd = memfd_create("oriel-check", MFD_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR); /* out of the way of programs that count theirs */
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    if (ftruncate(fd, (off_t)size_bytes) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static uint64_t whole_pages(uint64_t size_bytes)
+{
+    return size_bytes / ORIEL_BOARD_PAGE * ORIEL_BOARD_PAGE;
+}
+
+static void fill_head(int world_size, uint64_t size_bytes)
+{
+    struct oriel_board_head *head = oriel_board_head;
+    uint64_t buckets = LEAST_BUCKETS;
+    while (buckets < MOST_BUCKETS && buckets * BYTES_PER_BUCKET < size_bytes)
+        buckets *= 2;
+    head->version = ORIEL_BOARD_VERSION;
+    head->world_size = world_size;
+    head->size_bytes = size_bytes;
+    head->buckets = buckets;
+    for (int i = 0; i < ORIEL_BOARD_CLASSES; i++)
+        oriel_board_lock_init(&head->classes[i].lock);
+    for (int i = 0; i < ORIEL_BOARD_STRIPES; i++)
+        oriel_board_lock_init(&head->stripes[i]);
+    uint64_t used = sizeof *head + buckets * sizeof head->bucket[0];
+    atomic_store(&head->top, whole_pages(used + ORIEL_BOARD_PAGE - 1));
+    head->magic = ORIEL_BOARD_MAGIC;
+}
+
+enum oriel_status oriel_board_make_sized(int world_size, uint64_t size_bytes, char *path, size_t path_bytes)
+{
+    enum oriel_status status = ORIEL_OK;
+    size_bytes = whole_pages(size_bytes);
+    for (uint64_t size = size_bytes; size >= least_of(size_bytes, LEAST_BYTES); size = whole_pages(size / 2)) {
+        int fd = make_file(size);
+        if (fd < 0) {
+            status = oriel_fail(ORIEL_E_NO_MEM, "cannot make the checker's memory: %s", strerror(errno));
+            continue;
+        }
+        status = map_board(fd, size);
+        if (status == ORIEL_OK) {
+            board_fd = fd;
+            fill_head(world_size, size);
+            snprintf(path, path_bytes, "/proc/%ld/fd/%d", (long)getpid(), fd);
+            return ORIEL_OK;
+        }
+        close(fd);
+    }
+    return status;
+}
+
+enum oriel_status oriel_board_make(int world_size, char *path, size_t path_bytes)
+{
+    return oriel_board_make_sized(world_size, choose_size(), path, path_bytes);
+}
+
+enum oriel_status oriel_board_join(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return oriel_fail(ORIEL_E_OTHER, "cannot open the checker's memory %s: %s", path, strerror(errno));
+    enum oriel_status status = ORIEL_OK;
+    if (fstat(fd, &about) != 0 || about.st_size < (off_t)sizeof(struct oriel_board_head))
+        status = oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
+    if (status == ORIEL_OK)
+        status = map_board(fd, (uint64_t)about.st_size);
+    close(fd);
+    if (status == ORIEL_OK && (oriel_board_head->magic != ORIEL_BOARD_MAGIC || oriel_board_head->version != ORIEL_BOARD_VERSION ||
+                               oriel_board_head->size_bytes != (uint64_t)about.st_size)) {
+        munmap(oriel_board_head, (size_t)about.st_size);
+        oriel_board_head = NULL;
+        status = oriel_fail(ORIEL_E_OTHER, "%s is not this checker's memory", path);
+    }
+    return status;
+}
+
+void oriel_board_leave(void)
+{
+    if (oriel_board_head == NULL)
+        return;
+    oriel_board_heap_leave();
+    munmap(oriel_board_head, oriel_board_head->size_bytes);
+    oriel_board_head = NULL;
+    if (board_fd >= 0)
+        close(board_fd);
+    board_fd = -1;
+}
+
+int oriel_board_world_size(void)
+{
+    return oriel_board_head->world_size;
+}
+
+bool oriel_board_is_open(void)
+{
+    return oriel_board_head != NULL && !is_child;
+}
+
+uint64_t oriel_board_refused(void)
+{
+    return oriel_board_head == NULL ? 0 : atomic_load(&oriel_board_head->refused);
+}
+
+void *oriel_board_at(oriel_place place)
+{
+    return place == 0 ? NULL : (char *)oriel_board_head + place;
+}
+
+oriel_place oriel_board_place(const void *at)
+{
+    return at == NULL ? 0 : (oriel_place)((const char *)at - (const char *)oriel_board_head);
+}
+
+/* --- locks --- */
+
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct oriel_board_lock), "a lock holds a mutex");
+
+static pthread_mutex_t *mutex_of(struct oriel_board_lock *lock)
+{
+    return (pthread_mutex_t *)(void *)lock;
+}
+
+void oriel_board_lock_init(struct oriel_board_lock *lock)
+{
+    pthread_mutexattr_t how;
+    pthread_mutexattr_init(&how);
+    pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(mutex_of(lock), &how);
+    pthread_mutexattr_destroy(&how);
+}
+
+/* Holders are short: a look or two costs less than a sleep. */
+void oriel_board_lock(struct oriel_board_lock *lock)
+{
+    int answer = EBUSY;
+    for (int i = 0; i < SPINS && answer == EBUSY; i++) {
+        answer = pthread_mutex_trylock(mutex_of(lock));
+        if (answer == EBUSY)
+            oriel_cpu_relax();
+    }
+    if (answer == EBUSY)
+        answer = pthread_mutex_lock(mutex_of(lock));
+    if (answer == EOWNERDEAD)
+        pthread_mutex_consistent(mutex_of(lock));
+}
+
+void oriel_board_unlock(struct oriel_board_lock *lock)
+{
+    pthread_mutex_unlock(mutex_of(lock));
+}

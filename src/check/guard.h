@@ -1,0 +1,30 @@
+/* How deep this thread is in calls of MPI: the checker looks at the program's own calls only.  Every exported wrapper asks
+ * before it looks, and counts itself while the call behind it runs: what a host, a library of it or a callback calls there
+ * passes untouched. */
+#ifndef ORIEL_CHECK_GUARD_H
+#define ORIEL_CHECK_GUARD_H
+
+#include <stdbool.h>
+
+extern _Thread_local int oriel_check_depth __attribute__((visibility("hidden")));
+
+/* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
+extern _Atomic bool oriel_check_running __attribute__((visibility("hidden")));
+
+/* Whether this call is the program's, and to be looked at. */
+static inline bool oriel_check_looks(void)
+{
+    return oriel_check_depth == 0 && oriel_check_running;
+}
+
+static inline void oriel_check_enter(void)
+{
+    oriel_check_depth++;
+}
+
+static inline void oriel_check_leave(void)
+{
+    oriel_check_depth--;
+}
+
+#endif
