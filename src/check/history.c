@@ -1,0 +1,332 @@
+/* Histories: comparing, merging, replacing and forgetting accesses.  The argument:
+ * 1 An access that stands is compared by its completion alone: one that comes is ordered behind it if it was issued with a clock
+ *   that knows that number of its origin, or if both are of one process and the earlier one is complete.  The clock with which
+ *   the earlier one was issued is not needed any more.
+ * 2 So accesses of one origin that have the same completion, or are pending and will be completed together, and are alike in
+ *   kind and site, are one without changing any answer.  With another completion they stay apart: who took a clock between
+ *   the two knows the one and not the other.  (Where a history has become very long, neighbours are merged all the same, with the
+ *   earlier completion: a conflict may then be missed, and nobody is blamed.  The summary counts it.)
+ * 3 An ordered later access takes the place of an earlier one, byte by byte, if it conflicts with all that the earlier one
+ *   conflicts with: who does not know the earlier one does not know the later one either, since the later one's clock holds the
+ *   earlier one's completion and whoever takes the one takes the other.
+ * 4 What every rank knows to be complete is ordered before all that comes (oriel_order_floor), and goes.
+ * 5 A process that dies inside leaves busy set: who comes next finds it and begins with an empty history, a possible miss.
+ * windows*.c and local.c call. */
+#include "check/history.h"
+
+#include "base/atomic.h"
+#include "check/arrival.h"
+#include "check/finding.h"
+#include "check/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SWEEP_FIRST = 256, /* records before the floor is asked for the first time */
+    LONG = 1 << 14,    /* records from which on neighbours are merged by 2's second half */
+};
+
+static struct oriel_history *enter(oriel_place place)
+{
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_board_lock(&history->lock);
+    if (oriel_unlikely(history->busy != 0)) { /* 5 */
+        memset(history->lanes, 0, sizeof history->lanes);
+        history->records.root = history->records.unused = 0;
+        history->records.made = history->records.live = 0;
+    }
+    history->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    return history;
+}
+
+static void leave(struct oriel_history *history)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    history->busy = 0;
+    oriel_board_unlock(&history->lock);
+}
+
+oriel_place oriel_history_make(void)
+{
+    oriel_place place = oriel_board_allocate(sizeof(struct oriel_history));
+    if (place == 0)
+        return 0;
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_board_lock_init(&history->lock);
+    history->sweep_at = SWEEP_FIRST;
+    oriel_records_init(&history->records);
+    return place;
+}
+
+void oriel_history_free(oriel_place place)
+{
+    if (place == 0)
+        return;
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_records_free(&history->records);
+    oriel_board_free(place, sizeof(struct oriel_history));
+}
+
+/* --- forgetting --- */
+
+static bool known_to_all(const struct oriel_record *record, void *floor)
+{
+    const oriel_tick *ticks = floor;
+    return !oriel_access_pending(&record->access) && record->access.complete <= ticks[record->access.origin];
+}
+
+/* Neighbours that differ in nothing but when they were complete become one (2). */
+static void merge_neighbours(struct oriel_records *records)
+{
+    struct oriel_record_hits hits;
+    struct oriel_extent after;
+    oriel_record_number last = 0;
+    bool merged = false;
+    do {
+        oriel_records_find(records, INT64_MIN, INT64_MAX, last == 0 ? NULL : &after, last, &hits);
+        for (size_t i = 0; i < hits.count; i++) {
+            struct oriel_record *record = oriel_record_at(records, hits.numbers[i]);
+            struct oriel_record *before = last != 0 ? oriel_record_at(records, last) : NULL;
+            struct oriel_extent all;
+            if (before != NULL && !oriel_access_pending(&before->access) && !oriel_access_pending(&record->access) &&
+                oriel_access_alike(&before->access, &record->access) &&
+                oriel_byte_runs_join(&before->runs, &record->runs, &all) &&
+                all.offset == before->runs.offset) {
+                if (record->access.complete < before->access.complete)
+                    before->access.complete = record->access.complete;
+                oriel_record_remove(records, hits.numbers[i]);
+                oriel_record_drop(records, hits.numbers[i]);
+                oriel_record_change(records, last, &all);
+                merged = true;
+            } else {
+                last = hits.numbers[i];
+                after = record->runs;
+            }
+        }
+    } while (hits.count == ORIEL_RECORD_HITS);
+    if (merged)
+        oriel_finding_count("long histories shortened");
+}
+
+static void grow_less(struct oriel_history *history)
+{
+    oriel_tick *floor = calloc((size_t)oriel_board_world_size(), sizeof *floor);
+    if (floor != NULL) {
+        oriel_order_floor(floor);
+        oriel_records_sweep(&history->records, known_to_all, floor); /* 4 */
+        free(floor);
+    }
+    if (history->records.live > LONG)
+        merge_neighbours(&history->records);
+    uint32_t twice = 2 * history->records.live;
+    history->sweep_at = twice > SWEEP_FIRST ? twice : SWEEP_FIRST;
+}
+
+/* --- what is called --- */
+
+uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
+                           size_t count, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_history *history = enter(place);
+    struct oriel_arrival arrival = {.history = history,
+                              .access = access,
+                              .clock = oriel_order_moment_clock(access->moment),
+                              .tell = tell,
+                              .closure = closure,
+                              .stays = true};
+    struct oriel_extent runs;
+    oriel_record_number first = 0;
+    oriel_record_number last = 0;
+    for (size_t i = 0; i < count; i++)
+        if (oriel_byte_runs_tidy(&extents[i], &runs))
+            oriel_arrival_meet(&arrival, &runs, false);
+    for (size_t i = 0; i < count; i++) {
+        if (!oriel_byte_runs_tidy(&extents[i], &runs))
+            continue;
+        if (count > 1) /* the parts do not meet each other, but may be one with each other */
+            oriel_arrival_meet(&arrival, &runs, true);
+        oriel_record_number number = oriel_arrival_keep(&arrival, &runs);
+        if (first == 0)
+            first = number;
+        else if (last != 0 && number != 0 && (access->flags & ORIEL_ACCESS_ALONE) != 0)
+            oriel_record_at(&history->records, last)->access.moment = oriel_history_ticket(history, number);
+        last = number;
+    }
+    uint64_t ticket = 0;
+    if (oriel_access_pending(access) && first != 0)
+        ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
+    if (oriel_unlikely(history->records.live > history->sweep_at))
+        grow_less(history);
+    leave(history);
+    return ticket;
+}
+
+void oriel_history_look(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+                        oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_history *history = enter(place);
+    struct oriel_arrival arrival = {.history = history,
+                              .access = access,
+                              .clock = oriel_order_moment_clock(access->moment),
+                              .tell = tell,
+                              .closure = closure};
+    struct oriel_extent runs;
+    for (size_t i = 0; i < count; i++)
+        if (oriel_byte_runs_tidy(&extents[i], &runs))
+            oriel_arrival_meet(&arrival, &runs, false);
+    leave(history);
+}
+
+/* One that has become like others joins them; it is pending no more. */
+static void rejoin(struct oriel_history *history, struct oriel_history_lane *lane, oriel_record_number number)
+{
+    struct oriel_records *records = &history->records;
+    struct oriel_record *record = oriel_record_at(records, number);
+    struct oriel_extent runs = record->runs;
+    struct oriel_extent all;
+    struct oriel_record *done = oriel_history_follow(history, lane->done);
+    oriel_record_number into = 0;
+    if (done != NULL && oriel_access_may_be_one(&done->access, &record->access) &&
+        oriel_byte_runs_join(&done->runs, &runs, &all)) {
+        into = lane->done.number;
+    } else {
+        struct oriel_record_hits hits;
+        oriel_records_find(records, runs.offset - 1, oriel_byte_runs_end(&runs) + 1, NULL, 0, &hits);
+        for (size_t i = 0; i < hits.count && into == 0; i++) {
+            struct oriel_record *other = oriel_record_at(records, hits.numbers[i]);
+            if (other != record && oriel_access_may_be_one(&other->access, &record->access) &&
+                oriel_byte_runs_join(&other->runs, &runs, &all))
+                into = hits.numbers[i];
+        }
+    }
+    if (into != 0) {
+        oriel_record_remove(records, number);
+        oriel_record_drop(records, number);
+        oriel_record_change(records, into, &all);
+    }
+    lane->done = oriel_history_hint_at(history, into != 0 ? into : number);
+}
+
+static void complete_record(struct oriel_history *history, oriel_record_number number, oriel_tick now)
+{
+    struct oriel_record *record = oriel_record_at(&history->records, number);
+    struct oriel_history_lane *lane = oriel_history_lane_of_access(history, &record->access);
+    oriel_history_unchain(history, number);
+    record->access.complete = now;
+    record->access.group = 0;
+    rejoin(history, lane, number);
+}
+
+void oriel_history_complete(oriel_place place, int32_t origin, oriel_tick now)
+{
+    struct oriel_history *history = enter(place);
+    oriel_record_number next;
+    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0; number = next) {
+        const struct oriel_record *record = oriel_record_at(&history->records, number);
+        next = record->behind;
+        if (record->access.origin == origin && record->access.group == 0)
+            complete_record(history, number, now);
+    }
+    leave(history);
+}
+
+typedef void ticket_fn(struct oriel_history *history, oriel_record_number number, uint64_t argument);
+
+/* Calls act for each pending record that has the ticket. */
+static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint64_t argument)
+{
+    if (ticket == 0)
+        return;
+    struct oriel_history *history = enter(place);
+    if (ticket < ORIEL_ACCESS_GROUP) {
+        while (ticket != 0) {
+            struct oriel_history_hint hint = {(oriel_record_number)ticket, (uint32_t)(ticket >> 32)};
+            const struct oriel_record *record = oriel_history_follow(history, hint);
+            if (record == NULL || !oriel_access_pending(&record->access))
+                break;
+            ticket = record->access.moment;
+            act(history, hint.number, argument);
+        }
+    } else {
+        oriel_record_number next;
+        for (oriel_record_number number = oriel_history_lane_of(history, 0, ticket)->pending; number != 0; number = next) {
+            const struct oriel_record *record = oriel_record_at(&history->records, number);
+            next = record->behind;
+            if (record->access.group == ticket)
+                act(history, number, argument);
+        }
+    }
+    leave(history);
+}
+
+void oriel_history_complete_one(oriel_place place, uint64_t ticket, oriel_tick now)
+{
+    for_ticket(place, ticket, complete_record, now);
+}
+
+static void end_record(struct oriel_history *history, oriel_record_number number, uint64_t argument)
+{
+    (void)argument;
+    oriel_history_discard(history, number);
+}
+
+void oriel_history_end_one(oriel_place place, uint64_t ticket)
+{
+    for_ticket(place, ticket, end_record, 0);
+}
+
+static void flag_record(struct oriel_history *history, oriel_record_number number, uint64_t flags)
+{
+    oriel_record_at(&history->records, number)->access.flags |= (uint8_t)flags;
+}
+
+void oriel_history_flag_one(oriel_place place, uint64_t ticket, uint8_t flags)
+{
+    for_ticket(place, ticket, flag_record, flags);
+}
+
+void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
+{
+    struct oriel_history *history = enter(place);
+    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0;) {
+        struct oriel_record *record = oriel_record_at(&history->records, number);
+        number = record->behind;
+        if (record->access.origin != origin || record->access.group != 0)
+            continue;
+        if ((record->access.flags & flags) == flags) /* the older ones had them before it */
+            break;
+        record->access.flags |= flags;
+    }
+    leave(history);
+}
+
+void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
+{
+    if (len_bytes == 0)
+        return;
+    struct oriel_history *history = enter(place);
+    struct oriel_extent hole = {.offset = offset, .len_bytes = len_bytes, .count = 1};
+    struct oriel_record_hits hits;
+    struct oriel_extent after;
+    oriel_record_number last = 0;
+    do {
+        oriel_records_find(&history->records, offset, offset + (int64_t)len_bytes, last == 0 ? NULL : &after, last, &hits);
+        if (hits.count == 0)
+            break;
+        last = hits.numbers[hits.count - 1];
+        after = oriel_record_at(&history->records, last)->runs;
+        for (size_t i = 0; i < hits.count; i++)
+            oriel_history_take_bytes(history, hits.numbers[i], &hole);
+    } while (hits.count == ORIEL_RECORD_HITS);
+    leave(history);
+}
+
+void oriel_history_size(oriel_place place, uint64_t *accesses, uint64_t *bytes)
+{
+    struct oriel_history *history = enter(place);
+    *accesses = history->records.live;
+    *bytes = sizeof *history + oriel_records_bytes(&history->records);
+    leave(history);
+}
