@@ -1,0 +1,395 @@
+/* Uses of the process's memory become accesses: LOAD or STORE, in the history of each window that has the bytes, else in the
+ * process's own, where only what is pending stands.  A use that has been recorded is not recorded again while the process's own
+ * number stays (shadow): what comes later from elsewhere meets the record, and what the process itself begins empties the shadow.
+ * windows*.c, messages*.c and tsan/ call. */
+#include "check/local.h"
+
+#include "base/atomic.h"
+#include "check/finding.h"
+#include "check/guard.h"
+#include "check/order.h"
+#include "check/regions.h"
+#include "check/runs.h"
+#include "check/sites.h"
+#include "check/uses.h"
+#include "check/watch.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { SHADOW_WORDS = 1024, WORD_BYTES = 8 };
+
+/* What this thread has loaded and stored of a word since the process's number was what it is. */
+struct shadow {
+    uint64_t word;
+    oriel_tick tick;
+    uint32_t generation;
+    uint8_t loads; /* bits of bytes */
+    uint8_t stores;
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    oriel_place history; /* of buffers outside windows; 0: not started */
+    oriel_conflict_fn *tell;
+    void *closure;
+    oriel_atomic_fn *order_atomic;
+    _Atomic uint64_t groups;
+    _Atomic uint32_t generation; /* raised when a shadow is no record any more */
+} own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
+
+static _Thread_local struct shadow shadows[SHADOW_WORDS];
+static _Thread_local bool inside; /* signal handlers come in between */
+
+/* An atomic load that was announced may not have been done yet (volatile ones are announced first): before this thread does
+ * anything else that is looked at, it takes again what that load may have seen. */
+static _Thread_local struct {
+    uint64_t low;
+    uint64_t high;
+} owed;
+
+static void lock(void)
+{
+    inside = true;
+    pthread_mutex_lock(&own.mutex);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&own.mutex);
+    inside = false;
+}
+
+static void empty_shadows(void)
+{
+    atomic_fetch_add_explicit(&own.generation, 1, memory_order_relaxed);
+}
+
+enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure)
+{
+    own.tell = tell;
+    own.closure = closure;
+    own.history = oriel_history_make();
+    if (oriel_watching.pages != NULL)
+        oriel_finding_local_watched();
+    return own.history != 0 ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no room for the buffers' history in the checker's memory");
+}
+
+void oriel_local_stop(void)
+{
+    lock();
+    oriel_uses_clear();
+    oriel_regions_clear();
+    oriel_history_free(own.history);
+    own.history = 0;
+    unlock();
+}
+
+void oriel_local_order_atomics(oriel_atomic_fn *order)
+{
+    own.order_atomic = order;
+}
+
+/* --- atomics --- */
+
+/* Where nobody has said how a window's words order, more order is taken. */
+static void order_anyhow(bool gives)
+{
+    if (gives)
+        oriel_order_unknown_begin("atomic instructions on memory of windows");
+    else
+        oriel_order_unknown_end();
+}
+
+/* Under the lock. */
+static void order_by(uint64_t low, uint64_t high, bool gives)
+{
+    const struct oriel_local_region *region = NULL;
+    while ((region = oriel_region_find(low, high, region)) != NULL) {
+        if (own.order_atomic != NULL)
+            own.order_atomic(region->closure, region->offset + (int64_t)(low - region->low), gives);
+        else
+            order_anyhow(gives);
+    }
+}
+
+static inline void settle_owed(void)
+{
+    if (oriel_likely(owed.high == 0))
+        return;
+    lock();
+    order_by(owed.low, owed.high, false);
+    owed.high = 0;
+    unlock();
+}
+
+static void access_atomically(uint64_t low, uint64_t len_bytes, bool writes)
+{
+    lock();
+    order_by(low, low + len_bytes, writes);
+    unlock();
+    if (!writes) {
+        owed.low = low;
+        owed.high = low + len_bytes;
+    }
+}
+
+/* --- memory of windows --- */
+
+enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_place history, int64_t offset,
+                                         oriel_conflict_fn *tell, void *closure)
+{
+    uint64_t low = (uint64_t)(uintptr_t)base;
+    if (len_bytes == 0 || history == 0)
+        return ORIEL_OK;
+    struct oriel_local_region region = {
+        .low = low, .high = low + len_bytes, .history = history, .offset = offset, .tell = tell, .closure = closure};
+    lock();
+    enum oriel_status status = oriel_region_add(&region);
+    if (status == ORIEL_OK)
+        oriel_watch_add(region.low, region.high);
+    empty_shadows();
+    unlock();
+    return status;
+}
+
+void oriel_local_region_remove(const void *base, oriel_place history)
+{
+    struct oriel_local_region region;
+    lock();
+    if (oriel_region_remove((uint64_t)(uintptr_t)base, history, &region)) {
+        oriel_watch_remove(region.low, region.high);
+        oriel_uses_forget(history);
+    }
+    empty_shadows();
+    unlock();
+}
+
+/* --- groups --- */
+
+enum { GROUP_OF_CALL_BIT = 62 };
+
+oriel_local_group oriel_local_group_new(void)
+{
+    return ORIEL_ACCESS_GROUP | UINT64_C(1) << GROUP_OF_CALL_BIT |
+           atomic_fetch_add_explicit(&own.groups, 1, memory_order_relaxed);
+}
+
+oriel_local_group oriel_local_group_target(uint64_t window_id, int target)
+{
+    uint64_t mixed = (window_id ^ window_id >> 31) * UINT64_C(0xbf58476d1ce4e5b9) + (uint64_t)(uint32_t)target;
+    mixed = (mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb);
+    return ORIEL_ACCESS_GROUP | mixed >> 2;
+}
+
+/* --- uses --- */
+
+static bool make_access(struct oriel_access *access, bool writes, uint8_t flags, uint64_t group)
+{
+    *access = (struct oriel_access){.kind = writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
+                                    .flags = flags,
+                                    .origin = oriel_order_rank(),
+                                    .moment = oriel_order_moment(),
+                                    .group = group};
+    const oriel_tick *clock = oriel_order_moment_clock(access->moment);
+    if (clock == NULL)
+        return false;
+    if (group == 0)
+        access->complete = clock[access->origin];
+    return true;
+}
+
+struct bounds {
+    uint64_t low;
+    uint64_t high;
+};
+
+static struct bounds bounds_of(const struct oriel_extents *extents)
+{
+    struct bounds bounds = {UINT64_MAX, 0};
+    for (size_t i = 0; i < extents->count; i++) {
+        struct oriel_extent runs;
+        if (!oriel_byte_runs_tidy(&extents->list[i], &runs))
+            continue;
+        if ((uint64_t)runs.offset < bounds.low)
+            bounds.low = (uint64_t)runs.offset;
+        if ((uint64_t)oriel_byte_runs_end(&runs) > bounds.high)
+            bounds.high = (uint64_t)oriel_byte_runs_end(&runs);
+    }
+    return bounds;
+}
+
+static void shift(struct oriel_extent *list, size_t count, int64_t by)
+{
+    for (size_t i = 0; i < count; i++)
+        list[i].offset += by;
+}
+
+/* The parts of an extent that lie in the region. */
+static size_t clip(const struct oriel_extent *extent, const struct oriel_local_region *region, struct oriel_extent *parts)
+{
+    struct oriel_extent runs;
+    struct oriel_extent behind[ORIEL_RUNS_PIECES];
+    size_t left = 1;
+    size_t count = 0;
+    if (!oriel_byte_runs_tidy(extent, &runs))
+        return 0;
+    behind[0] = runs;
+    int64_t below = (int64_t)region->low - runs.offset;
+    if (below > 0)
+        left = oriel_byte_runs_subtract(&runs, &(struct oriel_extent){runs.offset, (uint64_t)below, 1, 0}, behind);
+    int64_t above = oriel_byte_runs_end(&runs) - (int64_t)region->high;
+    struct oriel_extent over = {(int64_t)region->high, (uint64_t)(above > 0 ? above : 0), 1, 0};
+    for (size_t i = 0; i < left; i++) {
+        if (above > 0)
+            count += oriel_byte_runs_subtract(&behind[i], &over, parts + count);
+        else
+            parts[count++] = behind[i];
+    }
+    return count;
+}
+
+static void use_region(const struct oriel_local_region *region, const struct oriel_access *access, struct oriel_extents *extents,
+                       const struct bounds *bounds)
+{
+    int64_t by = region->offset - (int64_t)region->low;
+    if (bounds->low >= region->low && bounds->high <= region->high) {
+        shift(extents->list, extents->count, by);
+        oriel_history_add(region->history, access, extents->list, extents->count, region->tell, region->closure);
+        shift(extents->list, extents->count, -by);
+        return;
+    }
+    for (size_t i = 0; i < extents->count; i++) {
+        struct oriel_extent parts[ORIEL_RUNS_PIECES * ORIEL_RUNS_PIECES];
+        size_t count = clip(&extents->list[i], region, parts);
+        shift(parts, count, by);
+        if (count > 0)
+            oriel_history_add(region->history, access, parts, count, region->tell, region->closure);
+    }
+}
+
+/* Under the lock.  A use that cannot be remembered is none: nobody could end it. */
+static void use_memory(struct oriel_access *access, struct oriel_extents *extents)
+{
+    struct bounds bounds = bounds_of(extents);
+    struct oriel_use *use = access->group != 0 ? oriel_use_of(access->group) : NULL;
+    if (own.history == 0 || bounds.low >= bounds.high || (access->group != 0 && use == NULL))
+        return;
+    const struct oriel_local_region *region = oriel_region_find(bounds.low, bounds.high, NULL);
+    if (region == NULL && use == NULL)
+        oriel_history_look(own.history, access, extents->list, extents->count, own.tell, own.closure);
+    else if (region == NULL && oriel_use_note(use, own.history))
+        oriel_history_add(own.history, access, extents->list, extents->count, own.tell, own.closure);
+    for (; region != NULL; region = oriel_region_find(bounds.low, bounds.high, region))
+        if (use == NULL || oriel_use_note(use, region->history))
+            use_region(region, access, extents, &bounds);
+    if (use != NULL && oriel_watching.pages != NULL)
+        oriel_use_watch(use, bounds.low, bounds.high);
+}
+
+void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
+                        oriel_local_group group, const struct oriel_site *site)
+{
+    struct oriel_extents extents;
+    struct oriel_access access;
+    if (own.history == 0 || inside || count <= 0)
+        return;
+    settle_owed();
+    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) == ORIEL_OK && extents.count > 0 &&
+        make_access(&access, writes, flags, group)) {
+        access.site = *site;
+        lock();
+        if (group != 0)
+            empty_shadows();
+        use_memory(&access, &extents);
+        unlock();
+        oriel_order_moment_release(access.moment);
+    }
+    oriel_extents_close(&extents);
+}
+
+void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
+                         const struct oriel_site *site)
+{
+    oriel_local_buffer(buffer, count, datatype, writes, ORIEL_ACCESS_MESSAGE, group, site);
+}
+
+void oriel_local_complete(oriel_local_group group)
+{
+    oriel_tick now = oriel_order_now();
+    if (own.history == 0 || inside || group == 0 || oriel_use_find(group) == NULL)
+        return;
+    lock();
+    struct oriel_use *use = oriel_use_find(group);
+    for (size_t i = 0; use != NULL && i < use->histories_count; i++) {
+        if (use->histories[i] == own.history || now == ORIEL_TICK_PENDING)
+            oriel_history_end_one(use->histories[i], group);
+        else
+            oriel_history_complete_one(use->histories[i], group, now);
+    }
+    if (use != NULL)
+        oriel_use_end(use);
+    unlock();
+}
+
+/* --- loads and stores --- */
+
+/* Whether the thread has done the same already; if not, it has now.  Accesses that cross words are always new. */
+static bool known(uint64_t address, uint64_t len_bytes, bool writes)
+{
+    uint64_t word = address / WORD_BYTES;
+    uint64_t first = address % WORD_BYTES;
+    if (first + len_bytes > WORD_BYTES)
+        return false;
+    struct shadow *shadow = &shadows[word % SHADOW_WORDS];
+    oriel_tick tick = oriel_order_now();
+    uint32_t generation = atomic_load_explicit(&own.generation, memory_order_relaxed);
+    if (shadow->word != word || shadow->tick != tick || shadow->generation != generation)
+        *shadow = (struct shadow){.word = word, .tick = tick, .generation = generation};
+    uint8_t bits = (uint8_t)(((1u << len_bytes) - 1) << first);
+    uint8_t *seen = writes ? &shadow->stores : &shadow->loads;
+    bool same = (bits & ~(shadow->stores | *seen)) == 0; /* a store says all that a load would */
+    *seen |= bits;
+    return same;
+}
+
+void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic, const void *address_of_call)
+{
+    uint64_t low = (uint64_t)(uintptr_t)address;
+    struct oriel_access access;
+    if (own.history == 0 || inside || !oriel_check_looks() || len_bytes == 0)
+        return;
+    settle_owed();
+    if (atomic) {
+        access_atomically(low, len_bytes, writes);
+        return;
+    }
+    if (known(low, len_bytes, writes) || !make_access(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+        return;
+    access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load, (uint32_t)access.origin, 0);
+    struct oriel_extents extents = {.count = 1, .list = extents.own};
+    extents.own[0] = (struct oriel_extent){(int64_t)low, len_bytes, 1, 0};
+    lock();
+    use_memory(&access, &extents);
+    unlock();
+    oriel_order_moment_release(access.moment);
+}
+
+bool oriel_local_watched(const void *address, uint64_t len_bytes)
+{
+    return len_bytes > 0 && oriel_watch_sees(&oriel_watching, (uint64_t)(uintptr_t)address, len_bytes);
+}
+
+const struct oriel_watched_pages *oriel_check_watch(void)
+{
+    lock();
+    bool watches = oriel_watch_start();
+    oriel_watching.accessed = oriel_local_access;
+    const struct oriel_local_region *region = NULL;
+    while (watches && (region = oriel_region_find(0, UINT64_MAX, region)) != NULL)
+        oriel_watch_add(region->low, region->high);
+    unlock();
+    if (watches && own.history != 0)
+        oriel_finding_local_watched();
+    return watches ? &oriel_watching : NULL;
+}

@@ -1,0 +1,30 @@
+/* The process's memory that belongs to windows: which window's bytes lie at an address.  Few regions that seldom change, looked
+ * up often: sorted by address, with the furthest end so far, so that overlapping ones are found too.  local.c calls, under its
+ * lock (shared for finding). */
+#ifndef ORIEL_CHECK_REGIONS_H
+#define ORIEL_CHECK_REGIONS_H
+
+#include "base/status.h"
+#include "check/history.h"
+
+struct oriel_local_region {
+    uint64_t low;
+    uint64_t high;
+    uint64_t reach; /* the furthest end of this one and all before it */
+    oriel_place history;
+    int64_t offset; /* of the byte at low */
+    oriel_conflict_fn *tell;
+    void *closure;
+};
+
+enum oriel_status oriel_region_add(const struct oriel_local_region *region);
+
+/* False when there is none. */
+bool oriel_region_remove(uint64_t low, oriel_place history, struct oriel_local_region *out);
+
+void oriel_regions_clear(void);
+
+/* The next region with bytes from low to high: last is NULL, or what was found last; NULL at the end. */
+const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high, const struct oriel_local_region *last);
+
+#endif

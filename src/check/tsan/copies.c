@@ -1,0 +1,128 @@
+/* Functions of libc that copy, fill and compare memory: compilers leave these calls as they are, or name them __tsan_memcpy and
+ * so on. Only calls from instrumented code are told; everything else passes on to libc.  Anyone calls, from the first
+ * instruction on. */
+#include "check/tsan/attach.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+
+typedef void *copy_fn(void *to, const void *from, size_t len_bytes);
+typedef void *fill_fn(void *to, int value, size_t len_bytes);
+typedef int compare_fn(const void *a, const void *b, size_t len_bytes);
+
+/* Until libc's are found, and while they are looked for. */
+static void *copy_slowly(void *to, const void *from, size_t len_bytes)
+{
+    volatile char *out = to;
+    const volatile char *in = from;
+    bool backwards = (uintptr_t)to - (uintptr_t)from < len_bytes;
+    for (size_t i = 0; i < len_bytes; i++) {
+        size_t at = backwards ? len_bytes - 1 - i : i;
+        out[at] = in[at];
+    }
+    return to;
+}
+
+static void *fill_slowly(void *to, int value, size_t len_bytes)
+{
+    volatile char *out = to;
+    for (size_t i = 0; i < len_bytes; i++)
+        out[i] = (char)value;
+    return to;
+}
+
+static int compare_slowly(const void *a, const void *b, size_t len_bytes)
+{
+    const volatile unsigned char *first = a;
+    const volatile unsigned char *second = b;
+    for (size_t i = 0; i < len_bytes; i++)
+        if (first[i] != second[i])
+            return first[i] < second[i] ? -1 : 1;
+    return 0;
+}
+
+static _Atomic(copy_fn *) copy = copy_slowly;
+static _Atomic(copy_fn *) move = copy_slowly;
+static _Atomic(fill_fn *) fill = fill_slowly;
+static _Atomic(compare_fn *) compare = compare_slowly;
+
+__attribute__((constructor)) static void find_libc(void)
+{
+    copy_fn *libc_copy = (copy_fn *)(uintptr_t)dlsym(RTLD_NEXT, "memcpy");
+    copy_fn *libc_move = (copy_fn *)(uintptr_t)dlsym(RTLD_NEXT, "memmove");
+    fill_fn *libc_fill = (fill_fn *)(uintptr_t)dlsym(RTLD_NEXT, "memset");
+    compare_fn *libc_compare = (compare_fn *)(uintptr_t)dlsym(RTLD_NEXT, "memcmp");
+    if (libc_copy == NULL || libc_move == NULL || libc_fill == NULL || libc_compare == NULL)
+        return;
+    atomic_store_explicit(&copy, libc_copy, memory_order_relaxed);
+    atomic_store_explicit(&move, libc_move, memory_order_relaxed);
+    atomic_store_explicit(&fill, libc_fill, memory_order_relaxed);
+    atomic_store_explicit(&compare, libc_compare, memory_order_relaxed);
+}
+
+static inline __attribute__((always_inline)) void tell(const void *at, size_t len_bytes, bool writes, const void *caller)
+{
+    if (len_bytes > 0 && __builtin_expect(oriel_tsan_sees(at, len_bytes), 0) && oriel_tsan_is_instrumented(caller))
+        oriel_tsan_watch->accessed(at, len_bytes, writes, false, caller);
+}
+
+static inline __attribute__((always_inline)) void tell_copy(void *to, const void *from, size_t len_bytes, const void *caller)
+{
+    tell(from, len_bytes, false, caller);
+    tell(to, len_bytes, true, caller);
+}
+
+#define COPY(name, way)                                                                                                        \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes);                                                 \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes)                                                  \
+    {                                                                                                                          \
+        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                                                     \
+        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);                                          \
+    }
+COPY(memcpy, copy)
+COPY(memmove, move)
+COPY(__tsan_memcpy, copy)
+COPY(__tsan_memmove, move)
+
+#define FILL(name)                                                                                                             \
+    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes);                                                        \
+    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes)                                                         \
+    {                                                                                                                          \
+        tell(to, len_bytes, true, ORIEL_TSAN_CALLER);                                                                          \
+        return atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);                                        \
+    }
+FILL(memset)
+FILL(__tsan_memset)
+
+/* With _FORTIFY_SOURCE, room_bytes being what there is at to. */
+_Noreturn void __chk_fail(void);
+
+#define COPY_CHECKED(name, way)                                                                                                \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes);                              \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes)                               \
+    {                                                                                                                          \
+        if (len_bytes > room_bytes)                                                                                            \
+            __chk_fail();                                                                                                      \
+        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                                                     \
+        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);                                          \
+    }
+COPY_CHECKED(__memcpy_chk, copy)
+COPY_CHECKED(__memmove_chk, move)
+
+ORIEL_TSAN_ENTRY void *__memset_chk(void *to, int value, size_t len_bytes, size_t room_bytes);
+ORIEL_TSAN_ENTRY void *__memset_chk(void *to, int value, size_t len_bytes, size_t room_bytes)
+{
+    if (len_bytes > room_bytes)
+        __chk_fail();
+    tell(to, len_bytes, true, ORIEL_TSAN_CALLER);
+    return atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);
+}
+
+ORIEL_TSAN_ENTRY int memcmp(const void *a, const void *b, size_t len_bytes);
+ORIEL_TSAN_ENTRY int memcmp(const void *a, const void *b, size_t len_bytes)
+{
+    int order = atomic_load_explicit(&compare, memory_order_relaxed)(a, b, len_bytes);
+    tell(a, len_bytes, false, ORIEL_TSAN_CALLER);
+    tell(b, len_bytes, false, ORIEL_TSAN_CALLER);
+    return order;
+}
