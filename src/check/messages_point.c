@@ -1,0 +1,413 @@
+/* Point-to-point functions (MPI-4.1, chapter 3): the wrappers, and the halves of messages that they are made of.  A send gives
+ * before it is posted, a receive takes behind its completion; a synchronous send takes all of its receiver, of which nobody has
+ * noted when it posted the receive. */
+#include "check/messages_point.h"
+
+#include <string.h>
+
+/* --- halves --- */
+
+static bool is_member(const struct oriel_comm *comm, int rank)
+{
+    return rank >= 0 && rank < comm->size;
+}
+
+void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int destination, int tag, bool synchronous,
+                           const char *name)
+{
+    struct oriel_comm *entry = oriel_comm_find(comm);
+    *half = (struct oriel_send_half){.destination = -1, .is_synchronous = synchronous};
+    if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL || (entry != NULL && !is_member(entry, destination)))
+        return;
+    int world_rank = entry == NULL ? -1 : oriel_comm_world_rank(entry, destination);
+    if (entry == NULL || !oriel_order_is_here(world_rank)) {
+        half->is_unknown = true;
+        oriel_order_unknown_begin(name);
+        return;
+    }
+    oriel_comm_hold(entry);
+    half->comm = entry;
+    half->destination = world_rank;
+    half->id = entry->id;
+    oriel_send_begin(&entry->matching, (struct oriel_envelope){world_rank, tag}, &half->sending);
+}
+
+void oriel_send_half_posted(struct oriel_send_half *half, bool failed)
+{
+    if (half->comm == NULL)
+        return;
+    oriel_send_end(&half->comm->matching, &half->sending, failed);
+    oriel_comm_release(half->comm);
+    half->comm = NULL;
+}
+
+void oriel_send_half_done(struct oriel_send_half *half)
+{
+    if (half->is_synchronous && half->is_unknown)
+        oriel_order_unknown_end();
+    else if (half->is_synchronous && half->destination >= 0)
+        oriel_order_take_rank(half->destination);
+}
+
+void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, int source, int tag, const char *name)
+{
+    struct oriel_comm *entry = oriel_comm_find(comm);
+    struct oriel_envelope from = {ORIEL_ANY, tag == MPI_ANY_TAG ? ORIEL_ANY : tag};
+    *half = (struct oriel_receive_half){.source = source, .tag = tag};
+    if (source == MPI_PROC_NULL || comm == MPI_COMM_NULL)
+        return;
+    if (entry == NULL) {
+        half->is_unknown = true;
+        oriel_order_unknown_begin(name);
+        return;
+    }
+    if (source != MPI_ANY_SOURCE) {
+        if (!is_member(entry, source))
+            return;
+        from.peer = oriel_comm_world_rank(entry, source);
+    }
+    oriel_comm_hold(entry);
+    half->comm = entry;
+    half->receiving = oriel_receive_post(&entry->matching, from);
+}
+
+void oriel_receive_half_posted(struct oriel_receive_half *half)
+{
+    if (half->receiving != NULL)
+        oriel_receive_posted(&half->comm->matching, half->receiving);
+}
+
+static int class_of(int code)
+{
+    static _Atomic(void *) slot;
+    int class = code;
+    ((__typeof__(&PMPI_Error_class))oriel_behind(&slot, "PMPI_Error_class"))(code, &class);
+    return class;
+}
+
+bool oriel_something_came(int code)
+{
+    return code == MPI_SUCCESS || class_of(code) == MPI_ERR_TRUNCATE;
+}
+
+/* A message came from that rank of the communicator. */
+static void got(struct oriel_receive_half *half, int source, int tag)
+{
+    struct oriel_comm *comm = half->comm;
+    int world_rank = oriel_comm_world_rank(comm, source);
+    if (half->receiving != NULL)
+        oriel_receive_got(&comm->matching, half->receiving, (struct oriel_envelope){world_rank, tag});
+    else
+        oriel_order_take_rank(world_rank);
+    if (!oriel_order_is_here(world_rank)) {
+        oriel_order_unknown_begin("messages from other machines");
+        oriel_order_unknown_end();
+    }
+}
+
+static void release(struct oriel_receive_half *half)
+{
+    if (half->comm != NULL)
+        oriel_comm_release(half->comm);
+    half->comm = NULL;
+    half->receiving = NULL;
+}
+
+static bool is_cancelled(const MPI_Status *status)
+{
+    static _Atomic(void *) slot;
+    int flag = 0;
+    ((__typeof__(&PMPI_Test_cancelled))oriel_behind(&slot, "PMPI_Test_cancelled"))(status, &flag);
+    return flag != 0;
+}
+
+/* It is complete, but who knows with what, or will be, unseen: all is taken, and it may still count where its messages do. */
+static void got_something(struct oriel_receive_half *half)
+{
+    if (half->receiving != NULL)
+        oriel_receive_abandoned(&half->comm->matching, half->receiving);
+    oriel_order_unknown_end();
+}
+
+void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MPI_Status *status)
+{
+    struct oriel_comm *comm = half->comm;
+    if (half->is_unknown)
+        oriel_order_unknown_end();
+    if (comm == NULL)
+        return;
+    bool named = half->source != MPI_ANY_SOURCE && half->tag != MPI_ANY_TAG;
+    bool clear = status != NULL && !half->has_vague_status;
+    bool came = oriel_something_came(code) && !(clear && code == MPI_SUCCESS && is_cancelled(status));
+    if (!came && half->receiving != NULL)
+        oriel_receive_cancelled(&comm->matching, half->receiving);
+    else if (came && status != NULL && named)
+        got(half, half->source, half->tag);
+    else if (came && clear && is_member(comm, status->MPI_SOURCE))
+        got(half, status->MPI_SOURCE, status->MPI_TAG);
+    else if (came)
+        got_something(half);
+    release(half);
+}
+
+void oriel_receive_half_none(struct oriel_receive_half *half)
+{
+    if (half->receiving != NULL)
+        oriel_receive_cancelled(&half->comm->matching, half->receiving);
+    if (half->is_unknown)
+        oriel_order_unknown_end();
+    release(half);
+}
+
+MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own)
+{
+    if (status == MPI_STATUS_IGNORE)
+        status = own;
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    return status;
+}
+
+MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count count, MPI_Datatype datatype)
+{
+    static _Atomic(void *) slot;
+    int elements = 0;
+    if (code != MPI_SUCCESS)
+        return 0;
+    if (((__typeof__(&PMPI_Get_count))oriel_behind(&slot, "PMPI_Get_count"))(status, datatype, &elements) != MPI_SUCCESS ||
+        elements == MPI_UNDEFINED)
+        return count;
+    return elements < count ? elements : count;
+}
+
+/* --- with requests --- */
+
+/* While it is under way, calls of the other side that it may fulfil are not stuck. */
+static void count_in(struct oriel_message *message)
+{
+    message->counted = true;
+    message->sends_to = message->sends ? message->send.destination : -1;
+    message->receives_from = -1;
+    if (message->receive.receiving != NULL)
+        message->receives_from = message->receive.receiving->wanted.peer;
+    oriel_wait_sending(message->sends_to, 1);
+    if (message->receives)
+        oriel_wait_receiving(message->receives_from, 1);
+}
+
+static void count_out(struct oriel_message *message)
+{
+    if (!message->counted)
+        return;
+    message->counted = false;
+    oriel_wait_sending(message->sends_to, -1);
+    if (message->receives)
+        oriel_wait_receiving(message->receives_from, -1);
+}
+
+static void begin_message(struct oriel_message *message)
+{
+    oriel_uses_begin(&message->uses, message->address, message->call, true);
+    if (!message->sends || message->destination != MPI_PROC_NULL)
+        oriel_use(&message->uses, false, message->sent.address, message->sent.count, message->sent.datatype);
+    if (!message->receives || message->source != MPI_PROC_NULL)
+        oriel_use(&message->uses, true, message->received.address, message->received.count, message->received.datatype);
+    if (message->receives)
+        oriel_receive_half_begin(&message->receive, message->comm, message->source, message->receive_tag, message->called);
+    message->receive.has_vague_status = message->sends;
+    if (message->sends)
+        oriel_send_half_begin(&message->send, message->comm, message->destination, message->send_tag, message->synchronous,
+                              message->receives ? NULL : message->called);
+    count_in(message);
+}
+
+static void done(void *closure, const MPI_Status *status)
+{
+    struct oriel_message *message = closure;
+    int code = MPI_SUCCESS;
+    count_out(message);
+    if (message->receives)
+        oriel_receive_half_done(&message->receive, code, status);
+    if (message->sends)
+        oriel_send_half_done(&message->send);
+    oriel_local_complete(message->uses.group);
+    if (!message->persists)
+        free(message);
+}
+
+static void posted(struct oriel_message *message, bool failed)
+{
+    if (message->sends)
+        oriel_send_half_posted(&message->send, failed);
+    if (message->receives && !failed)
+        oriel_receive_half_posted(&message->receive);
+    if (!failed)
+        return;
+    count_out(message);
+    if (message->receives)
+        oriel_receive_half_none(&message->receive);
+    oriel_local_complete(message->uses.group);
+}
+
+static void begin_start(struct oriel_startable *startable)
+{
+    begin_message((struct oriel_message *)startable);
+}
+
+static void started(struct oriel_startable *startable, bool failed)
+{
+    posted((struct oriel_message *)startable, failed);
+}
+
+static void drop(struct oriel_startable *startable)
+{
+    struct oriel_message *message = (struct oriel_message *)startable;
+    free(message);
+}
+
+struct oriel_message *oriel_message_begin(const struct oriel_message *description)
+{
+    struct oriel_message *message = malloc(sizeof *message);
+    if (message == NULL) {
+        oriel_order_doubt();
+        return NULL;
+    }
+    *message = *description;
+    message->startable = (struct oriel_startable){begin_start, started, done, drop};
+    if (!message->persists)
+        begin_message(message);
+    return message;
+}
+
+void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request request)
+{
+    if (message == NULL)
+        return;
+    if (!message->persists)
+        posted(message, failed);
+    if (failed)
+        free(message);
+    else if (message->persists)
+        oriel_checked_request_add_persistent(request, &message->startable);
+    else if (message->receives || message->synchronous || message->send.is_unknown)
+        oriel_checked_request_add_own(request, done, message);
+    else
+        oriel_checked_request_add(request, done, message);
+}
+
+ORIEL_POINT_TO_POINT(, int)
+
+int oriel_message_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs)
+{
+    const struct oriel_message *message = oriel_request_closure(record, done);
+    if (message == NULL)
+        return 0;
+    return oriel_half_needs(message->sends ? &message->send : NULL, message->receives ? &message->receive : NULL, needs);
+}
+
+/* --- cancelling --- */
+
+/* Hosts cancel a receive in the call or not at all; whether it was is asked for at once, while its number can still be given to
+ * those behind it. */
+static void receive_cancelled(struct oriel_message *message, MPI_Request request)
+{
+    static _Atomic(void *) slot;
+    MPI_Status status;
+    int flag = 0;
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(&slot, "PMPI_Request_get_status"))(request, &flag, &status);
+    if (code == MPI_SUCCESS && flag && is_cancelled(&status))
+        oriel_receive_half_none(&message->receive);
+}
+
+ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
+{
+    struct oriel_message *message = oriel_check_looks() && request != NULL ? oriel_checked_request_closure(*request, done) : NULL;
+    int code;
+    if (message != NULL && message->sends)
+        oriel_order_doubt(); /* what the receiver has counted may never come */
+    ORIEL_CHECK_PASS(code, Cancel, (request));
+    if (code == MPI_SUCCESS && message != NULL && message->receives && !message->sends) {
+        oriel_check_enter();
+        receive_cancelled(message, *request);
+        oriel_check_leave();
+    }
+    return code;
+}
+
+/* --- probes --- */
+
+void oriel_probed(int code, MPI_Comm comm, const MPI_Status *status)
+{
+    struct oriel_comm *entry = oriel_comm_find(comm);
+    if (code != MPI_SUCCESS)
+        return;
+    if (entry == NULL) {
+        oriel_order_unknown_end();
+    } else if (is_member(entry, status->MPI_SOURCE)) {
+        int world_rank = oriel_comm_world_rank(entry, status->MPI_SOURCE);
+        oriel_message_seen(&entry->matching, (struct oriel_envelope){world_rank, status->MPI_TAG});
+        if (!oriel_order_is_here(world_rank))
+            oriel_order_unknown_end();
+    }
+}
+
+ORIEL_CHECK_WRAP(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
+{
+    MPI_Status own;
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Probe)(source, tag, comm, status);
+    status = oriel_status_prepare(status, &own);
+    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Probe, (uint32_t)oriel_order_rank(), 0);
+    bool waits = oriel_wait_probe(&site, comm, source, tag);
+    ORIEL_CHECK_PASS(code, Probe, (source, tag, comm, status));
+    oriel_wait_done(waits);
+    oriel_probed(code, comm, status);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status))
+{
+    MPI_Status own;
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Iprobe)(source, tag, comm, flag, status);
+    status = oriel_status_prepare(status, &own);
+    ORIEL_CHECK_PASS(code, Iprobe, (source, tag, comm, flag, status));
+    if (code == MPI_SUCCESS && *flag)
+        oriel_probed(code, comm, status);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status))
+{
+    struct oriel_receive_half half;
+    MPI_Status own;
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Mprobe)(source, tag, comm, message, status);
+    status = oriel_status_prepare(status, &own);
+    oriel_receive_half_begin(&half, comm, source, tag, "MPI_Mprobe");
+    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Mprobe, (uint32_t)oriel_order_rank(), 0);
+    bool waits = oriel_wait_message(&site, NULL, &half);
+    ORIEL_CHECK_PASS(code, Mprobe, (source, tag, comm, message, status));
+    oriel_wait_done(waits);
+    oriel_receive_half_done(&half, code, status);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status))
+{
+    struct oriel_receive_half half;
+    MPI_Status own;
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Improbe)(source, tag, comm, flag, message, status);
+    status = oriel_status_prepare(status, &own);
+    oriel_receive_half_begin(&half, comm, source, tag, NULL);
+    ORIEL_CHECK_PASS(code, Improbe, (source, tag, comm, flag, message, status));
+    if (code == MPI_SUCCESS && *flag)
+        oriel_receive_half_done(&half, code, status);
+    else
+        oriel_receive_half_none(&half);
+    return code;
+}

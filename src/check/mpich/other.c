@@ -1,0 +1,99 @@
+/* What MPICH has beyond MPI-3.1 and is not modelled: persistent collectives, partitioned messages, communicators of sessions.
+ * Programs call them. */
+#include "check/messages_other.h"
+#include "check/requests.h"
+
+#include <stdlib.h>
+
+struct unknown {
+    struct oriel_startable startable;
+    const char *name;
+};
+
+static void begin(struct oriel_startable *startable)
+{
+    oriel_order_unknown_begin(((struct unknown *)startable)->name);
+}
+
+static void started(struct oriel_startable *startable, bool failed)
+{
+    (void)startable;
+    if (failed)
+        oriel_order_unknown_end();
+}
+
+static void done(void *closure, const MPI_Status *status)
+{
+    (void)closure;
+    (void)status;
+    oriel_order_unknown_end();
+}
+
+static void drop(struct oriel_startable *startable)
+{
+    struct unknown *unknown = (struct unknown *)startable;
+    free(unknown);
+}
+
+static void add_persistent(const char *name, MPI_Request request)
+{
+    struct unknown *unknown = malloc(sizeof *unknown);
+    if (unknown == NULL) {
+        oriel_order_doubt();
+        return;
+    }
+    *unknown = (struct unknown){{begin, started, done, drop}, name};
+    oriel_checked_request_add_persistent(request, &unknown->startable);
+}
+
+#define PERSISTENT(name, parameters, arguments)              \
+    ORIEL_CHECK_WRAP(name, parameters)                       \
+    {                                                        \
+        int code;                                            \
+        if (!oriel_check_looks())                            \
+            return BEHIND(name) arguments;                   \
+        oriel_order_unknown_begin(NULL);                     \
+        ORIEL_CHECK_PASS(code, name, arguments);             \
+        oriel_order_unknown_end();                           \
+        if (code == MPI_SUCCESS)                             \
+            add_persistent("MPI_" #name, *request);          \
+        return code;                                         \
+    }
+#include "check/mpich/persistent.def"
+
+/* A part has come: order, before the request is complete. */
+ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
+{
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Parrived)(request, partition, flag);
+    ORIEL_CHECK_PASS(code, Parrived, (request, partition, flag));
+    if (code == MPI_SUCCESS && *flag)
+        oriel_order_unknown_end();
+    return code;
+}
+
+ORIEL_UNKNOWN(Pready, (int partition, MPI_Request request), (partition, request))
+ORIEL_UNKNOWN(Pready_range, (int partition_low, int partition_high, MPI_Request request),
+              (partition_low, partition_high, request))
+ORIEL_UNKNOWN(Pready_list, (int length, int array_of_partitions[], MPI_Request request),
+              (length, array_of_partitions, request))
+
+ORIEL_UNKNOWN(Comm_create_from_group,
+              (MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm),
+              (group, stringtag, info, errhandler, newcomm))
+ORIEL_UNKNOWN(Intercomm_create_from_groups,
+              (MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag,
+               MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm),
+              (local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm))
+
+ORIEL_CHECK_WRAP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request))
+{
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Comm_idup_with_info)(comm, info, newcomm, request);
+    void *idup = oriel_idup_begin(comm, "MPI_Comm_idup_with_info", newcomm);
+    ORIEL_CHECK_PASS(code, Comm_idup_with_info, (comm, info, newcomm, request));
+    oriel_idup_started(idup, code != MPI_SUCCESS, *request);
+    return code;
+}

@@ -1,0 +1,237 @@
+/* The table of requests by handle: chains under one mutex.  A record is claimed while a thread is in a call that may complete its
+ * request, so that a handle which the host gives out again in that moment is not mistaken for it.  requests.h says who may call.
+ * */
+#include "check/requests.h"
+
+#include "check/guard.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { BUCKETS = 8192 };
+
+struct oriel_request_record {
+    struct oriel_request_record *next;
+    uint64_t key;
+    uint64_t serial; /* of its making or last start */
+    oriel_request_done_fn *done;
+    void *closure;
+    struct oriel_startable *startable; /* NULL: not persistent */
+    bool active;
+    bool claimed;
+};
+
+static struct oriel_request_record *buckets[BUCKETS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t serials;
+static _Atomic uint64_t records;
+
+static uint64_t key_of(MPI_Request request)
+{
+    return (uint64_t)(uintptr_t)request;
+}
+
+static struct oriel_request_record **chain_of(uint64_t key)
+{
+    return &buckets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 51];
+}
+_Static_assert(BUCKETS == 1 << (64 - 51), "the shift above");
+
+/* --- with the mutex --- */
+
+/* The oldest of the key that nobody has claimed. */
+static struct oriel_request_record *find(uint64_t key)
+{
+    struct oriel_request_record *found = NULL;
+    for (struct oriel_request_record *record = *chain_of(key); record != NULL; record = record->next)
+        if (record->key == key && !record->claimed)
+            found = record;
+    return found;
+}
+
+static void insert(struct oriel_request_record *record)
+{
+    struct oriel_request_record **first = chain_of(record->key);
+    record->serial = ++serials;
+    record->next = *first;
+    *first = record;
+    atomic_fetch_add_explicit(&records, 1, memory_order_relaxed);
+}
+
+static void take_out(struct oriel_request_record *record)
+{
+    struct oriel_request_record **link = chain_of(record->key);
+    while (*link != record)
+        link = &(*link)->next;
+    *link = record->next;
+    atomic_fetch_sub_explicit(&records, 1, memory_order_relaxed);
+}
+
+/* --- ends --- */
+
+/* A record that is out of the table. */
+static void end_unseen(struct oriel_request_record *record)
+{
+    if (record->active)
+        record->done(record->closure, NULL);
+    if (record->startable != NULL)
+        record->startable->drop(record->startable);
+    free(record);
+}
+
+static int by_serial(const void *a, const void *b)
+{
+    const struct oriel_request_end *one = a, *other = b;
+    return one->record->serial < other->record->serial ? -1 : one->record->serial > other->record->serial;
+}
+
+void oriel_requests_end(struct oriel_request_end *ends, int count)
+{
+    if (count > 1)
+        qsort(ends, (size_t)count, sizeof *ends, by_serial);
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < count; i++) {
+        struct oriel_request_record *record = ends[i].record;
+        record->active = false;
+        record->claimed = false;
+        if (record->startable == NULL)
+            take_out(record);
+    }
+    pthread_mutex_unlock(&mutex);
+    for (int i = 0; i < count; i++) {
+        struct oriel_request_record *record = ends[i].record;
+        record->done(record->closure, ends[i].status);
+        if (record->startable == NULL)
+            free(record);
+    }
+}
+
+/* --- adding --- */
+
+static void add(MPI_Request request, struct oriel_request_record made, bool own)
+{
+    struct oriel_request_record *record = request == MPI_REQUEST_NULL ? NULL : malloc(sizeof *record), *stale = NULL;
+    bool shared = false;
+    if (record != NULL) {
+        *record = made;
+        record->key = key_of(request);
+        pthread_mutex_lock(&mutex);
+        stale = find(record->key);
+        shared = stale != NULL && !own && stale->startable == NULL;
+        if (shared) {
+            stale = NULL;
+        } else {
+            if (stale != NULL)
+                take_out(stale);
+            insert(record);
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+    if (stale != NULL)
+        end_unseen(stale);
+    if (record != NULL && !shared)
+        return;
+    if (made.active)
+        made.done(made.closure, NULL);
+    if (made.startable != NULL)
+        made.startable->drop(made.startable);
+    free(record);
+}
+
+void oriel_checked_request_add(MPI_Request request, oriel_request_done_fn *done, void *closure)
+{
+    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, false);
+}
+
+void oriel_checked_request_add_own(MPI_Request request, oriel_request_done_fn *done, void *closure)
+{
+    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, true);
+}
+
+void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable)
+{
+    add(request, (struct oriel_request_record){.done = startable->done, .closure = startable, .startable = startable}, true);
+}
+
+/* --- looking --- */
+
+bool oriel_request_records_exist(void)
+{
+    return atomic_load_explicit(&records, memory_order_relaxed) != 0;
+}
+
+void *oriel_checked_request_closure(MPI_Request request, oriel_request_done_fn *done)
+{
+    pthread_mutex_lock(&mutex);
+    struct oriel_request_record *record = find(key_of(request));
+    void *closure = record != NULL && record->active && record->done == done ? record->closure : NULL;
+    pthread_mutex_unlock(&mutex);
+    return closure;
+}
+
+static struct oriel_request_record *claim(MPI_Request request, bool inactive_too)
+{
+    if (request == MPI_REQUEST_NULL)
+        return NULL;
+    pthread_mutex_lock(&mutex);
+    struct oriel_request_record *record = find(key_of(request));
+    if (record != NULL && !record->active && !inactive_too)
+        record = NULL;
+    if (record != NULL)
+        record->claimed = true;
+    pthread_mutex_unlock(&mutex);
+    return record;
+}
+
+struct oriel_request_record *oriel_request_claim(MPI_Request request)
+{
+    return claim(request, false);
+}
+
+struct oriel_request_record *oriel_request_claim_any(MPI_Request request)
+{
+    return claim(request, true);
+}
+
+void *oriel_request_closure(const struct oriel_request_record *record, oriel_request_done_fn *done)
+{
+    return record->done == done ? record->closure : NULL;
+}
+
+void oriel_request_unclaim(struct oriel_request_record *record)
+{
+    pthread_mutex_lock(&mutex);
+    record->claimed = false;
+    pthread_mutex_unlock(&mutex);
+}
+
+void oriel_request_freed(struct oriel_request_record *record)
+{
+    pthread_mutex_lock(&mutex);
+    take_out(record);
+    pthread_mutex_unlock(&mutex);
+    end_unseen(record);
+}
+
+/* --- persistent ones --- */
+
+struct oriel_startable *oriel_request_startable(MPI_Request request)
+{
+    pthread_mutex_lock(&mutex);
+    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_startable *startable = record == NULL ? NULL : record->startable;
+    pthread_mutex_unlock(&mutex);
+    return startable;
+}
+
+void oriel_request_activate(MPI_Request request)
+{
+    pthread_mutex_lock(&mutex);
+    struct oriel_request_record *record = find(key_of(request));
+    if (record != NULL && record->startable != NULL) {
+        record->active = true;
+        record->serial = ++serials;
+    }
+    pthread_mutex_unlock(&mutex);
+}
