@@ -1,0 +1,81 @@
+/* What lies in the board about waiting, as its writers (waits.c, gathering.c) and whoever looks (looking.c) share it.  A record
+ * is written by its own process; its needs change only while its serial is even.  Nobody else includes this. */
+#ifndef ORIEL_CHECK_WAITS_PARTS_H
+#define ORIEL_CHECK_WAITS_PARTS_H
+
+#include "check/waits.h"
+
+#include <stdatomic.h>
+
+enum {
+    ORIEL_WAIT_NEEDS = 32,
+    ORIEL_WAIT_NAME = 32,
+    ORIEL_WAIT_BUCKETS = 16, /* of peers */
+    ORIEL_WAIT_THREADS = 32, /* of a host */
+    ORIEL_GATHERING_CALLS = 16,
+    ORIEL_GATHERING_LOCKS = 512, /* members of a window whose locks are noted */
+};
+
+enum oriel_wait_state { ORIEL_STATE_NONE, ORIEL_STATE_RUNS, ORIEL_STATE_FINISHED };
+
+struct oriel_wait_noted {
+    struct oriel_site site; /* of the call; of one that has finished, of MPI_Finalize */
+    char name[ORIEL_WAIT_NAME];
+    uint32_t mode;
+    uint32_t count;
+    struct oriel_wait_need needs[ORIEL_WAIT_NEEDS];
+};
+
+struct oriel_wait_record {
+    _Atomic uint64_t serial; /* odd: waits; each change is another wait or none */
+    _Atomic uint32_t state;  /* enum oriel_wait_state */
+    _Atomic int32_t thread;  /* the first one that waited, as the kernel numbers it */
+    _Atomic uint32_t many;   /* another one has: nothing is said any more */
+    uint32_t threads;        /* the program may call from several */
+    uint64_t process;        /* identity's word */
+    int32_t pid;
+    uint32_t host_threads_count;
+    int32_t host_threads[ORIEL_WAIT_THREADS];
+    _Atomic int32_t sending[ORIEL_WAIT_BUCKETS]; /* by peer % ORIEL_WAIT_BUCKETS */
+    _Atomic int32_t receiving[ORIEL_WAIT_BUCKETS];
+    _Atomic int32_t receiving_any;
+    struct oriel_wait_noted noted;
+};
+
+struct oriel_wait_table {
+    oriel_place records[1]; /* by rank of MPI_COMM_WORLD; 0: none of this machine */
+};
+
+struct oriel_gathering_slot {
+    _Atomic uint64_t number; /* of the member's last call */
+    _Atomic int32_t world_rank; /* and 1 */
+    _Atomic uint32_t last;   /* the member has made its last call, which frees all this */
+    _Atomic uint16_t calls[ORIEL_GATHERING_CALLS]; /* by number */
+    uint64_t pad[2];
+};
+_Static_assert(sizeof(struct oriel_gathering_slot) == 64, "each member writes a line of its own");
+
+struct oriel_gathering {
+    int32_t n;
+    uint32_t is_window;
+    uint32_t has_locks;
+    _Atomic uint32_t left;
+    uint32_t unused[12];
+    struct oriel_gathering_slot slots[];
+    /* has_locks: then n rows of n + 1 bytes, enum oriel_holding of the member for each target and for all */
+};
+_Static_assert(sizeof(struct oriel_gathering) == 64, "slots begin lines");
+
+static inline _Atomic uint8_t *oriel_gathering_holds(const struct oriel_gathering *gathering, int member, int target)
+{
+    size_t n = (size_t)(unsigned)gathering->n;
+    _Atomic uint8_t *rows = (_Atomic uint8_t *)(void *)(uintptr_t)(gathering->slots + n);
+    return &rows[(size_t)(unsigned)member * (n + 1) + (target < 0 ? n : (size_t)(unsigned)target)];
+}
+
+struct oriel_key oriel_wait_table_key(void);
+
+/* Threads of a process of this machine; a count of -1 where the system does not say, or there are more than that. */
+int oriel_wait_threads_list(int32_t pid, int32_t *threads, int room);
+
+#endif
