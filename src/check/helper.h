@@ -1,0 +1,41 @@
+/* What the checker leaves to the `oriel` command in a process of its own, so that no library for it comes into the user's
+ * process: debug information and JSON.  One request, one answer, and the process ends; requests and answers have a size, so
+ * that neither side waits for the other's end.  helper.c and cli/helper.c speak it; findings ask. */
+#ifndef ORIEL_CHECK_HELPER_H
+#define ORIEL_CHECK_HELPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `oriel check --helper places` and `... json`, a socket at standard input and output. */
+#define ORIEL_HELPER_OPTION "--helper"
+#define ORIEL_HELPER_PLACES "places" /* struct oriel_record_place each way */
+#define ORIEL_HELPER_JSON   "json"   /* struct oriel_helper_json, findings, counts; a text: "" or why it could not be written */
+
+enum { ORIEL_HELPER_MAGIC = 0x4f724831, ORIEL_HELPER_LEN_MAX = 1 << 28 };
+
+/* Comes before each request and each answer. */
+struct oriel_helper_head {
+    uint32_t magic; /* also changes when the format does */
+    uint32_t len_bytes;
+};
+
+struct oriel_helper_json {
+    char file[4096];
+    char program[4096];
+    char version[32];
+    char host[16];
+    uint32_t ranks;
+    uint32_t findings; /* struct oriel_record that follow */
+    uint32_t counts;   /* struct oriel_record_count that follow those */
+    uint32_t local_watched;
+    uint64_t lost; /* findings that there was no room for */
+    uint32_t complete; /* written in MPI_Finalize, by all ranks */
+    uint32_t reserved;
+};
+
+/* Asks; *answer is from malloc.  False when there is no command, no process, or no answer in time: the caller does without. */
+bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer, size_t *answer_bytes);
+
+#endif

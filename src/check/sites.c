@@ -1,0 +1,258 @@
+/* Call sites by module and offset.  Modules and numbers stand in the board, each once; an entry is complete before its number is
+ * known to anyone, and is never changed.  sites.h says who may call.
+ *
+ * A code: the module's number in the upper 16 bits, counted from 1, and the offset below it; a bare address where there is
+ * none. */
+#include "check/sites.h"
+
+#include "base/atomic.h"
+
+#include <execinfo.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    MODULES = 1024,
+    NUMBERS = 4096, /* a power of two */
+    CACHED = 128,   /* addresses that a thread remembers; a power of two */
+    CODE_SHIFT = 48,
+    BINDING_FRAMES = 12,
+};
+
+struct module {
+    char path[ORIEL_RECORD_LONG];
+    uint8_t build_id[20];
+    uint32_t reserved;
+};
+
+struct number {
+    uint64_t code;
+    _Atomic uint32_t call; /* 0: nothing here */
+    uint32_t reserved;
+};
+
+struct sites {
+    struct oriel_board_lock lock;
+    _Atomic uint32_t modules_count;
+    uint32_t reserved[3];
+    struct module modules[MODULES];
+    struct number numbers[NUMBERS];
+};
+
+static const struct oriel_key sites_key = {.words = {UINT64_C(0x5349544553)}}; /* "SITES": above all kinds of order.h */
+static struct sites *sites;
+
+const char *oriel_call_name(uint16_t call)
+{
+    static const char *const names[] = {
+        [ORIEL_CALL_NONE] = "",
+#define CALL(name)        [ORIEL_CALL_##name] = "MPI_" #name,
+#define LOCAL(name, text) [ORIEL_CALL_##name] = text,
+#include "check/calls.def"
+#undef CALL
+#undef LOCAL
+    };
+    return call < ORIEL_CALL_COUNT ? names[call] : "?";
+}
+
+static void sites_init(void *at)
+{
+    struct sites *fresh = at;
+    oriel_board_lock_init(&fresh->lock);
+}
+
+enum oriel_status oriel_sites_start(void)
+{
+    sites = oriel_board_at(oriel_board_find(&sites_key, sizeof *sites, sites_init));
+    return sites == NULL ? oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for call sites") : ORIEL_OK;
+}
+
+/* The module around an address. */
+struct search {
+    uint64_t address;
+    uint64_t offset;
+    struct module module;
+};
+
+static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) *header, uint8_t out[20])
+{
+    const char *at = (const char *)(info->dlpi_addr + header->p_vaddr); /* NOLINT: that is what it is */
+    const char *end = at + header->p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const ElfW(Nhdr) *note = (const void *)at;
+        const char *name = at + sizeof *note;
+        const char *bytes = name + ((note->n_namesz + 3U) & ~3U);
+        at = bytes + ((note->n_descsz + 3U) & ~3U);
+        if (at > end)
+            return;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
+            memcpy(out, bytes, note->n_descsz < 20 ? note->n_descsz : 20);
+            return;
+        }
+    }
+}
+
+static void path_read(const char *name, char out[ORIEL_RECORD_LONG])
+{
+    if (name[0] == '\0') {
+        ssize_t len = readlink("/proc/self/exe", out, ORIEL_RECORD_LONG - 1);
+        out[len < 0 ? 0 : len] = '\0';
+    } else {
+        snprintf(out, ORIEL_RECORD_LONG, "%s", name);
+    }
+}
+
+static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    (void)size;
+    struct search *search = closure;
+    bool inside = false;
+    for (int i = 0; i < info->dlpi_phnum && !inside; i++)
+        inside = info->dlpi_phdr[i].p_type == PT_LOAD &&
+                 search->address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz;
+    if (!inside)
+        return 0;
+    search->offset = search->address - info->dlpi_addr;
+    path_read(info->dlpi_name, search->module.path);
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_NOTE)
+            build_id_read(info, &info->dlpi_phdr[i], search->module.build_id);
+    return 1;
+}
+
+/* The number of the module, which is entered if it is new; 0 when there are too many. */
+static uint64_t module_number(const struct module *module)
+{
+    oriel_board_lock(&sites->lock);
+    uint32_t count = sites->modules_count;
+    uint32_t at = 0;
+    while (at < count && memcmp(&sites->modules[at], module, sizeof *module) != 0)
+        at++;
+    if (at == count && count < MODULES) {
+        sites->modules[at] = *module;
+        atomic_store_explicit(&sites->modules_count, count + 1, memory_order_release);
+    }
+    oriel_board_unlock(&sites->lock);
+    return at < MODULES ? at + 1 : 0;
+}
+
+static uint64_t code_find(uint64_t address)
+{
+    struct search search = {.address = address};
+    uint64_t number = 0;
+    if (dl_iterate_phdr(module_match, &search) != 0)
+        number = module_number(&search.module);
+    return number == 0 ? address : number << CODE_SHIFT | (search.offset & ((UINT64_C(1) << CODE_SHIFT) - 1));
+}
+
+/* Whether the code is of a host's own functions for Fortran: then the place in the program is who called that. */
+static bool is_binding(uint64_t code)
+{
+    static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempi"};
+    if (code >> CODE_SHIFT == 0)
+        return false;
+    const char *path = sites->modules[(code >> CODE_SHIFT) - 1].path;
+    const char *name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
+    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++)
+        if (strncmp(name, stems[i], strlen(stems[i])) == 0)
+            return true;
+    return false;
+}
+
+/* A thread remembers the codes of addresses: the binding's too, and that they are. */
+struct known {
+    uint64_t address, code;
+    bool binding;
+};
+
+static struct known *known_find(uint64_t address)
+{
+    static _Thread_local struct known cache[CACHED];
+    struct known *known = &cache[(address ^ address >> 7) & (CACHED - 1)];
+    if (oriel_likely(known->address == address))
+        return known;
+    if (sites == NULL)
+        return NULL;
+    known->code = code_find(address);
+    known->binding = is_binding(known->code);
+    known->address = address;
+    return known;
+}
+
+/* The first address of the stack that is neither this library's nor the binding's; unwinding takes a microsecond. */
+static uint64_t code_behind_binding(uint64_t binding)
+{
+    void *frames[BINDING_FRAMES];
+    uint64_t own = known_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
+    int count = backtrace(frames, BINDING_FRAMES);
+    for (int i = 0; i < count; i++) {
+        const struct known *known = known_find((uint64_t)(uintptr_t)frames[i]);
+        if (!known->binding && known->code >> CODE_SHIFT != own)
+            return known->code;
+    }
+    return binding;
+}
+
+uint64_t oriel_site_code(const void *address)
+{
+    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    if (oriel_unlikely(known == NULL))
+        return (uint64_t)(uintptr_t)address;
+    return oriel_likely(!known->binding) ? known->code : code_behind_binding(known->code);
+}
+
+struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
+{
+    return (struct oriel_site){.address = oriel_site_code(address), .world_rank = world_rank, .call = call, .epoch = opening};
+}
+
+uint16_t oriel_site_number(const struct oriel_site *site)
+{
+    if (sites == NULL || site->call == ORIEL_CALL_NONE)
+        return 0;
+    uint64_t hash = (site->address ^ (uint64_t)site->call << 40) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+    for (uint32_t step = 0; step < NUMBERS; step++) {
+        uint32_t at = (uint32_t)(hash + step) & (NUMBERS - 1);
+        struct number *number = &sites->numbers[at];
+        if (atomic_load_explicit(&number->call, memory_order_acquire) == 0) {
+            oriel_board_lock(&sites->lock);
+            if (number->call == 0) {
+                number->code = site->address;
+                atomic_store_explicit(&number->call, site->call, memory_order_release);
+            }
+            oriel_board_unlock(&sites->lock);
+        }
+        if (number->code == site->address && number->call == site->call)
+            return (uint16_t)(at + 1);
+    }
+    return 0;
+}
+
+struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank)
+{
+    struct oriel_site site = {.world_rank = world_rank};
+    if (sites == NULL || number == 0 || number > NUMBERS)
+        return site;
+    site.call = (uint16_t)atomic_load_explicit(&sites->numbers[number - 1].call, memory_order_acquire);
+    site.address = sites->numbers[number - 1].code;
+    return site;
+}
+
+void oriel_site_describe(const struct oriel_site *site, struct oriel_record_site *out)
+{
+    memset(out, 0, sizeof *out);
+    if (site->call == ORIEL_CALL_NONE)
+        return;
+    uint64_t number = site->address >> CODE_SHIFT;
+    snprintf(out->call, sizeof out->call, "%s", oriel_call_name(site->call));
+    out->rank = (int32_t)site->world_rank;
+    if (sites == NULL || number == 0 || number > atomic_load_explicit(&sites->modules_count, memory_order_acquire))
+        return;
+    const struct module *module = &sites->modules[number - 1];
+    memcpy(out->place.module, module->path, sizeof out->place.module);
+    memcpy(out->place.build_id, module->build_id, sizeof out->place.build_id);
+    out->place.offset = site->address & ((UINT64_C(1) << CODE_SHIFT) - 1);
+}
