@@ -1,0 +1,265 @@
+/* Arguments of operations and synchronisations against what the window is: ranks, assertions, datatypes, sizes, ranges
+ * (MPI-4.1, 13.3).  What is wrong is told with the numbers of both sides.  windows*.c call. */
+#include "check/windows_operate.h"
+
+#include "check/extents.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static bool tell(const struct oriel_checked *window, struct oriel_finding *finding, enum oriel_rule rule,
+                 const struct oriel_site *site, const char *format, ...) __attribute__((format(printf, 5, 6), cold));
+
+/* Always false. */
+static bool tell(const struct oriel_checked *window, struct oriel_finding *finding, enum oriel_rule rule,
+                 const struct oriel_site *site, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(finding->detail, sizeof finding->detail, format, arguments);
+    va_end(arguments);
+    finding->rule = rule;
+    oriel_window_tell(window, finding, site);
+    return false;
+}
+
+bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if ((assert & ~taken) == 0)
+        return true;
+    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The assertion %d has bits that this call does not take.", assert);
+}
+
+bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
+        return true;
+    finding.target = rank;
+    return tell(window, &finding, ORIEL_RULE_RANK, site, "The window has the ranks 0 to %d.", window->n - 1);
+}
+
+bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if (lock_type == MPI_LOCK_EXCLUSIVE || lock_type == MPI_LOCK_SHARED)
+        return true;
+    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The lock type %d is none.", lock_type);
+}
+
+/* --- datatypes, operators and sizes --- */
+
+static bool wrong(struct oriel_operation *operation, enum oriel_rule rule, const char *detail)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    finding.target = operation->target_rank;
+    return tell(operation->window, &finding, rule, &operation->site, "%s", detail);
+}
+
+static bool find_side(struct oriel_operation *operation, const char *which, MPI_Count count, MPI_Datatype datatype,
+                      const struct oriel_type **type)
+{
+    if (oriel_unlikely(count < 0))
+        return wrong(operation, ORIEL_RULE_ARGUMENT, oriel_words("The %s's count, %lld, is negative.", which, (long long)count));
+    if (oriel_likely(oriel_type_find(datatype, type) == ORIEL_OK))
+        return true;
+    return wrong(operation, ORIEL_RULE_DATATYPE, oriel_words("The %s's datatype is not committed, or not valid.", which));
+}
+
+static uint64_t times(MPI_Count count, uint64_t each)
+{
+    uint64_t product;
+    return __builtin_mul_overflow((uint64_t)count, each, &product) ? UINT64_MAX : product;
+}
+
+static bool fits(struct oriel_operation *operation, const char *from, uint64_t from_bytes, const char *into, uint64_t into_bytes)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if (oriel_likely(from_bytes <= into_bytes))
+        return true;
+    finding.target = operation->target_rank;
+    return tell(operation->window, &finding, ORIEL_RULE_SIZES_DIFFER, &operation->site,
+                "The %s side has %" PRIu64 " bytes, the %s side has room for %" PRIu64 ".", from, from_bytes, into, into_bytes);
+}
+
+/* One predefined datatype on both sides, and an operator that is defined on it. */
+static bool accumulate_is_right(struct oriel_operation *operation)
+{
+    const struct oriel_type *target = operation->target_type;
+    const struct oriel_type *origin = operation->origin_type;
+    if (!operation->swaps) {
+        operation->applied = oriel_operator_find(operation->op);
+        if (operation->applied == ORIEL_OPERATOR_NONE)
+            return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is none of the predefined ones.");
+    }
+    if (target->elements == 0)
+        return true;
+    if (target->kind == ORIEL_KIND_NONE || (origin != NULL && origin->elements > 0 && origin->kind != target->kind))
+        return wrong(operation, ORIEL_RULE_DATATYPE,
+                     "Accumulates need datatypes of one predefined datatype, the same on both sides.");
+    if (!operation->swaps && oriel_kinds[target->kind].plain[operation->applied] == NULL)
+        return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is not defined on this datatype.");
+    return true;
+}
+
+bool oriel_argument_operation(struct oriel_operation *operation)
+{
+    bool no_op = operation->accumulates && !operation->swaps && operation->op == MPI_NO_OP;
+    operation->applied = ORIEL_OPERATOR_NONE;
+    operation->origin_type = NULL;
+    if (!find_side(operation, "target", operation->target_count, operation->target_datatype, &operation->target_type))
+        return false;
+    if (!no_op && !find_side(operation, "origin", operation->origin_count, operation->origin_datatype, &operation->origin_type))
+        return false;
+    if (operation->accumulates && !accumulate_is_right(operation))
+        return false;
+    uint64_t at_target = times(operation->target_count, operation->target_type->size_bytes);
+    operation->items = (uint64_t)operation->target_count;
+    if (operation->target_type->elements == 0)
+        operation->items = 0;
+    if (operation->result_addr != NULL && !operation->swaps) {
+        const struct oriel_type *result;
+        if (!find_side(operation, "result", operation->result_count, operation->result_datatype, &result) ||
+            !fits(operation, "target", at_target, "result", times(operation->result_count, result->size_bytes)))
+            return false;
+    }
+    if (operation->origin_type == NULL)
+        return true;
+    uint64_t at_origin = times(operation->origin_count, operation->origin_type->size_bytes);
+    if (operation->kind == ORIEL_ACCESS_GET)
+        return fits(operation, "target", at_target, "origin", at_origin);
+    if (at_origin < at_target && operation->items > 0) /* only what there is arrives */
+        operation->items = (at_origin + operation->target_type->size_bytes - 1) / operation->target_type->size_bytes;
+    return fits(operation, "origin", at_origin, "target", at_target);
+}
+
+/* --- ranges --- */
+
+/* Whether the window's size makes sense as a number of elements: then the program has forgotten to multiply. */
+static bool looks_like_elements(const struct oriel_operation *operation, uint64_t end_bytes, uint64_t *each_bytes)
+{
+    const struct oriel_member *member = &operation->window->members[operation->target_rank];
+    const struct oriel_type *type = operation->target_type;
+    uint64_t element_bytes = type->elements == 0 ? 1 : type->size_bytes / type->elements;
+    *each_bytes = member->disp_unit > 1 ? (uint64_t)member->disp_unit : element_bytes;
+    uint64_t meant_bytes;
+    return *each_bytes > 1 && (uint64_t)member->size_bytes > *each_bytes &&
+           !__builtin_mul_overflow((uint64_t)member->size_bytes, *each_bytes, &meant_bytes) && end_bytes <= meant_bytes;
+}
+
+static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t high_bytes)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    const struct oriel_member *member = &operation->window->members[operation->target_rank];
+    uint64_t each_bytes;
+    oriel_window_place(operation->window, &finding, operation->target_rank, low_bytes, (uint64_t)(high_bytes - low_bytes));
+    if (low_bytes >= 0 && looks_like_elements(operation, (uint64_t)high_bytes, &each_bytes))
+        return tell(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
+                    "Rank %d's window has %" PRId64 " bytes. Its size looks like elements, not bytes: %" PRId64
+                    " elements of %" PRIu64 " bytes would have room for this.",
+                    operation->target_rank, member->size_bytes, member->size_bytes, each_bytes);
+    return tell(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
+                "Rank %d's window has %" PRId64 " bytes, in displacement units of %" PRId64 ".", operation->target_rank,
+                member->size_bytes, member->disp_unit);
+}
+
+/* How many bytes from at on are attached at the target; 0: none.  The nearest region otherwise.  Regions may touch. */
+static uint64_t attached_from(const struct oriel_share *share, uint64_t at, struct oriel_region *nearest, bool *any)
+{
+    uint64_t nearest_bytes = UINT64_MAX;
+    for (oriel_place place = share->regions; place != 0;) {
+        const struct oriel_region *region = oriel_board_at(place);
+        if (at - region->address < region->len_bytes)
+            return region->len_bytes - (at - region->address);
+        uint64_t away_bytes = at < region->address ? region->address - at : at - region->address - region->len_bytes;
+        if (away_bytes <= nearest_bytes) {
+            nearest_bytes = away_bytes;
+            *nearest = *region;
+            *any = true;
+        }
+        place = region->next;
+    }
+    return 0;
+}
+
+static bool all_attached(const struct oriel_share *share, uint64_t at, uint64_t len_bytes, struct oriel_region *nearest,
+                         bool *any)
+{
+    while (len_bytes > 0) {
+        uint64_t there_bytes = attached_from(share, at, nearest, any);
+        if (there_bytes == 0)
+            return false;
+        there_bytes = there_bytes < len_bytes ? there_bytes : len_bytes;
+        at += there_bytes;
+        len_bytes -= there_bytes;
+    }
+    return true;
+}
+
+static bool detached(struct oriel_operation *operation, const struct oriel_extent *extent, const struct oriel_region *nearest,
+                     bool any)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    oriel_window_place(operation->window, &finding, operation->target_rank, extent->offset, extent->len_bytes);
+    if (!any)
+        return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site, "Rank %d has attached nothing.",
+                    operation->target_rank);
+    uint64_t at = (uint64_t)extent->offset;
+    return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
+                "The nearest region that rank %d has attached is %#" PRIx64 " to %#" PRIx64 ", %" PRIu64 " bytes %s.",
+                operation->target_rank, nearest->address, nearest->address + nearest->len_bytes,
+                at < nearest->address ? nearest->address - at : at - nearest->address,
+                at < nearest->address ? "above" : "below");
+}
+
+static bool attached_range(struct oriel_operation *operation)
+{
+    struct oriel_extents extents;
+    struct oriel_checked *window = operation->window;
+    bool right = true;
+    operation->offset = operation->target_disp;
+    if (window->common == NULL || operation->items == 0)
+        return true;
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK)
+        for (size_t i = 0; i < extents.count && right; i++) {
+            struct oriel_extent run = extents.list[i];
+            for (uint64_t j = 0; j < extents.list[i].count && right; j++) {
+                struct oriel_region nearest = {0};
+                bool any = false;
+                oriel_board_lock(&window->common->lock);
+                bool all = all_attached(&window->common->shares[operation->target_rank], (uint64_t)run.offset, run.len_bytes,
+                                        &nearest, &any);
+                oriel_board_unlock(&window->common->lock);
+                right = all || detached(operation, &run, &nearest, any);
+                run.offset += run.stride_bytes;
+            }
+        }
+    oriel_extents_close(&extents);
+    return right;
+}
+
+bool oriel_argument_range(struct oriel_operation *operation)
+{
+    int64_t low_bytes;
+    int64_t high_bytes;
+    int64_t offset;
+    const struct oriel_type *type = operation->target_type;
+    const struct oriel_member *member = &operation->window->members[operation->target_rank];
+    if (operation->window->flavour == ORIEL_CHECK_DYNAMIC)
+        return attached_range(operation);
+    operation->offset = 0;
+    if (operation->items == 0)
+        return true;
+    if (oriel_unlikely(operation->target_disp < 0))
+        return wrong(operation, ORIEL_RULE_NEGATIVE_DISPLACEMENT,
+                     oriel_words("The displacement is %lld.", (long long)operation->target_disp));
+    if (oriel_unlikely(__builtin_mul_overflow((int64_t)operation->target_disp, member->disp_unit, &offset) ||
+                       !oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, &low_bytes, &high_bytes) ||
+                       __builtin_add_overflow(low_bytes, offset, &low_bytes) ||
+                       __builtin_add_overflow(high_bytes, offset, &high_bytes)))
+        return wrong(operation, ORIEL_RULE_RANGE, "The access reaches farther than any memory.");
+    operation->offset = offset;
+    return oriel_likely(low_bytes >= 0 && high_bytes <= member->size_bytes) || beyond(operation, low_bytes, high_bytes);
+}

@@ -1,0 +1,239 @@
+/* Finding a window by its handle, telling about it, going on after what is wrong, and the completion of what was issued on it.
+ * The table has what the program has made and not freed.  The other files of windows*.c call. */
+#include "check/windows.h"
+
+#include "base/table.h"
+#include "check/windows_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct oriel_table table = ORIEL_TABLE_INIT;
+
+static uint64_t key_of(MPI_Win win)
+{
+    return (uint64_t)(uintptr_t)win;
+}
+
+struct oriel_checked *oriel_checked_find(MPI_Win win)
+{
+    return oriel_table_find(&table, key_of(win));
+}
+
+bool oriel_checked_add(struct oriel_checked *window)
+{
+    return oriel_table_set(&table, key_of(window->win), window);
+}
+
+void oriel_checked_remove(struct oriel_checked *window)
+{
+    oriel_table_remove(&table, key_of(window->win), window);
+}
+
+void oriel_checked_visit(void (*visit)(void *window, void *context), void *context)
+{
+    oriel_table_visit(&table, visit, context);
+}
+
+struct oriel_site oriel_site_make(const void *address, enum oriel_call call)
+{
+    return oriel_site_here(address, (uint16_t)call, (uint32_t)oriel_order_rank(), 0);
+}
+
+struct oriel_site oriel_site_opening(const void *address, enum oriel_call call)
+{
+    struct oriel_site site = oriel_site_make(address, call);
+    site.epoch = oriel_site_number(&site);
+    return site;
+}
+
+static const char *flavour_name(enum oriel_check_flavour flavour)
+{
+    static const char *const names[] = {"create", "allocate", "shared", "dynamic"};
+    return names[flavour];
+}
+
+void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int used = 0;
+    if (oriel_host()->Win_get_name(window->win, name, &used) != MPI_SUCCESS)
+        name[0] = '\0';
+    finding->window = name;
+    finding->flavour = flavour_name(window->flavour);
+    if (here != NULL)
+        finding->here = *here;
+    oriel_finding_tell(finding);
+    finding->window = NULL;
+}
+
+void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding, int32_t target, int64_t offset,
+                        uint64_t len_bytes)
+{
+    int64_t unit = window->members[target].disp_unit;
+    finding->target = target;
+    finding->offset = offset;
+    finding->len_bytes = len_bytes;
+    if (unit <= 0 || offset < 0 || len_bytes == 0 || window->flavour == ORIEL_CHECK_DYNAMIC)
+        return;
+    finding->element = offset / unit;
+    finding->elements = (uint64_t)((offset + (int64_t)len_bytes - 1) / unit - finding->element + 1);
+}
+
+/* --- going on --- */
+
+void oriel_quiet_begin(struct oriel_quiet *quiet, MPI_Win win)
+{
+    MPI_Errhandler handler;
+    quiet->quiet = false;
+    if (oriel_host()->Win_get_errhandler(win, &handler) != MPI_SUCCESS)
+        return;
+    bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+#ifdef MPI_ERRORS_ABORT
+    fatal = fatal || handler == MPI_ERRORS_ABORT;
+#endif
+    if (fatal && oriel_host()->Win_set_errhandler(win, MPI_ERRORS_RETURN) == MPI_SUCCESS) {
+        *quiet = (struct oriel_quiet){.win = win, .saved = handler, .quiet = true};
+        return;
+    }
+    oriel_host()->Errhandler_free(&handler);
+}
+
+int oriel_quiet_end(struct oriel_quiet *quiet, int code)
+{
+    if (!quiet->quiet)
+        return code;
+    quiet->quiet = false;
+    oriel_host()->Win_set_errhandler(quiet->win, quiet->saved);
+    oriel_host()->Errhandler_free(&quiet->saved);
+    return MPI_SUCCESS;
+}
+
+/* --- order and histories --- */
+
+struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
+                                  uint64_t second)
+{
+    return (struct oriel_key){.words = {kind, window->id, first, second}};
+}
+
+oriel_place oriel_window_history(struct oriel_checked *window, int32_t target)
+{
+    if (!window->ordered)
+        return 0;
+    _Atomic uint64_t *place = (_Atomic uint64_t *)&window->common->shares[target].history;
+    uint64_t history = atomic_load_explicit(place, memory_order_acquire);
+    if (oriel_likely(history != 0))
+        return history;
+    oriel_place made = oriel_history_make();
+    if (made != 0 && !atomic_compare_exchange_strong(place, &history, made)) {
+        oriel_history_free(made);
+        return history;
+    }
+    return made;
+}
+
+uint64_t oriel_window_local_ticket(void)
+{
+    return ORIEL_ACCESS_GROUP | ((uint64_t)(uint32_t)oriel_order_rank() << 1 | 1);
+}
+
+static void complete_one(struct oriel_checked *window, int32_t target, oriel_tick now)
+{
+    if (!(window->touched[target] & ORIEL_TOUCHED_HISTORY))
+        return;
+    oriel_place history = oriel_window_history(window, target);
+    window->touched[target] &= (uint8_t) ~(ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED);
+    if (history == 0)
+        return;
+    oriel_history_complete(history, oriel_order_rank(), now);
+    oriel_history_complete_one(history, oriel_window_local_ticket(), now);
+}
+
+void oriel_window_complete(struct oriel_checked *window, int32_t target)
+{
+    if (!window->ordered)
+        return;
+    oriel_tick now = oriel_order_now();
+    if (target >= 0) {
+        complete_one(window, target, now);
+        return;
+    }
+    for (int32_t i = 0; i < window->n && window->touched_any; i++)
+        complete_one(window, i, now);
+}
+
+static void local_one(struct oriel_checked *window, int32_t target)
+{
+    if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
+        return;
+    window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_BUFFERS;
+    oriel_local_complete(oriel_local_group_target(window->id, target));
+}
+
+static void take_late(struct oriel_checked *window)
+{
+    if (window->late_count == 0)
+        return;
+    struct oriel_key late[ORIEL_LATE_WORDS];
+    oriel_window_enter(window);
+    uint32_t count = window->late_count;
+    memcpy(late, window->late, count * sizeof *late);
+    window->late_count = 0;
+    oriel_window_leave(window);
+    for (uint32_t i = 0; i < count; i++)
+        oriel_order_take(&late[i]);
+}
+
+void oriel_window_completed(struct oriel_checked *window, int32_t target)
+{
+    if (!window->ordered)
+        return;
+    take_late(window);
+    oriel_window_requests_flushed(window, target);
+    if (target >= 0) {
+        local_one(window, target);
+        return;
+    }
+    bool any = window->touched_any;
+    window->touched_any = false;
+    for (int32_t i = 0; i < window->n && any; i++) {
+        local_one(window, i);
+        if (window->touched[i] != 0)
+            window->touched_any = true;
+    }
+}
+
+void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags)
+{
+    oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    if (history != 0)
+        oriel_history_flag(history, oriel_order_rank(), flags);
+}
+
+void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
+{
+    oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    if (history != 0)
+        oriel_history_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
+}
+
+struct oriel_pair *oriel_window_pair(struct oriel_checked *window, int32_t target, int32_t origin)
+{
+    struct oriel_share *share = &window->common->shares[target];
+    for (oriel_place place = share->pairs; place != 0;) {
+        struct oriel_pair *pair = oriel_board_at(place);
+        if (pair->origin == origin)
+            return pair;
+        place = pair->next;
+    }
+    oriel_place made = oriel_board_allocate(sizeof(struct oriel_pair));
+    if (made == 0)
+        return NULL;
+    struct oriel_pair *pair = oriel_board_at(made);
+    pair->origin = origin;
+    pair->next = share->pairs;
+    share->pairs = made;
+    return pair;
+}

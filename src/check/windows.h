@@ -1,0 +1,214 @@
+/* The windows of the program as the checker knows them: who and what their members gave, the state of this process's epochs, and
+ * what all members share in the board.  An entry is made behind the window's creation and goes before its end; what a thread has
+ * found stays valid while MPI allows it to use the window.  windows*.c, arguments.c and hints.c call. */
+#ifndef ORIEL_CHECK_WINDOWS_H
+#define ORIEL_CHECK_WINDOWS_H
+
+#include "check/epochs.h"
+#include "check/local.h"
+#include "check/order.h"
+#include "check/sites.h"
+#include "check/waits.h"
+#include "host/host.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum oriel_check_flavour {
+    ORIEL_CHECK_CREATE,
+    ORIEL_CHECK_ALLOCATE,
+    ORIEL_CHECK_SHARED,
+    ORIEL_CHECK_DYNAMIC,
+};
+
+/* Info keys that promise something. */
+enum oriel_promise {
+    ORIEL_PROMISE_NO_LOCKS = 1,
+    ORIEL_PROMISE_SAME_SIZE = 2,
+    ORIEL_PROMISE_SAME_DISP_UNIT = 4,
+    ORIEL_PROMISE_OPS_SET = 8,  /* accumulate_ops is set */
+    ORIEL_PROMISE_SAME_OP = 16, /* to same_op */
+};
+
+/* What each member tells the others at creation. */
+struct oriel_member {
+    uint64_t id; /* the first member's counts: the window's */
+    int64_t size_bytes;
+    int64_t disp_unit;
+    uint64_t promises;
+    uint32_t world_rank;
+    uint32_t flavour;
+    struct oriel_site site;
+};
+
+/* A region that a member has attached; in the board. */
+struct oriel_region {
+    oriel_place next;
+    uint64_t address;
+    uint64_t len_bytes;
+};
+
+/* How often an origin has started epochs to a target, and the target posted to it; in the board, in the target's list. */
+struct oriel_pair {
+    oriel_place next;
+    int32_t origin;
+    uint32_t starts;
+    uint32_t posts;
+    uint32_t post_assert;
+    oriel_tick post_tick; /* the target's number at its last post */
+    struct oriel_site start_site;
+    struct oriel_site post_site;
+};
+
+/* One member's part of what all share. */
+struct oriel_share {
+    oriel_place history; /* of the accesses to this member's memory; 0 before the first */
+    oriel_place regions;
+    oriel_place pairs;  /* by origin, this member being the target */
+    uint64_t fences;    /* that this member has called */
+    uint64_t no_put[2]; /* number of the fence with MPI_MODE_NOPUT, by its parity */
+    struct oriel_site no_put_site[2];
+    struct oriel_site fence_site;
+    struct oriel_site free_site;
+    int32_t pid;      /* 0: it has not made its entry yet */
+    uint32_t freeing; /* this member is in MPI_Win_free */
+};
+
+/* The last fences: no member is two ahead of another. */
+struct oriel_fence_note {
+    uint64_t number;
+    int64_t assert;
+    struct oriel_site site;
+};
+
+/* What all members of a window share; in the board. */
+struct oriel_common {
+    struct oriel_board_lock lock;
+    bool ending;              /* some member is in MPI_Win_free; under the lock */
+    _Atomic uint32_t left;    /* members that need it no more */
+    _Atomic uint32_t arrived; /* in MPI_Win_free */
+    _Atomic uint32_t stuck;   /* members there whose epochs could not be ended */
+    _Atomic uint32_t need_fence;
+    _Atomic uint32_t settled;
+    _Atomic uint32_t locked_all; /* MPI_Win_lock_all was used */
+    _Atomic uint32_t bulk;       /* accumulates of many elements were */
+    oriel_place locks;           /* history of the locks held: a member is a byte */
+    struct oriel_fence_note fences[4];
+    struct oriel_share shares[];
+};
+
+enum { ORIEL_LATE_WORDS = 16 };
+
+struct oriel_attached;
+struct oriel_asked;
+
+/* What oriel_window_conflict gets as its closure. */
+struct oriel_conflict_place {
+    const struct oriel_checked *window;
+    int32_t target;
+};
+
+struct oriel_checked {
+    pthread_mutex_t mutex; /* epochs, tickets, late words */
+    MPI_Win win;
+    MPI_Group group;
+    uint64_t id;
+    int32_t n;
+    int32_t rank;
+    enum oriel_check_flavour flavour;
+    uint64_t promises;
+    bool here;    /* all members are on this machine: common is there */
+    bool ordered; /* and all ranks of MPI_COMM_WORLD are: accesses are compared */
+    const void *base;
+    struct oriel_member *members;
+    struct oriel_epochs epochs;
+    struct oriel_common *common;
+    struct oriel_gathering *gathering; /* NULL: waits on it are not noted */
+    struct oriel_attached *attached; /* what else this process's loads and stores are watched in */
+    struct oriel_asked *asked;       /* operations with requests that are open */
+    uint8_t *touched;                /* members whose history holds pending accesses of this process */
+    bool touched_any;
+    uint64_t *holds;                         /* tickets of locks; [n]: of lock_all */
+    uint32_t *started;                       /* epochs to each member, posts of which are taken */
+    uint32_t *posted;                        /* epochs to each member as origin */
+    uint8_t *untaken;                        /* members whose post was not there yet at start */
+    struct oriel_key late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
+    uint32_t late_count;
+    bool threaded;             /* MPI_THREAD_MULTIPLE: the mutex is needed */
+    bool prompt;               /* Oriel serves it: operations on this machine are done when they return */
+    oriel_place since;                   /* the moment before the last synchronisation gave its clock; 0: none */
+    bool all_unchecked;                  /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
+    bool known_all;                      /* every exclusive lock's entry was taken once for lock_all */
+    struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
+};
+
+/* The window of the handle, NULL when the checker does not know it. */
+struct oriel_checked *oriel_checked_find(MPI_Win win);
+
+/* The site of a call by the program. */
+struct oriel_site oriel_site_make(const void *address, enum oriel_call call);
+
+/* The same of one that opens an epoch: epoch is its own number, for the sites of what follows. */
+struct oriel_site oriel_site_opening(const void *address, enum oriel_call call);
+
+/* --- findings about a window --- */
+
+/* A finding about it, with its name and flavour filled in; the name lives as long as the text given. */
+void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here);
+
+/* The bytes, with the elements that they are at that target. */
+void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding, int32_t target, int64_t offset,
+                        uint64_t len_bytes);
+
+/* --- going on after a finding --- */
+
+/* A fatal error handler of the window is replaced by MPI_ERRORS_RETURN until the end, which returns what the program shall get
+ * for the call's code. */
+struct oriel_quiet {
+    MPI_Win win;
+    MPI_Errhandler saved;
+    bool quiet;
+};
+void oriel_quiet_begin(struct oriel_quiet *quiet, MPI_Win win);
+int oriel_quiet_end(struct oriel_quiet *quiet, int code);
+
+/* --- order and histories --- */
+
+/* A key of this window. */
+struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
+                                  uint64_t second);
+
+/* The history of a member's memory, made when first wanted; 0: there is none, the board is full. */
+oriel_place oriel_window_history(struct oriel_checked *window, int32_t target);
+
+/* Operations on the target (-1: on all) are complete, and their buffers free: before the call that completes them.
+ * oriel_window_completed follows behind the call. */
+void oriel_window_complete(struct oriel_checked *window, int32_t target);
+void oriel_window_completed(struct oriel_checked *window, int32_t target);
+
+/* Takes the posts of the last start as far as they are there: of one target, waiting for it, or of all that are there. */
+void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
+void oriel_window_take_posts(struct oriel_checked *window);
+
+/* A pair's entry, under the common lock; NULL when the board is full. */
+struct oriel_pair *oriel_window_pair(struct oriel_checked *window, int32_t target, int32_t origin);
+
+/* The conflict of two accesses to a member's memory: closure is a struct oriel_conflict_place. */
+void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure);
+
+/* Order by an atomic instruction of the program on a member's memory: oriel_atomic_fn, with a struct oriel_conflict_place. */
+void oriel_window_order_atomic(void *closure, int64_t offset, bool gives);
+
+/* A conflict of accesses to this process's own memory outside windows: offsets are addresses. */
+void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure);
+
+/* --- start and end (start.c) --- */
+
+bool oriel_start_on_this_machine(int32_t world_rank);
+bool oriel_start_all_here(void);
+bool oriel_start_is_threaded(void);
+
+/* MPI_Finalize is about to be passed on: what windows there still are. */
+void oriel_windows_finalise(const struct oriel_site *site);
+
+#endif

@@ -1,0 +1,176 @@
+/* What an operation that is right does to order and histories: its bytes at the target and its buffers are accesses, and
+ * accumulates carry order from word to word.
+ *
+ * Words.  A process that reads with a fetching accumulate what another one's accumulate has left there, may go on with what that
+ * one did before: programs build locks and flags so.  Every accumulate that writes gives its clock to the word before it is
+ * passed on, every one that fetches takes the word's behind the call, and again behind the flush, where the host may have
+ * delayed it.  Nobody can tell whose value was read: all that gave before are taken, which may hide a conflict and blames
+ * nobody.  An accumulate of more than one element gives to one word of the target that stands for all of them, and every fetch
+ * takes that word too; a fetch of several elements takes their words, up to WORDS_TAKEN.  A large memory has as many words as
+ * fit WORD_KINDS: others share them.  The program's own atomic instructions are accumulates of one element to the same words,
+ * where they are watched.  windows_operate.c calls, and local.c. */
+#include "check/windows_operate.h"
+
+#include "check/extents.h"
+#include "check/requests.h"
+
+#include <stdlib.h>
+
+enum { WORDS_TAKEN = 256, WORD_KINDS = 1 << 16, BULK = -1 };
+
+static struct oriel_key word_key(const struct oriel_checked *window, int32_t target, int64_t offset)
+{
+    uint64_t word = offset == BULK ? UINT64_MAX : (uint64_t)offset;
+    if (offset != BULK && (uint64_t)window->members[target].size_bytes - 1 >= 8 * WORD_KINDS)
+        word = ((word >> 3) * UINT64_C(0x9e3779b97f4a7c15)) >> 48; /* dynamic windows, of size 0, too */
+    return oriel_window_key(window, ORIEL_ORDER_WORD, (uint64_t)target, word);
+}
+
+static bool bulk_was_used(const struct oriel_checked *window)
+{
+    return atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
+}
+
+void oriel_window_order_atomic(void *closure, int64_t offset, bool gives)
+{
+    const struct oriel_conflict_place *place = closure;
+    struct oriel_key key = word_key(place->window, place->target, offset);
+    if (gives) {
+        oriel_order_give(&key, 0);
+        return;
+    }
+    oriel_order_take(&key);
+    if (!bulk_was_used(place->window))
+        return;
+    key = word_key(place->window, place->target, BULK);
+    oriel_order_take(&key);
+}
+
+static bool is_bulk(const struct oriel_operation *operation)
+{
+    return operation->items * operation->target_type->elements != 1;
+}
+
+static bool writes_words(const struct oriel_operation *operation)
+{
+    return operation->accumulates && operation->applied != ORIEL_OPERATOR_NO_OP;
+}
+
+static bool fetches(const struct oriel_operation *operation)
+{
+    return operation->accumulates && operation->result_addr != NULL;
+}
+
+static void give_word(const struct oriel_operation *operation)
+{
+    bool bulk = is_bulk(operation);
+    if (bulk)
+        atomic_store_explicit(&operation->window->common->bulk, 1, memory_order_release);
+    struct oriel_key key = word_key(operation->window, operation->target_rank, bulk ? BULK : operation->offset);
+    oriel_order_give(&key, 0);
+}
+
+static void take_word(struct oriel_operation *operation, int64_t offset)
+{
+    struct oriel_checked *window = operation->window;
+    struct oriel_key key = word_key(window, operation->target_rank, offset);
+    oriel_order_take(&key);
+    if (oriel_likely(window->prompt))
+        return;
+    oriel_window_enter(window);
+    if (window->late_count < ORIEL_LATE_WORDS)
+        window->late[window->late_count++] = key;
+    oriel_window_leave(window);
+}
+
+static void take_words(struct oriel_operation *operation)
+{
+    struct oriel_extents extents;
+    if (bulk_was_used(operation->window))
+        take_word(operation, BULK);
+    if (!is_bulk(operation)) {
+        take_word(operation, operation->offset);
+        return;
+    }
+    uint64_t element_bytes = operation->target_type->size_bytes / operation->target_type->elements;
+    unsigned taken = 0;
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK)
+        for (size_t i = 0; i < extents.count; i++)
+            for (uint64_t j = 0; j < extents.list[i].count; j++)
+                for (uint64_t at = 0; at < extents.list[i].len_bytes && taken < WORDS_TAKEN; at += element_bytes, taken++)
+                    take_word(operation, extents.list[i].offset + (int64_t)j * extents.list[i].stride_bytes + (int64_t)at);
+    oriel_extents_close(&extents);
+}
+
+static uint8_t flags_of(const struct oriel_operation *operation)
+{
+    uint64_t promises = operation->window->promises;
+    uint8_t flags = promises & ORIEL_PROMISE_SAME_OP ? ORIEL_ACCESS_SAME_OP : 0;
+    if (operation->swaps && !(promises & ORIEL_PROMISE_OPS_SET))
+        flags |= ORIEL_ACCESS_ANY_OP;
+    return operation->request != NULL ? flags | ORIEL_ACCESS_ALONE : flags;
+}
+
+static void add_access(struct oriel_operation *operation, oriel_place history)
+{
+    struct oriel_extents extents;
+    struct oriel_checked *window = operation->window;
+    struct oriel_access access = {.kind = (uint8_t)operation->kind,
+                                  .op = (uint8_t)operation->applied,
+                                  .element = (uint8_t)operation->target_type->kind,
+                                  .flags = flags_of(operation),
+                                  .origin = oriel_order_rank(),
+                                  .moment = oriel_order_moment(),
+                                  .issued = oriel_order_now(),
+                                  .site = operation->site};
+    if (operation->request == NULL && (operation->kind == ORIEL_ACCESS_GET || fetches(operation)))
+        access.group = oriel_window_local_ticket();
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK &&
+        extents.count > 0)
+        operation->ticket = oriel_history_add(history, &access, extents.list, extents.count, oriel_window_conflict,
+                                              &window->places[operation->target_rank]);
+    oriel_extents_close(&extents);
+    oriel_order_moment_release(access.moment);
+}
+
+static void use_buffers(struct oriel_operation *operation)
+{
+    oriel_local_group group = operation->buffers;
+    bool is_get = operation->kind == ORIEL_ACCESS_GET;
+    if (is_get || operation->origin_type != NULL)
+        oriel_local_buffer(operation->origin_addr, operation->origin_count, operation->origin_datatype, is_get, 0, group,
+                           &operation->site);
+    if (operation->compare_addr != NULL)
+        oriel_local_buffer(operation->compare_addr, 1, operation->target_datatype, false, 0, group, &operation->site);
+    if (fetches(operation))
+        oriel_local_buffer(operation->result_addr, operation->result_count, operation->result_datatype, true, 0, group,
+                           &operation->site);
+}
+
+void oriel_access_begin(struct oriel_operation *operation)
+{
+    struct oriel_checked *window = operation->window;
+    int32_t target = operation->target_rank;
+    if (!window->ordered)
+        return;
+    if (oriel_unlikely(window->untaken[target]))
+        oriel_window_take_post(window, target, &operation->site);
+    if (writes_words(operation))
+        give_word(operation);
+    operation->accessed = true;
+    operation->buffers = operation->request != NULL ? oriel_local_group_new() : oriel_local_group_target(window->id, target);
+    use_buffers(operation);
+    oriel_place history = operation->items == 0 ? 0 : oriel_window_history(window, target);
+    if (history != 0)
+        add_access(operation, history);
+    window->touched[target] = ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_BUFFERS;
+    window->touched_any = true;
+}
+
+void oriel_access_end(struct oriel_operation *operation, int code)
+{
+    if (code == MPI_SUCCESS && fetches(operation) && operation->items > 0)
+        take_words(operation);
+    if (operation->request != NULL)
+        oriel_window_requested(operation, code);
+}

@@ -1,0 +1,442 @@
+/* Fence, post, start, complete, wait and test (MPI-4.1, 13.5.1, 13.5.2): their epochs, and the order that they make.  What a
+ * call ends is complete in the histories, and what it tells others is given, before it is passed on: whoever the call lets go on
+ * finds it there.  What it has waited for is taken behind it.  Programs call. */
+#include "check/windows_table.h"
+
+#include "base/wait.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict, struct oriel_finding *finding,
+                        const struct oriel_site *site, struct oriel_quiet *quiet)
+{
+    if (oriel_likely(verdict == ORIEL_VERDICT_RIGHT))
+        return true;
+    if (verdict == ORIEL_VERDICT_WRONG)
+        oriel_window_tell(window, finding, site);
+    oriel_quiet_begin(quiet, window->win);
+    return verdict != ORIEL_VERDICT_ECHO;
+}
+
+/* --- fence --- */
+
+/* The epochs that should have been ended before are ended, so that this rank's fence succeeds and the others need not wait for
+ * ever. */
+static void end_other_epochs(struct oriel_checked *window)
+{
+    struct oriel_finding unwanted = ORIEL_FINDING_NONE;
+    oriel_window_complete(window, -1);
+    for (int32_t i = 0; i < window->n; i++)
+        if (window->epochs.targets[i] & ORIEL_TARGET_LOCKED) {
+            if (window->gathering != NULL)
+                oriel_gathering_hold(window->gathering, window->rank, i, ORIEL_HOLDS_NOTHING);
+            oriel_host()->Win_unlock(i, window->win);
+            oriel_hint_unhold(window, i);
+            oriel_epochs_unlock(&window->epochs, i, &unwanted);
+            window->epochs.targets[i] |= ORIEL_TARGET_REFUSED;
+        }
+    if (window->epochs.lock_all.open) {
+        if (window->gathering != NULL)
+            oriel_gathering_hold(window->gathering, window->rank, -1, ORIEL_HOLDS_NOTHING);
+        oriel_host()->Win_unlock_all(window->win);
+        oriel_hint_unhold(window, -1);
+        window->epochs.lock_all.open = false;
+        window->epochs.lock_all.refused = true;
+    }
+    if (window->epochs.start.open) {
+        oriel_host()->Win_complete(window->win);
+        oriel_epochs_complete(&window->epochs, &unwanted);
+        window->epochs.start.refused = true;
+    }
+    oriel_window_completed(window, -1);
+}
+
+void oriel_window_end_epochs(struct oriel_checked *window)
+{
+    end_other_epochs(window);
+}
+
+bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last, const struct oriel_site *site)
+{
+    if (window->gathering == NULL)
+        return false;
+    uint64_t number = last ? oriel_gathering_arrive_last(window->gathering, window->rank)
+                           : oriel_gathering_arrive(window->gathering, window->rank, ORIEL_CALL_Win_fence);
+    if (!oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+        return false;
+    oriel_wait_for_call(window->gathering, -1, number, last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
+    oriel_wait_begin();
+    return true;
+}
+
+/* MPI_MODE_NOPRECEDE lets hosts leave the barrier out, which the order relies on. */
+static int fence_behind(struct oriel_checked *window, int assert, const struct oriel_site *site)
+{
+    if (!window->ordered)
+        return oriel_host()->Win_fence(assert, window->win);
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, window->epochs.fences, 0);
+    oriel_window_complete(window, -1);
+    if (assert & MPI_MODE_NOSTORE)
+        oriel_hint_no_store(window, site);
+    oriel_hint_synchronised(window);
+    oriel_order_give(&key, window->n);
+    bool waits = oriel_window_wait_for_call(window, false, site);
+    int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
+    oriel_wait_done(waits);
+    oriel_order_take(&key);
+    oriel_window_completed(window, -1);
+    return code;
+}
+
+static int fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    int taken = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+    bool valid = oriel_argument_assert(window, assert, taken, site);
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_fence(&window->epochs, (assert & MPI_MODE_NOPRECEDE) != 0,
+                                                    (assert & MPI_MODE_NOSUCCEED) != 0, site, &finding);
+    oriel_window_leave(window);
+    if (!valid)
+        oriel_quiet_begin(&quiet, window->win);
+    else
+        oriel_window_judge(window, verdict, &finding, site, &quiet);
+    if (verdict == ORIEL_VERDICT_WRONG)
+        end_other_epochs(window);
+    oriel_hint_fence(window, assert, site);
+    return oriel_quiet_end(&quiet, fence_behind(window, valid ? assert : assert &taken, site));
+}
+
+ORIEL_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
+{
+    if (!oriel_window_look())
+        return oriel_host()->Win_fence(assert, win);
+    struct oriel_checked *window = oriel_checked_find(win);
+    int code;
+    if (window == NULL) {
+        code = oriel_host()->Win_fence(assert, win);
+    } else {
+        struct oriel_site site = oriel_site_opening(ORIEL_CALLER, ORIEL_CALL_Win_fence);
+        code = fence(window, assert, &site);
+    }
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_fence")));
+
+/* --- post, start, complete, wait --- */
+
+int32_t *oriel_window_translate(const struct oriel_checked *window, MPI_Group group, int32_t *count)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    int size = 0;
+    *count = 0;
+    if (group == MPI_GROUP_NULL || host->Group_size(group, &size) != MPI_SUCCESS || size > window->n)
+        return NULL;
+    int *ranks = calloc(2 * (size_t)(unsigned)size + 1, sizeof *ranks);
+    for (int i = 0; i < size && ranks != NULL; i++)
+        ranks[size + i] = i;
+    bool right = ranks != NULL &&
+                 (size == 0 || host->Group_translate_ranks(group, size, ranks + size, window->group, ranks) == MPI_SUCCESS);
+    for (int i = 0; i < size && right; i++)
+        right = ranks[i] != MPI_UNDEFINED;
+    if (!right) {
+        free(ranks);
+        return NULL;
+    }
+    *count = size;
+    return ranks;
+}
+
+static uint64_t pair_word(int32_t from, int32_t to)
+{
+    return (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
+}
+
+static struct oriel_key post_key(const struct oriel_checked *window, int32_t target)
+{
+    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(target, window->rank), window->started[target]);
+}
+
+static void add_post(const struct oriel_checked *window, int32_t target)
+{
+    struct oriel_key key = post_key(window, target);
+    oriel_wait_for_key((int)window->members[target].world_rank, &key);
+}
+
+/* For the posts that are not known yet, or (fresh) for all of these targets'. */
+static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets, int32_t count, bool fresh,
+                           const struct oriel_site *site)
+{
+    if (!window->ordered || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+        return false;
+    for (int32_t i = 0; i < count; i++)
+        if (fresh || window->untaken[targets[i]])
+            add_post(window, targets[i]);
+    oriel_wait_begin();
+    return true;
+}
+
+/* Of the origins of this process's post. */
+static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
+{
+    if (!window->ordered || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+        return false;
+    for (int32_t i = 0; i < window->epochs.posted_count; i++) {
+        int32_t origin = window->epochs.posted[i];
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        oriel_wait_for_key((int)window->members[origin].world_rank, &key);
+    }
+    oriel_wait_begin();
+    return true;
+}
+
+static bool take_post(struct oriel_checked *window, int32_t target)
+{
+    struct oriel_key key = post_key(window, target);
+    bool taken = oriel_order_take(&key);
+    window->untaken[target] = !taken;
+    return taken;
+}
+
+/* Hosts may let MPI_Win_start return earlier than the post: then the operation would wait, and waits here.  Oriel does not: a
+ * post that did not give has been told to be wrong. */
+void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+{
+    const uint64_t patience_ns = 2000000000;
+    if (!take_post(window, target) && !window->prompt) {
+        bool waits = wait_for_posts(window, &target, 1, true, site);
+        uint64_t begin_ns = oriel_now_ns();
+        while (!take_post(window, target) && oriel_now_ns() - begin_ns < patience_ns) {
+            oriel_wait_progress();
+            sched_yield();
+        }
+        oriel_wait_done(waits);
+    }
+    window->untaken[target] = 0;
+}
+
+void oriel_window_take_posts(struct oriel_checked *window)
+{
+    for (int32_t i = 0; i < window->epochs.started_count; i++)
+        if (window->untaken[window->epochs.started[i]])
+            take_post(window, window->epochs.started[i]);
+}
+
+static void note_start(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+{
+    oriel_board_lock(&window->common->lock);
+    struct oriel_pair *pair = oriel_window_pair(window, target, window->rank);
+    if (pair != NULL) {
+        pair->starts++;
+        pair->start_site = *site;
+    }
+    oriel_board_unlock(&window->common->lock);
+}
+
+static int start(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    int32_t count;
+    int32_t *ranks = oriel_window_translate(window, group, &count);
+    if (ranks == NULL || !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK, site)) {
+        free(ranks);
+        return oriel_host()->Win_start(group, assert, window->win);
+    }
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_start(&window->epochs, ranks, count, site, &finding);
+    oriel_window_leave(window);
+    bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) && verdict == ORIEL_VERDICT_RIGHT;
+    for (int32_t i = 0; i < count && right && window->common != NULL; i++) {
+        window->started[ranks[i]]++;
+        note_start(window, ranks[i], site);
+        oriel_hint_unmatched(window, ranks[i], site);
+        if (assert & MPI_MODE_NOCHECK)
+            oriel_hint_start(window, ranks[i], window->started[ranks[i]], site);
+    }
+    bool waits = right && wait_for_posts(window, ranks, count, true, site);
+    int code = oriel_host()->Win_start(group, assert, window->win);
+    oriel_wait_done(waits);
+    for (int32_t i = 0; i < count && right && window->ordered; i++)
+        take_post(window, ranks[i]);
+    free(ranks);
+    return oriel_quiet_end(&quiet, code);
+}
+
+static void note_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site)
+{
+    oriel_board_lock(&window->common->lock);
+    struct oriel_pair *pair = oriel_window_pair(window, window->rank, origin);
+    if (pair != NULL) {
+        pair->posts++;
+        pair->post_assert = (uint32_t)assert;
+        pair->post_tick = oriel_order_now();
+        pair->post_site = *site;
+    }
+    oriel_board_unlock(&window->common->lock);
+}
+
+static int post(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    int32_t count;
+    int32_t *ranks = oriel_window_translate(window, group, &count);
+    if (ranks == NULL || !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, site)) {
+        free(ranks);
+        return oriel_host()->Win_post(group, assert, window->win);
+    }
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_post(&window->epochs, ranks, count, site, &finding);
+    oriel_window_leave(window);
+    bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) &&
+                 (verdict == ORIEL_VERDICT_RIGHT || finding.rule == ORIEL_RULE_MIXED_EPOCHS);
+    if (right && (assert & MPI_MODE_NOSTORE))
+        oriel_hint_no_store(window, site);
+    for (int32_t i = 0; i < count && right && window->common != NULL; i++) {
+        window->posted[ranks[i]]++;
+        note_post(window, ranks[i], assert, site);
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, ranks[i]), window->posted[ranks[i]]);
+        if (window->ordered)
+            oriel_order_give(&key, 1);
+    }
+    free(ranks);
+    return oriel_quiet_end(&quiet, oriel_host()->Win_post(group, assert, window->win));
+}
+
+static int complete(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_complete(&window->epochs, &finding);
+    oriel_window_leave(window);
+    if (!oriel_window_judge(window, verdict, &finding, site, &quiet))
+        return oriel_quiet_end(&quiet, MPI_SUCCESS);
+    bool ordered = window->ordered && verdict == ORIEL_VERDICT_RIGHT;
+    if (ordered)
+        oriel_window_complete(window, -1);
+    for (int32_t i = 0; i < window->epochs.started_count && ordered; i++) {
+        int32_t target = window->epochs.started[i];
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(window->rank, target), window->started[target]);
+        oriel_order_give(&key, 1);
+    }
+    bool waits = ordered && wait_for_posts(window, window->epochs.started, window->epochs.started_count, false, site);
+    int code = oriel_host()->Win_complete(window->win);
+    oriel_wait_done(waits);
+    if (ordered) {
+        oriel_window_take_posts(window);
+        oriel_window_completed(window, -1);
+    }
+    return oriel_quiet_end(&quiet, code);
+}
+
+static void take_completes(struct oriel_checked *window)
+{
+    oriel_window_enter(window);
+    oriel_epochs_waited(&window->epochs);
+    oriel_window_leave(window);
+    for (int32_t i = 0; i < window->epochs.posted_count && window->ordered; i++) {
+        int32_t origin = window->epochs.posted[i];
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        oriel_order_take(&key);
+    }
+    if (window->ordered) {
+        struct oriel_key all = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
+        oriel_hint_synchronised(window);
+        oriel_order_give(&all, 0); /* for nobody: stores from here on have another number */
+    }
+}
+
+/* flag NULL: MPI_Win_wait. */
+static int wait_or_test(struct oriel_checked *window, int *flag, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_wait(&window->epochs, &finding);
+    oriel_window_leave(window);
+    bool behind = oriel_window_judge(window, verdict, &finding, site, &quiet);
+    if (flag != NULL && verdict != ORIEL_VERDICT_RIGHT)
+        *flag = 1; /* there is nothing to wait for */
+    if (!behind)
+        return oriel_quiet_end(&quiet, MPI_SUCCESS);
+    bool waits = flag == NULL && verdict == ORIEL_VERDICT_RIGHT && wait_for_completes(window, site);
+    int code = flag == NULL ? oriel_host()->Win_wait(window->win) : oriel_host()->Win_test(window->win, flag);
+    oriel_wait_done(waits);
+    if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && (flag == NULL || *flag))
+        take_completes(window);
+    return oriel_quiet_end(&quiet, code);
+}
+
+#define ACTIVE(name, parameters, arguments, code_of, site_of)                                                                   \
+    ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
+    {                                                                                                                           \
+        if (!oriel_window_look())                                                                                               \
+            return oriel_host()->name arguments;                                                                                \
+        struct oriel_checked *window = oriel_checked_find(win);                                                                 \
+        int code;                                                                                                               \
+        if (window == NULL) {                                                                                                   \
+            code = oriel_host()->name arguments;                                                                                \
+        } else {                                                                                                                \
+            struct oriel_site site = site_of(ORIEL_CALLER, ORIEL_CALL_##name);                                                  \
+            code = code_of;                                                                                                     \
+        }                                                                                                                       \
+        oriel_check_leave();                                                                                                    \
+        return code;                                                                                                            \
+    }                                                                                                                           \
+    ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
+ACTIVE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), start(window, group, assert, &site),
+       oriel_site_opening)
+ACTIVE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), post(window, group, assert, &site),
+       oriel_site_opening)
+ACTIVE(Win_complete, (MPI_Win win), (win), complete(window, &site), oriel_site_make)
+ACTIVE(Win_wait, (MPI_Win win), (win), wait_or_test(window, NULL, &site), oriel_site_make)
+ACTIVE(Win_test, (MPI_Win win, int *flag), (win, flag), wait_or_test(window, flag, &site), oriel_site_make)
+
+/* --- in place of calls that this process does not make --- */
+
+/* A group of one member; MPI_GROUP_NULL when the host cannot make it. */
+static MPI_Group group_of(const struct oriel_checked *window, int32_t rank)
+{
+    MPI_Group group = MPI_GROUP_NULL;
+    int member = rank;
+    return oriel_host()->Group_incl(window->group, 1, &member, &group) == MPI_SUCCESS ? group : MPI_GROUP_NULL;
+}
+
+void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct oriel_quiet quiet;
+    oriel_quiet_begin(&quiet, window->win);
+    window->epochs.fences++;
+    fence_behind(window, 0, site);
+    oriel_quiet_end(&quiet, MPI_SUCCESS);
+}
+
+void oriel_window_post_for(struct oriel_checked *window, int32_t origin, const struct oriel_site *site)
+{
+    MPI_Group group = group_of(window, origin);
+    int flag = 0;
+    if (group == MPI_GROUP_NULL || post(window, group, 0, site) != MPI_SUCCESS)
+        return;
+    while (!flag && wait_or_test(window, &flag, site) == MPI_SUCCESS)
+        sched_yield();
+    oriel_host()->Group_free(&group);
+}
+
+void oriel_window_start_for(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+{
+    MPI_Group group = group_of(window, target);
+    if (group == MPI_GROUP_NULL)
+        return;
+    start(window, group, 0, site);
+    complete(window, site);
+    oriel_host()->Group_free(&group);
+}

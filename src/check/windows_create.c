@@ -1,0 +1,312 @@
+/* MPI_Win_create and its kind, attach and detach, shared_query and set_info: a window is known from its creation on.  Before the
+ * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
+ * member comes before what follows on any other.  Programs call. */
+#include "check/messages_waits.h"
+#include "check/windows_table.h"
+
+#include "oriel/mpi_rma.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEY_COMMON = 100 }; /* words[0] of the board's part of a window; above order.h's */
+
+struct creation {
+    enum oriel_check_flavour flavour;
+    MPI_Comm comm;
+    struct oriel_member *members; /* NULL: this communicator is not looked at */
+    int n;
+    int rank;
+    struct oriel_site site;
+    bool waits;
+};
+
+static _Atomic uint32_t made; /* windows of which this process was the first member */
+
+/* Processes of another MPI_COMM_WORLD, spawned ones, may know nothing of the checker: their windows are left alone. */
+static bool all_of_this_world(MPI_Comm comm, int n)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Group world = MPI_GROUP_NULL;
+    int *ranks = calloc(2 * (size_t)(unsigned)n, sizeof *ranks);
+    bool all = ranks != NULL && host->Comm_group(comm, &group) == MPI_SUCCESS &&
+               host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
+    for (int i = 0; i < n && all; i++)
+        ranks[i] = i;
+    all = all && host->Group_translate_ranks(group, n, ranks, world, ranks + n) == MPI_SUCCESS;
+    for (int i = 0; i < n && all; i++)
+        all = ranks[n + i] != MPI_UNDEFINED;
+    if (group != MPI_GROUP_NULL)
+        host->Group_free(&group);
+    if (world != MPI_GROUP_NULL)
+        host->Group_free(&world);
+    free(ranks);
+    if (!all)
+        oriel_finding_count("windows of several MPI_COMM_WORLD: not looked at");
+    return all;
+}
+
+static bool communicator_is_right(MPI_Comm comm, int *n, int *rank)
+{
+    int inter = 1;
+    const struct oriel_host_calls *host = oriel_host();
+    return comm != MPI_COMM_NULL && host->Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter &&
+           host->Comm_size(comm, n) == MPI_SUCCESS && host->Comm_rank(comm, rank) == MPI_SUCCESS && all_of_this_world(comm, *n);
+}
+
+static void begin(struct creation *creation, enum oriel_check_flavour flavour, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                  MPI_Comm comm, const void *address, enum oriel_call call)
+{
+    *creation = (struct creation){.flavour = flavour, .comm = comm, .site = oriel_site_make(address, call)};
+    if (!communicator_is_right(comm, &creation->n, &creation->rank))
+        return;
+    static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate, ORIEL_CALL_Win_allocate_shared,
+                                     ORIEL_CALL_Win_create_dynamic};
+    creation->waits = oriel_wait_creation(&creation->site, comm, calls[flavour]);
+    uint32_t world_rank = (uint32_t)oriel_order_rank();
+    struct oriel_member own = {.id = (uint64_t)(world_rank + 1) << 32 | atomic_fetch_add(&made, 1),
+                               .size_bytes = size,
+                               .disp_unit = disp_unit,
+                               .promises = oriel_hint_promises(info),
+                               .world_rank = world_rank,
+                               .flavour = flavour,
+                               .site = creation->site};
+    creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
+    if (creation->members != NULL &&
+        oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, NULL) != ORIEL_OK) {
+        free(creation->members);
+        creation->members = NULL;
+    }
+}
+
+/* All members meet behind the creation and know whether all have the window. */
+static bool all_have_it(const struct creation *creation, int code)
+{
+    uint32_t agreed = 0;
+    return oriel_host_agree(creation->comm, "the checker", code == MPI_SUCCESS, &agreed, NULL) == ORIEL_OK && agreed != 0;
+}
+
+static void add_regions(struct oriel_checked *window)
+{
+    struct oriel_member *own = &window->members[window->rank];
+    oriel_place history = window->flavour == ORIEL_CHECK_DYNAMIC ? 0 : oriel_window_history(window, window->rank);
+    if (history != 0 && own->size_bytes > 0)
+        oriel_local_region_add(window->base, (uint64_t)own->size_bytes, history, 0, oriel_window_conflict,
+                               &window->places[window->rank]);
+    for (int32_t i = 0; i < window->n && window->flavour == ORIEL_CHECK_SHARED; i++) {
+        MPI_Aint size = 0;
+        int unit = 0;
+        void *base = NULL;
+        if (i != window->rank && oriel_host()->Win_shared_query(window->win, i, &size, &unit, &base) == MPI_SUCCESS)
+            oriel_window_map(window, i, base, size);
+    }
+}
+
+static int end(struct creation *creation, int code, const void *base, MPI_Win *win)
+{
+    oriel_wait_done(creation->waits);
+    if (creation->members == NULL)
+        return code;
+    bool all = all_have_it(creation, code);
+    if (code != MPI_SUCCESS || !all) {
+        free(creation->members);
+        return code;
+    }
+    struct oriel_checked *window = oriel_checked_make(*win, creation->members, creation->n, creation->rank, base);
+    if (window == NULL)
+        return code;
+    window->flavour = creation->flavour;
+    add_regions(window);
+    if (!oriel_checked_add(window)) {
+        oriel_checked_free(window);
+        return code;
+    }
+    oriel_hint_creation(window, &creation->site);
+    if (window->ordered) {
+        struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, 0, 0);
+        oriel_hint_synchronised(window);
+        oriel_order_give(&key, window->n);
+        all_have_it(creation, code);
+        oriel_order_take(&key);
+    }
+    return code;
+}
+
+/* --- the entry --- */
+
+static struct oriel_common *find_common(uint64_t id, int n)
+{
+    struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
+    size_t len_bytes = sizeof(struct oriel_common) + (size_t)(unsigned)n * sizeof(struct oriel_share);
+    oriel_place place = oriel_board_find(&key, len_bytes, oriel_common_init);
+    return place == 0 ? NULL : oriel_board_at(place);
+}
+
+void oriel_common_init(void *at)
+{
+    struct oriel_common *common = at;
+    oriel_board_lock_init(&common->lock);
+}
+
+void oriel_common_drop(uint64_t id)
+{
+    struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
+    oriel_board_drop(&key);
+}
+
+typedef int free_info_fn(MPI_Info *info);
+static struct oriel_gathering *find_gathering(const struct oriel_checked *window)
+{
+    struct oriel_gathering *gathering = NULL;
+    int *ranks = calloc((size_t)(unsigned)window->n, sizeof *ranks);
+    for (int i = 0; i < window->n && ranks != NULL; i++)
+        ranks[i] = (int)window->members[i].world_rank;
+    if (ranks != NULL && window->ordered)
+        gathering = oriel_gathering_find(window->id, true, window->n, ranks);
+    free(ranks);
+    return gathering;
+}
+
+static bool allocate_parts(struct oriel_checked *window)
+{
+    size_t n = (size_t)(unsigned)window->n;
+    window->touched = calloc(n, sizeof *window->touched);
+    window->holds = calloc(n + 1, sizeof *window->holds);
+    window->started = calloc(n, sizeof *window->started);
+    window->posted = calloc(n, sizeof *window->posted);
+    window->untaken = calloc(n, sizeof *window->untaken);
+    window->places = calloc(n, sizeof *window->places);
+    return window->touched != NULL && window->holds != NULL && window->started != NULL && window->posted != NULL &&
+           window->untaken != NULL && window->places != NULL && oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
+}
+
+/* Oriel says in the window's info how it reaches the memory; a window that it has left to the host says nothing. */
+static bool is_served_by_oriel(MPI_Win win)
+{
+    char value[64];
+    MPI_Info info = MPI_INFO_NULL;
+    int flag = 0;
+    if (oriel_host()->Win_get_info(win, &info) != MPI_SUCCESS)
+        return false;
+    oriel_host()->Info_get(info, "oriel_memory", (int)sizeof value - 1, value, &flag);
+    free_info_fn *free_info = (free_info_fn *)oriel_host_symbol("PMPI_Info_free");
+    if (free_info != NULL)
+        free_info(&info);
+    return flag != 0;
+}
+
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base)
+{
+    struct oriel_checked *window = calloc(1, sizeof *window);
+    if (window == NULL) {
+        free(members);
+        return NULL;
+    }
+    pthread_mutex_init(&window->mutex, NULL);
+    window->win = win;
+    window->group = MPI_GROUP_NULL;
+    window->id = members[0].id;
+    window->n = n;
+    window->rank = rank;
+    window->base = base;
+    window->members = members;
+    window->here = true;
+    for (int i = 0; i < n; i++) {
+        window->promises |= members[i].promises;
+        window->here = window->here && oriel_start_on_this_machine((int32_t)members[i].world_rank);
+    }
+    if (!allocate_parts(window) || oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS) {
+        oriel_checked_free(window);
+        return NULL;
+    }
+    for (int i = 0; i < n; i++)
+        window->places[i] = (struct oriel_conflict_place){.window = window, .target = i};
+    if (window->here)
+        window->common = find_common(window->id, n);
+    window->here = window->common != NULL;
+    if (window->here)
+        window->common->shares[rank].pid = getpid();
+    window->ordered = window->here && oriel_start_all_here();
+    window->threaded = oriel_start_is_threaded();
+    window->prompt = is_served_by_oriel(win);
+    window->gathering = find_gathering(window);
+    return window;
+}
+
+void oriel_checked_free(struct oriel_checked *window)
+{
+    if (window->since != 0)
+        oriel_order_moment_release(window->since);
+    if (window->group != MPI_GROUP_NULL)
+        oriel_host()->Group_free(&window->group);
+    oriel_gathering_leave(window->gathering, window->id);
+    oriel_epochs_close(&window->epochs);
+    pthread_mutex_destroy(&window->mutex);
+    free(window->members);
+    free(window->touched);
+    free(window->holds);
+    free(window->started);
+    free(window->posted);
+    free(window->untaken);
+    free(window->places);
+    free(window);
+}
+
+/* --- exported --- */
+
+/* A void * that is where a void * shall go. */
+static const void *given(int code, const void *baseptr)
+{
+    return code == MPI_SUCCESS ? *(void *const *)baseptr : NULL;
+}
+
+#define CREATE(name, Unit)                                                                                                      \
+    ORIEL_EXPORT int PMPI_##name(void *base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)         \
+    {                                                                                                                           \
+        struct creation creation;                                                                                               \
+        if (!oriel_window_look())                                                                                               \
+            return oriel_host()->name(base, size, disp_unit, info, comm, win);                                                  \
+        begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);                     \
+        int code = end(&creation, oriel_host()->name(base, size, disp_unit, info, comm, win), base, win);                       \
+        oriel_check_leave();                                                                                                    \
+        return code;                                                                                                            \
+    }                                                                                                                           \
+    ORIEL_EXPORT int MPI_##name(void *base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)          \
+        __attribute__((weak, alias("PMPI_" #name)));
+CREATE(Win_create, int)
+CREATE(Win_create_c, MPI_Aint)
+
+#define ALLOCATE(name, Unit, flavour)                                                                                           \
+    ORIEL_EXPORT int PMPI_##name(MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)      \
+    {                                                                                                                           \
+        struct creation creation;                                                                                               \
+        if (!oriel_window_look())                                                                                               \
+            return oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                                               \
+        begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);                                \
+        int code = oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                                               \
+        code = end(&creation, code, given(code, baseptr), win);                                                                 \
+        oriel_check_leave();                                                                                                    \
+        return code;                                                                                                            \
+    }                                                                                                                           \
+    ORIEL_EXPORT int MPI_##name(MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)       \
+        __attribute__((weak, alias("PMPI_" #name)));
+ALLOCATE(Win_allocate, int, ORIEL_CHECK_ALLOCATE)
+ALLOCATE(Win_allocate_c, MPI_Aint, ORIEL_CHECK_ALLOCATE)
+ALLOCATE(Win_allocate_shared, int, ORIEL_CHECK_SHARED)
+ALLOCATE(Win_allocate_shared_c, MPI_Aint, ORIEL_CHECK_SHARED)
+
+ORIEL_EXPORT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    struct creation creation;
+    if (!oriel_window_look())
+        return oriel_host()->Win_create_dynamic(info, comm, win);
+    begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER, ORIEL_CALL_Win_create_dynamic);
+    int code = end(&creation, oriel_host()->Win_create_dynamic(info, comm, win), NULL, win);
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+    __attribute__((weak, alias("PMPI_Win_create_dynamic")));

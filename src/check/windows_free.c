@@ -1,0 +1,197 @@
+/* MPI_Win_free, and windows that MPI_Finalize finds.  All members of a window whose memory is shared with the checker's meet
+ * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
+ * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
+ * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
+#include "check/windows_table.h"
+
+#include "base/wait.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+
+static const uint64_t patience_ns = 2000000000;
+
+/* Others may wait for calls that this process will not make any more: then they are made for it, and everybody goes on. */
+static void help(struct oriel_checked *window, const struct oriel_site *site)
+{
+    int32_t rank = -1;
+    switch (oriel_hint_wanted(window, site, &rank)) {
+    case ORIEL_WANTED_FENCE: oriel_window_fence_for(window, site); break;
+    case ORIEL_WANTED_POST:
+        if (!window->epochs.post.open)
+            oriel_window_post_for(window, rank, site);
+        break;
+    case ORIEL_WANTED_START: oriel_window_start_for(window, rank, site); break;
+    case ORIEL_WANTED_NOTHING: break;
+    }
+}
+
+/* Whether somebody who has not come yet never will. */
+static bool somebody_died(const struct oriel_checked *window)
+{
+    for (int32_t i = 0; i < window->n; i++) {
+        const struct oriel_share *share = &window->common->shares[i];
+        if (!share->freeing && share->pid != 0 && kill(share->pid, 0) != 0 && errno == ESRCH)
+            return true;
+    }
+    return false;
+}
+
+/* site NULL: nobody needs help.  False: a member is dead, and what is behind says so. */
+static bool meet(struct oriel_checked *window, _Atomic uint32_t *counter, const struct oriel_site *site)
+{
+    enum { PATIENT = 32, ANXIOUS = 4096 };
+    atomic_fetch_add(counter, 1);
+    for (unsigned tries = 1; atomic_load(counter) < (uint32_t)window->n; tries++) {
+        oriel_wait_progress();
+        sched_yield();
+        if (site != NULL && tries % PATIENT == 0)
+            help(window, site);
+        if (tries % ANXIOUS == 0 && somebody_died(window))
+            return false;
+    }
+    return true;
+}
+
+/* A post whose origins have completed ends; one that nobody starts does not. */
+static bool end_post(struct oriel_checked *window)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    int flag = 0;
+    while (!flag && oriel_now_ns() - begin_ns < patience_ns) {
+        if (oriel_host()->Win_test(window->win, &flag) != MPI_SUCCESS)
+            return false;
+        sched_yield();
+    }
+    return flag != 0;
+}
+
+/* All have arrived with their locks and starts ended.  False: the window cannot be freed. */
+static bool settle(struct oriel_checked *window)
+{
+    struct oriel_common *common = window->common;
+    if (atomic_load(&common->need_fence) == 0)
+        return true;
+    if (window->epochs.post.open && !end_post(window))
+        atomic_fetch_add(&common->stuck, 1);
+    meet(window, &common->settled, NULL);
+    if (atomic_load(&common->stuck) == 0)
+        oriel_host()->Win_fence(MPI_MODE_NOSUCCEED, window->win);
+    return atomic_load(&common->stuck) == 0;
+}
+
+/* The last of the members frees what they shared. */
+static void leave_common(struct oriel_checked *window)
+{
+    struct oriel_common *common = window->common;
+    if (common == NULL || atomic_fetch_add(&common->left, 1) != (uint32_t)window->n - 1)
+        return;
+    for (int32_t i = 0; i < window->n; i++) {
+        struct oriel_share *share = &common->shares[i];
+        if (share->history != 0)
+            oriel_history_free(share->history);
+        while (share->regions != 0) {
+            oriel_place region = share->regions;
+            share->regions = ((struct oriel_region *)oriel_board_at(region))->next;
+            oriel_board_free(region, sizeof(struct oriel_region));
+        }
+        while (share->pairs != 0) {
+            oriel_place pair = share->pairs;
+            share->pairs = ((struct oriel_pair *)oriel_board_at(pair))->next;
+            oriel_board_free(pair, sizeof(struct oriel_pair));
+        }
+    }
+    if (common->locks != 0)
+        oriel_history_free(common->locks);
+    oriel_common_drop(window->id);
+}
+
+/* False: the call is not passed on. */
+static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_end(&window->epochs, false, &finding);
+    oriel_window_leave(window);
+    if (verdict == ORIEL_VERDICT_WRONG) {
+        oriel_window_tell(window, &finding, site);
+        oriel_window_end_epochs(window);
+    }
+    if (window->common == NULL)
+        return true;
+    oriel_hint_end(window, site);
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
+    if (window->ordered) {
+        oriel_window_complete(window, -1);
+        oriel_order_give(&key, window->n);
+    }
+    if (verdict == ORIEL_VERDICT_WRONG)
+        atomic_fetch_add(&window->common->need_fence, 1);
+    bool settled = true;
+    bool waits = oriel_window_wait_for_call(window, true, site);
+    bool met = meet(window, &window->common->arrived, site);
+    oriel_wait_done(waits);
+    if (met) {
+        oriel_hint_ended(window, site);
+        settled = settle(window);
+    }
+    if (window->ordered) {
+        oriel_order_take(&key);
+        oriel_window_completed(window, -1);
+    }
+    return settled;
+}
+
+static int free_window(struct oriel_checked *window, MPI_Win *win, const struct oriel_site *site)
+{
+    if (!arrive(window, site)) {
+        oriel_checked_remove(window); /* it stays as it is: nobody can use it any more */
+        oriel_window_unmap_all(window);
+        *win = MPI_WIN_NULL;
+        return MPI_SUCCESS;
+    }
+    oriel_window_unmap_all(window);
+    oriel_checked_remove(window);
+    int code = oriel_host()->Win_free(win);
+    leave_common(window);
+    oriel_checked_free(window);
+    return code;
+}
+
+ORIEL_EXPORT int PMPI_Win_free(MPI_Win *win)
+{
+    if (!oriel_window_look())
+        return oriel_host()->Win_free(win);
+    struct oriel_checked *window = win == NULL ? NULL : oriel_checked_find(*win);
+    int code;
+    if (window == NULL) {
+        code = oriel_host()->Win_free(win);
+    } else {
+        struct oriel_site site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Win_free);
+        code = free_window(window, win, &site);
+    }
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_free(MPI_Win *win) __attribute__((weak, alias("PMPI_Win_free")));
+
+/* --- at the end --- */
+
+static void left_over(void *closure, void *context)
+{
+    struct oriel_checked *window = closure;
+    const struct oriel_site *site = context;
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if (oriel_epochs_end(&window->epochs, true, &finding) == ORIEL_VERDICT_RIGHT) {
+        finding.rule = ORIEL_RULE_NOT_FREED;
+        finding.missing = "MPI_Win_free(&win) before it";
+    }
+    finding.other = window->members[window->rank].site;
+    oriel_window_tell(window, &finding, site);
+}
+
+void oriel_windows_finalise(const struct oriel_site *site)
+{
+    oriel_checked_visit(left_over, (void *)(uintptr_t)site);
+}

@@ -1,0 +1,60 @@
+/* An operation on a window while it is looked at: what the program gave, and what was found out.  The exported functions
+ * (windows_operate.c) fill in the first half; arguments.c, hints.c and windows_access.c the second one.  Lives on the caller's
+ * stack. */
+#ifndef ORIEL_CHECK_WINDOWS_OPERATE_H
+#define ORIEL_CHECK_WINDOWS_OPERATE_H
+
+#include "check/windows_table.h"
+#include "ops/datatype.h"
+
+struct oriel_operation {
+    enum oriel_access_kind kind;
+    enum oriel_call call;
+    const void *address; /* of the call */
+    MPI_Win win;
+    const void *origin_addr; /* read, but for a get */
+    MPI_Count origin_count;
+    MPI_Datatype origin_datatype;
+    const void *compare_addr; /* of compare_and_swap */
+    const void *result_addr;  /* of fetching accumulates */
+    MPI_Count result_count;
+    MPI_Datatype result_datatype;
+    int target_rank;
+    MPI_Aint target_disp;
+    MPI_Count target_count;
+    MPI_Datatype target_datatype;
+    MPI_Op op;
+    bool accumulates; /* op counts, or it is compare_and_swap */
+    bool swaps;
+    MPI_Request *request; /* NULL: has none */
+
+    struct oriel_checked *window; /* NULL: nothing to look at */
+    struct oriel_site site;
+    struct oriel_quiet quiet;
+    const struct oriel_type *origin_type; /* NULL: there is no origin */
+    const struct oriel_type *target_type;
+    enum oriel_operator applied;
+    int64_t offset;            /* at the target: a window's byte, or an address */
+    uint64_t items;            /* of the target's datatype that are accessed */
+    uint64_t ticket;           /* of an operation with a request */
+    oriel_local_group buffers; /* likewise */
+    bool accessed;             /* it stands in the history */
+};
+
+/* Before the call: everything that is wrong with it is told; what is right is in the target's history. */
+void oriel_operation_begin(struct oriel_operation *operation);
+
+/* After it, with its code; returns the program's. */
+int oriel_operation_end(struct oriel_operation *operation, int code);
+
+/* --- windows_access.c: order and history of an operation that is right --- */
+
+void oriel_access_begin(struct oriel_operation *operation);
+void oriel_access_end(struct oriel_operation *operation, int code);
+
+/* --- windows_requests.c --- */
+
+/* The operation has a request now, if the call's code is MPI_SUCCESS. */
+void oriel_window_requested(struct oriel_operation *operation, int code);
+
+#endif

@@ -1,0 +1,88 @@
+/* Operations with requests: the request's completion frees the buffers and completes what fetches, but says nothing about the
+ * target; a flush does all that earlier.  Whichever comes first does it, the other one finds nothing left.  windows*.c call, and
+ * requests.c when a request has ended. */
+#include "check/requests.h"
+#include "check/windows_operate.h"
+
+#include <stdlib.h>
+
+struct oriel_asked {
+    struct oriel_asked *next;     /* in the window's list, while there is something left to do */
+    struct oriel_checked *window; /* NULL: nothing is left */
+    int32_t target;
+    bool fetches;
+    oriel_place history;
+    uint64_t ticket;
+    oriel_local_group buffers;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
+
+static void unlink_locked(struct oriel_asked *asked)
+{
+    struct oriel_asked **link = &asked->window->asked;
+    while (*link != asked)
+        link = &(*link)->next;
+    *link = asked->next;
+    asked->window = NULL;
+}
+
+static void done(void *closure, const MPI_Status *status)
+{
+    struct oriel_asked *asked = closure;
+    (void)status;
+    pthread_mutex_lock(&mutex);
+    bool left = asked->window != NULL;
+    if (left)
+        unlink_locked(asked);
+    pthread_mutex_unlock(&mutex);
+    if (left && asked->ticket != 0 && asked->fetches)
+        oriel_history_complete_one(asked->history, asked->ticket, oriel_order_now());
+    else if (left && asked->ticket != 0)
+        oriel_history_flag_one(asked->history, asked->ticket, ORIEL_ACCESS_REQUEST_DONE);
+    if (left)
+        oriel_local_complete(asked->buffers);
+    free(asked);
+}
+
+void oriel_window_requested(struct oriel_operation *operation, int code)
+{
+    struct oriel_checked *window = operation->window;
+    struct oriel_asked *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
+    oriel_place history = operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
+    if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
+        if (operation->ticket != 0)
+            oriel_history_complete_one(history, operation->ticket, oriel_order_now());
+        oriel_local_complete(operation->buffers);
+        return;
+    }
+    *asked = (struct oriel_asked){.window = window,
+                                  .target = operation->target_rank,
+                                  .fetches = operation->kind == ORIEL_ACCESS_GET || operation->result_addr != NULL,
+                                  .history = history,
+                                  .ticket = operation->ticket,
+                                  .buffers = operation->buffers};
+    pthread_mutex_lock(&mutex);
+    asked->next = window->asked;
+    window->asked = asked;
+    pthread_mutex_unlock(&mutex);
+    oriel_checked_request_add(*operation->request, done, asked);
+}
+
+void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
+{
+    if (oriel_likely(window->asked == NULL))
+        return;
+    pthread_mutex_lock(&mutex);
+    for (struct oriel_asked **link = &window->asked; *link != NULL;) {
+        struct oriel_asked *asked = *link;
+        if (target >= 0 && asked->target != target) {
+            link = &asked->next;
+            continue;
+        }
+        *link = asked->next;
+        asked->window = NULL;
+        oriel_local_complete(asked->buffers);
+    }
+    pthread_mutex_unlock(&mutex);
+}
