@@ -9,8 +9,10 @@
 
 enum { ORIEL_EXIT_REFUSED = 2 };
 
-/* The subcommands: argv[0] is "oriel NAME". They return the exit status; run and bench only return by refusing. */
+/* The subcommands: argv[0] is "oriel NAME". They return the exit status; run and bench only return by refusing,
+ * and check where it runs a program. */
 int oriel_command_run(int argc, char **argv);
+int oriel_command_check(int argc, char **argv);
 int oriel_command_bench(int argc, char **argv);
 int oriel_command_info(int argc, char **argv);
 

@@ -135,13 +135,13 @@ const struct oriel_host *oriel_host_of_launcher(void)
     return found;
 }
 
-bool oriel_host_library(const struct oriel_host *host, char out[PATH_MAX])
+bool oriel_host_library(const struct oriel_host *host, const char *name, char out[PATH_MAX])
 {
     /* bin/oriel and lib/oriel/<host>/liboriel.so share a parent, in the build folder and where installed. */
     char *folder = oriel_format("%s", oriel_self());
     for (int up = 0; up < 2; up++)
         *strrchr(folder, '/') = '\0';
-    int len = snprintf(out, PATH_MAX, "%s/lib/oriel/%s/liboriel.so", folder, host->name);
+    int len = snprintf(out, PATH_MAX, "%s/lib/oriel/%s/%s", folder, host->name, name);
     free(folder);
     if (len >= PATH_MAX)
         oriel_die("the path of Oriel's library is too long: %s", out);
@@ -153,7 +153,7 @@ const struct oriel_host *oriel_host_only_built(void)
     const struct oriel_host *found = NULL;
     char path[PATH_MAX];
     for (size_t i = 0; i < oriel_hosts_count; i++) {
-        if (!oriel_host_library(&oriel_hosts[i], path))
+        if (!oriel_host_library(&oriel_hosts[i], "liboriel.so", path))
             continue;
         if (found != NULL)
             return NULL;

@@ -38,7 +38,7 @@ const struct oriel_host *oriel_host_of_launcher(void);
 /* The only host that liboriel.so is there for, or NULL for none or several. */
 const struct oriel_host *oriel_host_only_built(void);
 
-/* Where liboriel.so for the host is, or would be; false when it cannot be read. */
-bool oriel_host_library(const struct oriel_host *host, char out[PATH_MAX]);
+/* Where the library of Oriel with that name is for the host ("liboriel.so"), or would be; false when it cannot be read. */
+bool oriel_host_library(const struct oriel_host *host, const char *name, char out[PATH_MAX]);
 
 #endif

@@ -110,5 +110,5 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
         snprintf(out->version, sizeof out->version, "%s", record.text);
         out->refused[0] = '\0';
     }
-    out->served = oriel_host_library(host, out->liboriel);
+    out->served = oriel_host_library(host, "liboriel.so", out->liboriel);
 }

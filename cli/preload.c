@@ -1,7 +1,7 @@
 /* Composes LD_PRELOAD.
  * A linked library that defines MPI functions itself (a tool between the program and its MPI) must stay ahead of Oriel,
  * which a preload would otherwise put in front of it; so it is preloaded too, before Oriel.
- * Called by `oriel run` through preload.h. */
+ * Called by become.c through preload.h. */
 #include "cli/preload.h"
 
 #include <stdbool.h>
@@ -94,7 +94,7 @@ static bool tool_match(const char *name, const GElf_Sym *symbol, void *context)
 static bool is_tool(const struct oriel_library *library, const struct names *names)
 {
     struct oriel_elf_file file;
-    if (library->path == NULL || oriel_host_owns(library->soname) || strcmp(library->soname, "liboriel.so") == 0 ||
+    if (library->path == NULL || oriel_host_owns(library->soname) || strncmp(library->soname, "liboriel", 8) == 0 ||
         names->count == 0 || !oriel_elf_open(library->path, &file))
         return false;
     struct tool_search search = {.names = names};
@@ -125,18 +125,22 @@ static void entry_add(const char *path, char **preload, char **added)
     list_append(added, path, strlen(path));
 }
 
-void oriel_preload_set(const struct oriel_program *program, const char *liboriel)
+void oriel_preload_set(const struct oriel_program *program, const struct oriel_preload *libraries)
 {
     const char *before = getenv("LD_PRELOAD");
     const char *outer = getenv("ORIEL_PRELOADED");
     char *preload = list_subtract(before == NULL ? "" : before, outer == NULL ? "" : outer);
     char *added = oriel_format("%s", "");
     struct names names;
-    names_read(liboriel, &names);
+    names_read(libraries->liboriel, &names);
+    if (libraries->sanitizer != NULL)
+        entry_add(libraries->sanitizer, &preload, &added);
     for (size_t i = 0; i < program->libraries_count; i++)
         if (is_tool(&program->libraries[i], &names))
             entry_add(program->libraries[i].path, &preload, &added);
-    entry_add(liboriel, &preload, &added);
+    if (libraries->checker != NULL)
+        entry_add(libraries->checker, &preload, &added);
+    entry_add(libraries->liboriel, &preload, &added);
     if (setenv("LD_PRELOAD", preload, 1) != 0 || setenv("ORIEL_PRELOADED", added, 1) != 0)
         oriel_die("out of memory");
     /* The process is about to be replaced; what it holds goes with it. */

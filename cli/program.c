@@ -1,6 +1,6 @@
 /* Looks at a program before it is started.
  * The libraries are listed by the program's own loader, which knows every path and rule, in its list mode.
- * Called by `oriel run` through program.h. */
+ * Called by become.c through program.h. */
 #include "cli/program.h"
 
 #include <errno.h>

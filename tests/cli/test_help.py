@@ -20,12 +20,16 @@ class Help(Case):
     def test_help_of_run(self):
         self.golden("help-run", "run", "--help")
 
+    def test_help_of_check(self):
+        self.golden("help-check", "check", "--help")
+
     def test_help_of_info(self):
         self.golden("help-info", "info", "--help")
 
     def test_version_everywhere(self):
         self.golden("version", "--version")
         self.golden("version", "run", "--version")
+        self.golden("version", "check", "--version")
         self.golden("version", "info", "--version")
         self.golden("version", "bench", "--version")
 
@@ -35,7 +39,8 @@ class Help(Case):
         self.refused(start(ORIEL, ""), 'there is no command ""')
 
     def test_wrong_use_has_status_2(self):
-        for arguments in ([], ["run"], ["--fly"], ["run", "--fly", "true"], ["run", "--host"], ["info", "word"],
+        for arguments in ([], ["run"], ["--fly"], ["run", "--fly", "true"], ["run", "--host"], ["check"],
+                          ["check", "--fly", "true"], ["check", "--json"], ["check", "--explain"], ["info", "word"],
                           ["info", "--json=1"], ["bench", "--fly"], ["bench", "word"]):
             result = start(ORIEL, *arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)

@@ -4,5 +4,6 @@
 
 typedef void *MPI_Datatype;
 typedef void *MPI_Op;
+typedef long long MPI_Count;
 
 #endif

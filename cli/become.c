@@ -1,0 +1,107 @@
+/* Turns this process into a program with Oriel's libraries preloaded.
+ * The process itself becomes the program, so launchers see the process that they started.
+ * Called by `oriel run` and `oriel check` through become.h, once per rank. */
+#include "cli/become.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "cli/cli.h"
+#include "cli/hosts.h"
+#include "cli/preload.h"
+#include "cli/program.h"
+
+static _Noreturn void become(const struct oriel_program *program, char **argv)
+{
+    execvp(program->path, argv); /* execvp, since it also runs scripts that have no first line for it */
+    oriel_die("%s: %s", program->path, strerror(errno));
+}
+
+static const struct oriel_host *host_choose(const char *wanted, const struct oriel_program *program)
+{
+    const struct oriel_host *chosen = wanted == NULL ? NULL : oriel_host_named(wanted);
+    if (wanted != NULL && chosen == NULL)
+        oriel_die("there is no host MPI called \"%s\"; Oriel knows mpich and openmpi", wanted);
+
+    const struct oriel_host *linked = oriel_host_of_program(program);
+    if (chosen != NULL && linked != NULL && chosen != linked)
+        oriel_die("--host %s contradicts %s, which uses %s", chosen->name, program->path, linked->title);
+    if (chosen == NULL)
+        chosen = linked;
+    if (chosen == NULL)
+        chosen = oriel_host_of_launcher();
+    if (chosen == NULL)
+        chosen = oriel_host_only_built();
+    if (chosen == NULL)
+        oriel_die(
+            "cannot tell which MPI %s uses: neither its libraries nor a launcher's environment say so; choose with "
+            "--host mpich or --host openmpi",
+            program->path);
+    return chosen;
+}
+
+/* Whether the program is this very command, as in `oriel run oriel run app`: then the inner one does the work. */
+static bool is_oriel(const struct oriel_program *program)
+{
+    struct stat theirs;
+    struct stat ours;
+    return stat(program->path, &theirs) == 0 && stat(oriel_self(), &ours) == 0 && theirs.st_dev == ours.st_dev &&
+           theirs.st_ino == ours.st_ino;
+}
+
+/* The inner command decides what is preloaded: one that does not check would undo what the outer one was asked for. */
+static void inner_command_refuse(const struct oriel_way *way, char *const *command)
+{
+    if (way->checked && (command[1] == NULL || strcmp(command[1], "check") != 0))
+        oriel_die("oriel check takes the program itself: leave out the inner oriel%s%s", command[1] == NULL ? "" : " ",
+                  command[1] == NULL ? "" : command[1]);
+}
+
+static void host_library_find(const struct oriel_host *host, const char *name, char out[PATH_MAX])
+{
+    if (!oriel_host_library(host, name, out))
+        oriel_die("Oriel is not built for %s: %s is not there or cannot be read", host->title, out);
+}
+
+/* The stand-in for gcc's runtime of -fsanitize=thread, for a program that would load that. */
+static bool sanitizer_find(const struct oriel_program *program, const struct oriel_host *host, char out[PATH_MAX])
+{
+    bool wanted = false;
+    for (size_t i = 0; i < program->libraries_count; i++)
+        wanted = wanted || strcmp(program->libraries[i].soname, "libtsan.so.2") == 0;
+    return wanted && oriel_host_library(host, "libtsan.so.2", out);
+}
+
+_Noreturn void oriel_become(const struct oriel_way *way, char **command)
+{
+    struct oriel_options options;
+    oriel_options_read(NULL, &options); /* quietly: the library complains in the program itself */
+    struct oriel_program program;
+    oriel_program_find(command[0], &program);
+    if (options.bypass && way->checked)
+        oriel_die("ORIEL_BYPASS=1 leaves the program as it is, which cannot be checked then; unset it");
+    if (is_oriel(&program)) {
+        inner_command_refuse(way, command);
+        become(&program, command);
+    }
+    if (options.bypass)
+        become(&program, command);
+
+    oriel_program_inspect(&program);
+    const struct oriel_host *host = host_choose(way->host, &program);
+    char sanitizer[PATH_MAX];
+    char checker[PATH_MAX];
+    char liboriel[PATH_MAX];
+    struct oriel_preload preload = {.liboriel = liboriel};
+    host_library_find(host, "liboriel.so", liboriel);
+    if (way->checked) {
+        host_library_find(host, "liboriel_check.so", checker);
+        preload.checker = checker;
+        preload.sanitizer = sanitizer_find(&program, host, sanitizer) ? sanitizer : NULL;
+    }
+    oriel_preload_set(&program, &preload);
+    become(&program, command);
+}

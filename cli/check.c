@@ -1,0 +1,117 @@
+/* `oriel check`: becomes the program, with the checker in front of Oriel; or explains rules.
+ * Its options reach the checker as ORIEL_CHECK_* in the environment; those of a rule are answered here.
+ * Called by main, once per rank, and by the checker itself as its helper (helper.c). */
+#include "cli/cli.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check/helper.h"
+#include "cli/become.h"
+#include "cli/explain.h"
+#include "cli/helper.h"
+
+struct request {
+    const char *host;
+    const char *json;
+    const char *explain;
+    bool no_fail, stacks, rules, page;
+    char **program;
+};
+
+enum { OPTION_HOST = 256, OPTION_NO_FAIL, OPTION_JSON, OPTION_STACKS, OPTION_EXPLAIN, OPTION_RULES, OPTION_PAGE };
+
+static error_t option_take(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case OPTION_HOST: request->host = argument; return 0;
+    case OPTION_NO_FAIL: request->no_fail = true; return 0;
+    case OPTION_JSON: request->json = argument; return 0;
+    case OPTION_STACKS: request->stacks = true; return 0;
+    case OPTION_EXPLAIN: request->explain = argument; return 0;
+    case OPTION_RULES: request->rules = true; return 0;
+    case OPTION_PAGE: request->page = true; return 0;
+    case ARGP_KEY_ARG:
+        request->program = &state->argv[state->next - 1];
+        state->next = state->argc; /* the rest is the program's */
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        if (request->explain == NULL && !request->rules && !request->page)
+            argp_usage(state);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void request_parse(int argc, char **argv, struct request *out)
+{
+    static const struct argp_option options[] = {
+        {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
+        {"no-fail", OPTION_NO_FAIL, NULL, 0, "Keep the program's exit status when something is found", 0},
+        {"json", OPTION_JSON, "FILE", 0, "Write the findings to FILE as JSON, too", 0},
+        {"stacks", OPTION_STACKS, NULL, 0, "Show with each finding how the program came to the call", 0},
+        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain the rule with this number, for example C1", 0},
+        {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
+        {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/rules.md", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = options,
+        .parser = option_take,
+        .args_doc = "[--] PROGRAM [ARGUMENT...]\n--explain RULE\n--rules",
+        .doc = "Run an MPI program and tell what is wrong with its one-sided communication.\v"
+               "Under any launcher: mpiexec -n 4 oriel check ./app. The program goes on after a finding; at its end there is a "
+               "summary, and status 86 if anything was found and the program itself ended with 0. Compile it with -g for lines, "
+               "and with -fsanitize=thread to have its own loads and stores watched. docs/checker.md tells what is found.",
+    };
+    memset(out, 0, sizeof *out);
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
+}
+
+static void option_set(const char *name, const char *value)
+{
+    if (setenv(name, value, 1) != 0)
+        oriel_die("out of memory");
+}
+
+/* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
+ * What is in it from an earlier job stays until then. */
+static void json_file_set(const char *file)
+{
+    int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        oriel_die("--json: %s: %s", file, strerror(errno));
+    close(fd);
+    char *path = realpath(file, NULL);
+    if (path == NULL)
+        oriel_die("--json: %s: %s", file, strerror(errno));
+    option_set("ORIEL_CHECK_JSON", path);
+    free(path);
+}
+
+int oriel_command_check(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], ORIEL_HELPER_OPTION) == 0)
+        return oriel_helper_serve(argv[2]);
+
+    struct request request;
+    request_parse(argc, argv, &request);
+    if (request.explain != NULL)
+        return oriel_explain_rule(request.explain);
+    if (request.rules || request.page)
+        return request.page ? oriel_explain_page() : oriel_explain_list();
+
+    if (request.json != NULL)
+        json_file_set(request.json);
+    if (request.no_fail)
+        option_set("ORIEL_CHECK_FAIL", "0");
+    if (request.stacks)
+        option_set("ORIEL_CHECK_STACKS", "1");
+    oriel_become(&(struct oriel_way){.host = request.host, .checked = true}, request.program);
+}

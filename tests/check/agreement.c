@@ -1,0 +1,93 @@
+/* Calls that all ranks, or two of them, have to make alike: fences, groups of post and start, assertions; and stores that were
+ * said not to have been made. */
+#include "offenders.h"
+
+CASE(E10, start_without_post, 2)
+{
+    MPI_Win win = ints_window(4);
+    delay();
+    if (rank == 0) {
+        MPI_Win_start(group_of(1), 0, win); /* FINDS E10 here */
+        MPI_Win_complete(win);
+    }
+    if (rank == 1 && right) {
+        MPI_Win_post(group_of(0), 0, win);
+        MPI_Win_wait(win);
+    }
+    MPI_Win_free(&win);
+}
+
+CASE(E10, post_without_start, 2)
+{
+    MPI_Win win = ints_window(4);
+    delay();
+    if (rank == 0) {
+        MPI_Win_post(group_of(1), 0, win); /* FINDS E10 here */
+        MPI_Win_wait(win);
+    }
+    if (rank == 1 && right) {
+        MPI_Win_start(group_of(0), 0, win);
+        MPI_Win_complete(win);
+    }
+    MPI_Win_free(&win);
+}
+
+CASE(E15, fence_of_one_rank, 2)
+{
+    MPI_Win win = ints_window(4);
+    delay();
+    if (rank == 0 || right)
+        MPI_Win_fence(0, win); /* FINDS E15 here */
+    MPI_Win_free(&win);
+}
+
+CASE(E5, fence_inside_a_lock, 2)
+{
+    MPI_Win win = ints_window(4);
+    if (rank == 0)
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+    if (rank == 0 && right)
+        MPI_Win_unlock(1, win);
+    delay();
+    MPI_Win_fence(0, win); /* FINDS E5 here */
+    if (rank == 0 && !right)
+        MPI_Win_unlock(1, win);
+    MPI_Win_free(&win);
+}
+
+CASE(E12, freed_without_the_last_fence, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Win_free(&win); /* FINDS E12 here */
+}
+
+CASE(A7, fences_that_promise_different_things, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    MPI_Win_fence(rank == 0 || right ? MPI_MODE_NOSUCCEED : 0, win); /* FINDS A7 here */
+    MPI_Win_free(&win);
+}
+
+CASE(H8, receive_before_a_fence_without_stores, 2)
+{
+    static int memory[4];
+    MPI_Win win;
+    MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    named(win);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Recv(&memory[1], 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS H8 here */
+    delay();
+    MPI_Win_fence(right ? 0 : MPI_MODE_NOSTORE, win);
+    MPI_Win_fence(MPI_MODE_NOSTORE, win);
+    MPI_Win_free(&win);
+}

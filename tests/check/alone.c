@@ -1,0 +1,32 @@
+/* What is wrong with the end of a program: cases that need a job of their own, and end it themselves. */
+#include "offenders.h"
+
+#include <stdlib.h>
+
+/* The job ends here, with what the case has left open. */
+static void end(void)
+{
+    MPI_Finalize(); /* FINDS E13 E14 here */
+    exit(0);
+}
+
+CASE_ALONE(E13, window_left_at_the_end, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win); /* nothing is open */
+    if (right)
+        MPI_Win_free(&win);
+    end();
+}
+
+CASE_ALONE(E14, lock_left_at_the_end, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    if (right) {
+        MPI_Win_unlock(0, win);
+        MPI_Win_free(&win);
+    }
+    end();
+}

@@ -1,0 +1,96 @@
+/* Ranges, ranks, datatypes: arguments that the target's window does not go with. */
+#include "offenders.h"
+
+CASE(A1, put_beyond_the_end, 2)
+{
+    int values[4] = {1, 2, 3, 4};
+    MPI_Win win = ints_window(8);
+    MPI_Win_fence(0, win);
+    if (rank == 0) {
+        MPI_Put(values, 4, MPI_INT, 1, right ? 4 : 5, 4, MPI_INT, win); /* FINDS A1 here */
+        MPI_Put(values, 0, MPI_INT, 1, 1000, 0, MPI_INT, win);
+    }
+    fence_and_free(win);
+}
+
+/* The size was given in elements. */
+CASE(A1, size_in_elements, 2)
+{
+    int memory[16] = {0}, value = 3;
+    MPI_Win win;
+    MPI_Win_create(memory, right ? sizeof memory : 16, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    named(win);
+    MPI_Win_fence(0, win);
+    if (rank == 1)
+        MPI_Put(&value, 1, MPI_INT, 0, 12, 1, MPI_INT, win); /* FINDS A1 here */
+    fence_and_free(win);
+}
+
+CASE(A2, put_behind_what_is_attached, 2)
+{
+    int memory[16] = {0}, value = 3;
+    MPI_Win win;
+    MPI_Aint address;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    named(win);
+    MPI_Win_attach(win, memory, (right ? 5 : 4) * (MPI_Aint)sizeof(int));
+    MPI_Get_address(&memory[4], &address);
+    MPI_Bcast(&address, 1, MPI_AINT, 1, MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0)
+        MPI_Put(&value, 1, MPI_INT, 1, address, 1, MPI_INT, win); /* FINDS A2 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(A3, displacement_below_0, 2)
+{
+    int got = 0;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    MPI_Get(&got, 1, MPI_INT, 1, right ? 0 : -1, 1, MPI_INT, win); /* FINDS A3 here */
+    fence_and_free(win);
+}
+
+CASE(A4, rank_behind_the_last, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, right ? size - 1 : size, 0, 1, MPI_INT, win); /* FINDS A4 here */
+    fence_and_free(win);
+}
+
+CASE(A5, datatype_without_a_commit, 2)
+{
+    int values[2] = {1, 2};
+    MPI_Datatype pair;
+    MPI_Win win = ints_window(4);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    if (right)
+        MPI_Type_commit(&pair);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(values, 1, pair, 1, 0, 1, pair, win); /* FINDS A5 here */
+    MPI_Type_free(&pair);
+    fence_and_free(win);
+}
+
+CASE(A6, more_than_the_target_names, 2)
+{
+    int values[4] = {1, 2, 3, 4};
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(values, 4, MPI_INT, 1, 0, right ? 4 : 2, MPI_INT, win); /* FINDS A6 here */
+    fence_and_free(win);
+}
+
+CASE(A8, lock_of_no_kind, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock(right ? MPI_LOCK_EXCLUSIVE : 12345, 1, 0, win); /* FINDS A8 here */
+    if (right)
+        MPI_Win_unlock(1, win);
+    MPI_Win_free(&win);
+}

@@ -1,0 +1,161 @@
+/* Operations on the same bytes with nothing between them, and with what is needed between them. */
+#include "offenders.h"
+
+CASE(C1, two_puts_in_one_fence_epoch, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank < 2)
+        MPI_Put(&rank, 1, MPI_INT, 0, right ? rank : 0, 1, MPI_INT, win); /* FINDS C1 here */
+    delay();
+    fence_and_free(win);
+}
+
+CASE(C1, put_and_get_in_one_fence_epoch, 2)
+{
+    int got[2];
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, size - 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+    if (right)
+        MPI_Win_fence(0, win);
+    if (rank == 1)
+        MPI_Get(got, 2, MPI_INT, size - 1, 0, 2, MPI_INT, win); /* FINDS C1 here */
+    delay();
+    fence_and_free(win);
+}
+
+CASE(C1, two_puts_of_one_origin_without_a_flush, 2)
+{
+    int first = 1, second = 2;
+    MPI_Win win = ints_window(4);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        MPI_Put(&first, 1, MPI_INT, 1, 3, 1, MPI_INT, win); /* FINDS C1 here */
+        delay();
+        if (right)
+            MPI_Win_flush(1, win);
+        MPI_Put(&second, 1, MPI_INT, 1, 3, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_unlock(1, win);
+    }
+    MPI_Win_free(&win);
+}
+
+CASE(C1, puts_under_shared_locks, 2)
+{
+    MPI_Win win = ints_window(4);
+    delay();
+    MPI_Win_lock(right ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Put(&rank, 1, MPI_INT, 0, 2, 1, MPI_INT, win); /* FINDS C1 here */
+    delay();
+    MPI_Win_unlock(0, win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, barrier_without_a_flush, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    delay();
+    if (right)
+        MPI_Win_flush_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    delay();
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, flush_without_a_message, 2)
+{
+    int got = 0;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(1, win);
+        if (right)
+            tell(1);
+    }
+    if (rank == 1) {
+        if (right)
+            hear(0);
+        MPI_Get(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(1, win);
+    }
+    delay();
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* A message through a third rank orders as well, if it goes the right way. */
+CASE(C1, message_in_the_wrong_direction, 3)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 2 && !right)
+        tell(0);
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(2, win);
+        right ? tell(2) : hear(2);
+    }
+    if (rank == 2) {
+        if (right)
+            hear(0);
+        delay();
+        tell(1);
+    }
+    if (rank == 1) {
+        hear(2);
+        MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(2, win);
+    }
+    delay();
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* What counts are the bytes: a column beside another column is none of its. */
+CASE(C1, columns_that_overlap, 2)
+{
+    static const int values[4] = {1, 2, 3, 4};
+    MPI_Win win = ints_window(16);
+    MPI_Datatype column;
+    MPI_Type_vector(4, 1, 2, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank < 2)
+        MPI_Put(values, 4, MPI_INT, 0, rank * (right ? 1 : 2), 1, column, win); /* FINDS C1 here */
+    delay();
+    MPI_Type_free(&column);
+    fence_and_free(win);
+}
+
+CASE(C1, two_origins_of_one_exposure_epoch, 3)
+{
+    MPI_Win win = ints_window(4);
+    for (int origin = 0; origin < (right ? 2 : 1); origin++) {
+        if (rank == 2) {
+            MPI_Win_post(right ? group_of(origin) : group_of_first(2), 0, win);
+            delay();
+            MPI_Win_wait(win);
+        }
+        if (right ? rank == origin : rank < 2) {
+            MPI_Win_start(group_of(2), 0, win);
+            delay();
+            MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_complete(win);
+        }
+    }
+    MPI_Win_free(&win);
+}

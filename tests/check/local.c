@@ -1,0 +1,115 @@
+/* The program's own loads and stores beside operations on the same memory.  Compiled with -fsanitize=thread. */
+#include "offenders.h"
+
+/* The calling rank's own part of the window. */
+static volatile int *own(MPI_Win win)
+{
+    int *memory;
+    int found;
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &memory, &found);
+    return memory;
+}
+
+CASE(L1, store_beside_a_put, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS L1 here */
+    if (rank == 1)
+        own(win)[right ? 3 : 2] = 7; /* FINDS L1 here */
+    delay();
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(L1, load_beside_a_put, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS L1 here */
+        MPI_Win_flush(1, win);
+        tell(1);
+    }
+    if (rank == 1 && right)
+        hear(0);
+    if (rank == 1)
+        (void)own(win)[2]; /* FINDS L1 here */
+    if (rank == 1 && !right)
+        hear(0);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(L1, store_before_the_fence, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 1 && right)
+        own(win)[0] = 7;
+    if (right)
+        MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Accumulate(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win); /* FINDS L1 here */
+    if (rank == 1 && !right)
+        own(win)[0] = 7; /* FINDS L1 here */
+    fence_and_free(win);
+}
+
+CASE(L1, store_into_the_buffer_of_a_put, 2)
+{
+    volatile int value = 1;
+    MPI_Win win = ints_window(4);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Put((const int *)&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS L1 here */
+        delay();
+        if (right)
+            MPI_Win_flush_local(1, win);
+        value = 2; /* FINDS L1 here */
+        MPI_Win_unlock(1, win);
+    }
+    MPI_Win_free(&win);
+}
+
+CASE(L1, load_of_what_a_get_has_not_brought_yet, 2)
+{
+    volatile int value = 1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win win = ints_window(4);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Rget((int *)&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS L1 here */
+        delay();
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        (void)value; /* FINDS L1 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Win_unlock(1, win);
+    }
+    MPI_Win_free(&win);
+}
+
+/* The same memory, by a store of another process that shares it. */
+CASE(L1, store_into_shared_memory_beside_a_get, 2)
+{
+    int *memory, got = 0, unit;
+    MPI_Aint bytes;
+    MPI_Win win;
+    MPI_Win_allocate_shared(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    named(win);
+    MPI_Win_lock_all(0, win);
+    MPI_Win_shared_query(win, 0, &bytes, &unit, &memory);
+    delay();
+    if (rank == 0)
+        MPI_Get(&got, 1, MPI_INT, 0, 1, 1, MPI_INT, win); /* FINDS L1 here */
+    if (rank == 1)
+        ((volatile int *)memory)[right ? 2 : 1] = 7; /* FINDS L1 here */
+    delay();
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}

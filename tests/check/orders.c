@@ -1,0 +1,165 @@
+/* Order that has to be seen in locks, words and memory, whichever rank comes first, and completion that has to be seen in
+ * requests and local flushes. */
+#include "offenders.h"
+
+#include <stdlib.h>
+
+CASE(C1, puts_under_lock_all_and_another_lock, 2)
+{
+    MPI_Win win = ints_window(4);
+    for (int round = 0; round < 3; round++) {
+        delay();
+        if (rank == 0) {
+            MPI_Win_lock(right ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 1, 0, win);
+            MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_unlock(1, win);
+        }
+        if (rank == 1) {
+            MPI_Win_lock_all(0, win);
+            MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_unlock_all(win);
+        }
+    }
+    MPI_Win_free(&win);
+}
+
+CASE(C1, flag_of_two_elements, 2)
+{
+    int flags[2] = {1, 1}, got[2] = {0, 0};
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, win); /* FINDS C1 here */
+        if (right)
+            MPI_Win_flush(1, win);
+        delay();
+        MPI_Accumulate(flags, 2, MPI_INT, 1, 0, 2, MPI_INT, MPI_REPLACE, win);
+        MPI_Win_flush(1, win);
+    }
+    while (rank == 1 && got[1] == 0) {
+        MPI_Get_accumulate(NULL, 0, MPI_INT, got, 2, MPI_INT, 1, 0, 2, MPI_INT, MPI_NO_OP, win);
+        MPI_Win_flush(1, win);
+    }
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* The flag is a store, which nobody watches: MPI_Win_sync is what can be seen, and orders whatever has been completed.  So rank 0
+ * completes nothing before it has heard. */
+CASE(C1, flag_in_shared_memory, 2)
+{
+    int *memory, *flag;
+    MPI_Aint len_bytes;
+    int unit;
+    MPI_Comm together;
+    MPI_Win win;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together);
+    MPI_Win_allocate_shared(16, sizeof(int), MPI_INFO_NULL, together, &memory, &win);
+    MPI_Comm_free(&together);
+    named(win);
+    MPI_Win_shared_query(win, 1, &len_bytes, &unit, &flag);
+    MPI_Win_fence(0, win);
+    if (rank == 1)
+        *memory = 0;
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, win); /* FINDS C1 here */
+        if (right)
+            MPI_Win_flush(1, win);
+        delay();
+        MPI_Win_sync(win);
+        __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+        hear(1);
+    }
+    while (rank == 1 && __atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
+        MPI_Win_sync(win);
+    if (rank == 1) {
+        MPI_Win_sync(win);
+        MPI_Put(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, win); /* FINDS C1 here */
+        tell(0);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, get_that_is_not_waited_for, 2)
+{
+    int got = 0;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Rget(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C1 here */
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        tell(1);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (rank == 1) {
+        hear(0);
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, get_that_is_not_flushed, 2)
+{
+    int got = 0;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Get(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        if (right)
+            MPI_Win_flush_local(1, win);
+        tell(1);
+    }
+    if (rank == 1) {
+        hear(0);
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, origin_of_a_request_that_is_open, 2)
+{
+    int value = 1;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C4 here */
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Get(&value, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(A2, put_into_what_was_detached, 2)
+{
+    static int memory[4];
+    int value = 1;
+    MPI_Aint address;
+    MPI_Win win;
+    MPI_Get_address(memory, &address);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    named(win);
+    MPI_Win_attach(win, memory, sizeof memory);
+    if (rank == 1 && !right)
+        MPI_Win_detach(win, memory);
+    MPI_Bcast(&address, 1, MPI_AINT, 1, MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0)
+        MPI_Put(&value, 1, MPI_INT, 1, MPI_Aint_add(address, 12), 1, MPI_INT, win); /* FINDS A2 here */
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+}

@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""Runs offenders and their twins under `oriel check`, over and over with other delays and numbers of ranks.
+
+Demanded in every run: each offender's rule is found, at the lines that its source marks ("FINDS C1 here"), and no other; no twin
+is blamed; the job's status is 86 with findings and 0 without. What failed is printed with the seed that repeats it."""
+
+import argparse
+import collections
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
+STATUS = 86
+MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here \*/")
+
+Case = collections.namedtuple("Case", "name rule file line ranks innocent alone end marks")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Run offenders and innocent twins under oriel check.")
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--program", required=True, help="the program with the cases")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--ranks", default="2-8", help="of each run one of these: 4, or 2-8")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for one job")
+    parser.add_argument("--rules", default="", help="only the cases of these rules: C1,E3")
+    parser.add_argument("cases", nargs="*", help="only these")
+    return parser.parse_args()
+
+
+def marks_of(path):
+    """For each line of a source the rules that a finding must name there."""
+    marks = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            found = MARK.search(line)
+            if found:
+                marks[number] = found.group(1).split()
+    return marks
+
+
+def read_cases(program):
+    rows = [line.split("\t") for line in
+            subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()]
+    by_file = collections.defaultdict(list)
+    for row in rows:
+        by_file[row[2]].append(int(row[3]))
+    marks = {path: marks_of(path) for path in by_file}
+    cases = []
+    for name, rule, path, line, ranks, guilt, alone in rows:
+        line = int(line)
+        later = [start for start in by_file[path] if start > line]
+        end = min(later) if later else 1 << 30
+        own = {number for number, rules in marks[path].items() if rule in rules and line <= number < end}
+        # Where the call at fault stands in a function that cases share, it is marked there, ahead of them.
+        shared = {number for number, rules in marks[path].items() if rule in rules and number < min(by_file[path])}
+        cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone == "alone", end,
+                          set() if guilt == "innocent" else own or shared))
+    return cases
+
+
+def sites_of(finding):
+    return [site for site in (finding["call"], finding["other"], finding["opening"]) if site and site["file"]]
+
+
+def case_of(finding, cases):
+    """The case that a finding is about: its windows are named after it, its lines are its own; its twin has the same lines, and
+    is told by its windows alone."""
+    for case in cases:
+        if finding["window"] == case.name:
+            return case
+    for site in sites_of(finding):
+        for case in cases:
+            if not case.innocent and os.path.basename(site["file"]) == os.path.basename(case.file) and \
+                    case.line <= site["line"] < case.end:
+                return case
+    for case in cases:
+        if not case.innocent and case.rule == finding["rule"] and case.marks & {s["line"] for s in sites_of(finding)}:
+            return case
+    return None
+
+
+def brief(finding):
+    sites = ", ".join(f"{s['call']} {os.path.basename(s['file'])}:{s['line']}" for s in sites_of(finding))
+    return f"{finding['rule']} ({sites or 'no lines'}; window {finding['window']}; {finding['detail']})"
+
+
+def job_run(args, ranks, seed, words):
+    """Status, text and findings of one job; findings are None when none were written."""
+    with tempfile.TemporaryDirectory(prefix="oriel-check.") as folder:
+        path = os.path.join(folder, "findings.json")
+        command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", "--timeout",
+                   str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", path,
+                   args.program, "--seed", str(seed), *words]
+        job = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        try:
+            with open(path, encoding="utf-8") as file:
+                findings = json.load(file)["findings"]
+        except (OSError, ValueError):
+            findings = None
+        return job.returncode, job.stdout + job.stderr, findings
+
+
+def innocent_judge(status, findings, cases):
+    if findings is None:
+        yield f"no findings were written; status {status}"
+        return
+    for finding in findings:
+        case = case_of(finding, cases)
+        yield f"{case.name if case else 'nobody known'} is blamed: {brief(finding)}"
+    if status != 0:
+        yield f"status {status}, not 0"
+
+
+def guilty_judge(status, findings, ran, cases):
+    if findings is None:
+        yield f"no findings were written; status {status}"
+        return
+    for case in ran:
+        own = [finding for finding in findings if case_of(finding, cases) == case]
+        if not any(finding["rule"] == case.rule and case.marks <= {site["line"] for site in sites_of(finding)}
+                   for finding in own):
+            yield (f"{case.name}: {case.rule} at {sorted(case.marks)} was not found; "
+                   f"found: {'; '.join(map(brief, own)) or 'nothing'}")
+        for finding in own:
+            if finding["rule"] != case.rule:
+                yield f"{case.name}: found besides: {brief(finding)}"
+    for finding in findings:
+        if case_of(finding, cases) not in ran:
+            yield f"a finding of no case that ran: {brief(finding)}"
+    if status != STATUS and ran:
+        yield f"status {status}, not {STATUS}"
+
+
+def run(args, number, cases, chosen):
+    """One run: all twins in a job, all offenders in another, and those that need one of their own."""
+    seed = args.seed + number
+    least, _, most = args.ranks.partition("-")
+    ranks = random.Random(seed).randint(int(least), int(most or least))
+    here = [case for case in chosen if case.ranks <= ranks]
+    jobs = [[case for case in here if not case.alone and case.innocent == innocent] for innocent in (True, False)]
+    jobs += [[case] for case in here if case.alone]
+    failed = 0
+    for job in filter(None, jobs):
+        status, text, findings = job_run(args, ranks, seed, [case.name for case in job])
+        judge = innocent_judge(status, findings, cases) if job[0].innocent else guilty_judge(status, findings, job, cases)
+        complaints = list(judge)
+        for complaint in complaints:
+            print(f"seed {seed}, {ranks} ranks: {complaint}")
+        if complaints:
+            failed += 1
+            print(text[-6000:], flush=True)
+    return failed
+
+
+def main():
+    args = arguments()
+    cases = read_cases(args.program)
+    chosen = [case for case in cases if (not args.cases or case.name in args.cases) and
+              (not args.rules or case.rule in args.rules.split(","))]
+    for case in chosen:
+        if not case.innocent and not case.marks:
+            sys.exit(f"{case.name}: no line is marked with FINDS {case.rule} here")
+    failed = sum(run(args, number, cases, chosen) for number in range(args.runs))
+    print(f"{args.runs} runs of {len(chosen)} cases on {args.host}, {failed} jobs failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

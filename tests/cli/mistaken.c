@@ -1,0 +1,83 @@
+/* A program of one rank with a mistake, which looks whether it is disturbed when that is told: `mistaken [right] [abort | exit
+ * N | leave | chdir FOLDER]...`.  Prints NAME=value lines. */
+#include <dirent.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t children_ended;
+
+static void child_ended(int number)
+{
+    (void)number;
+    children_ended = children_ended + 1;
+}
+
+static int descriptors(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder != NULL && readdir(folder) != NULL)
+        count++;
+    if (folder != NULL)
+        closedir(folder);
+    return count;
+}
+
+static void mistake(int right, MPI_Win win)
+{
+    int value = 42;
+    if (right)
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* the mistake */
+    if (right)
+        MPI_Win_unlock(0, win);
+}
+
+/* Makes the mistake, and prints what of it can be noticed. */
+static void look(int right, MPI_Win win)
+{
+    int before = descriptors();
+    pid_t child = waitpid(-1, NULL, WNOHANG); /* a host may have one that runs */
+    mistake(right, win);
+    printf("descriptors=%d\n", descriptors() - before);
+    struct timespec some = {.tv_nsec = 200000000};
+    nanosleep(&some, NULL); /* the helper has ended by then */
+    printf("children=%d\n", (int)children_ended);
+    printf("wait=%s\n", waitpid(-1, NULL, WNOHANG) == child ? "same" : "changed");
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    int *memory;
+    MPI_Win win;
+    int right = argc > 1 && strcmp(argv[1], "right") == 0;
+    signal(SIGCHLD, child_ended);
+    MPI_Init(&argc, &argv);
+    MPI_Win_allocate(4096, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_set_name(win, "halo");
+    children_ended = 0;
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "chdir") == 0 && chdir(argv[i + 1]) != 0)
+            return 9;
+    look(right, win);
+    MPI_Win_free(&win);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "abort") == 0)
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        if (strcmp(argv[i], "leave") == 0)
+            exit(0);
+    }
+    MPI_Finalize();
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "exit") == 0)
+            return atoi(argv[i + 1]);
+    printf("unfinished line=1"); /* which exit is to write */
+    return 0;
+}

@@ -1,0 +1,196 @@
+"""`oriel check`: what it refuses and explains, what it writes where, its exit status, and that the program notices nothing."""
+
+import json
+import os
+import shutil
+import unittest
+
+from command import Case, HERE, HOSTS, ORIEL, SANITIZE, liboriel, program, start
+
+SUMMARY = "oriel: check: "
+RIGHT = r"\Aoriel: check: no findings on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
+
+
+def line_of(mark, source="mistaken.c"):
+    with open(os.path.join(HERE, source), encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if mark in line)
+
+
+class Explain(Case):
+    def test_rules_are_listed_with_their_titles(self):
+        result = start(ORIEL, "check", "--rules")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"(?m)^E1 +operation outside an access epoch$")
+        self.assertRegex(result.stdout, r"(?m)^C1 +conflicting operations without order$")
+
+    def test_rule_is_explained_with_example_and_remedy(self):
+        for number in ("C1", "c1"):
+            result = start(ORIEL, "check", "--explain", number)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertTrue(result.stdout.startswith("C1: conflicting operations without order\n"))
+            self.assertIn("MPI_Put(", result.stdout)
+            self.assertIn("Instead:", result.stdout)
+            self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
+
+    def test_rule_that_is_not_there_is_refused(self):
+        self.refused(start(ORIEL, "check", "--explain", "Z9"), 'no rule "Z9"', "--rules")
+        self.refused(start(ORIEL, "check", "--explain", ""), 'no rule ""')
+
+
+class Refusal(Case):
+    def test_file_that_cannot_be_written(self):
+        target = program(HOSTS[0], "mistaken")
+        self.refused(start(ORIEL, "check", "--json", self.path("none/found.json"), target), "none/found.json", "No such file")
+        self.refused(start(ORIEL, "check", "--json", self.folder, target), "Is a directory")
+        self.refused(start(ORIEL, "check", "--json", "", target), "No such file")
+
+    def test_what_cannot_be_checked(self):
+        target = program(HOSTS[0], "mistaken")
+        self.refused(start(ORIEL, "check", target, ORIEL_BYPASS="1"), "ORIEL_BYPASS=1")
+        self.refused(start(ORIEL, "check", ORIEL, "run", target), "leave out the inner oriel run")
+        self.refused(start(ORIEL, "check", self.path("none")), "program not found")
+        self.refused(start(ORIEL, "check", "--host", "mpi", target), 'no host MPI called "mpi"')
+        self.refused(start(ORIEL, "check", "--helper", "nothing"), "started by the checker alone")
+
+    def test_checker_that_is_not_there(self):
+        for host in HOSTS:
+            self.refused(start(self.tree(host), "check", program(host, "mistaken")), "liboriel_check.so is not there")
+            shutil.rmtree(self.path("tree"))
+
+
+class Findings(Case):
+    def check(self, host, *words, status=86, oriel=ORIEL, name="mistaken"):
+        result = start(oriel, "check", "--host", host, *words[:self.options(words)], program(host, name),
+                       *words[self.options(words):])
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result
+
+    @staticmethod
+    def options(words):
+        """How many of the words are for the command: those before the first that is none."""
+        count = 0
+        while count < len(words) and words[count].startswith("--"):
+            count += 2 if words[count] == "--json" else 1
+        return count
+
+    def test_right_program_prints_one_line_and_keeps_its_status(self):
+        for host in HOSTS:
+            self.assertRegex(self.check(host, "right", status=0).stderr, RIGHT)
+            self.assertRegex(self.check(host, "right", "exit", "5", status=5).stderr, RIGHT)
+
+    def test_finding_names_window_line_and_remedy(self):
+        for host in HOSTS:
+            text = self.check(host).stderr
+            self.assertIn("oriel: E1: operation outside an access epoch\n", text)
+            self.assertIn('window "halo" (allocate), target rank 0', text)
+            self.assertRegex(text, rf"rank 0: MPI_Put at \S*mistaken.c:{line_of('/* the mistake */')} in mistake")
+            self.assertIn("remedy: ", text)
+            self.assertIn(SUMMARY + "1 finding, 1 in all on 1 rank\n", text)
+
+    def test_program_is_not_disturbed(self):
+        for host in HOSTS:
+            lines = self.check(host).stdout.splitlines()
+            for expected in ("descriptors=0", "children=0", "wait=same", "unfinished line=1"):
+                self.assertIn(expected, lines)
+
+    def test_status_is_the_programs_own_where_that_is_not_0_or_it_is_wanted(self):
+        for host in HOSTS:
+            self.check(host, "wrong", "exit", "5", status=5)
+            self.check(host, "--no-fail", status=0)
+
+    def test_program_without_finalize_has_its_summary(self):
+        for host in HOSTS:
+            self.assertIn("which came without MPI_Finalize", self.check(host, "leave").stderr)
+            aborted = start(ORIEL, "check", program(host, "mistaken"), "abort")
+            self.assertNotEqual(aborted.returncode, 0)
+            self.assertIn("which came without MPI_Finalize", aborted.stderr)
+
+    def test_stack_leads_to_main(self):
+        for host in HOSTS:
+            text = self.check(host, "--stacks").stderr
+            frames = [line.split(" in ")[1] for line in text.partition("stack: ")[2].splitlines()[:3]]
+            self.assertEqual(frames, ["mistake", "look", "main"])
+
+    def test_line_in_a_fortran_program_is_the_programs(self):
+        for host in HOSTS:
+            if not os.path.exists(program(host, "mistaken_fortran")):
+                self.skipTest("no Fortran")
+            line = line_of("! the mistake", "mistaken_fortran.f90")
+            self.assertRegex(self.check(host, name="mistaken_fortran").stderr,
+                             rf"rank 0: MPI_Put at \S*mistaken_fortran.f90:{line} in mistaken_fortran")
+
+    def test_without_a_helper_that_answers_places_are_offsets(self):
+        for host in HOSTS:
+            oriel = self.tree(host)
+            checker = os.path.join(os.path.dirname(liboriel(host)), "liboriel_check.so")
+            shutil.copy(checker, self.path(f"tree/lib/oriel/{host}"))
+            # What stands there when the program runs: nothing, one that ends, one that says something else.
+            for number, helper in enumerate(("rm -f", "install -m 755 dies", "install -m 755 talks")):
+                self.write("dies", "#!/bin/sh\nkill -9 $$\n")
+                self.write("talks", "#!/bin/sh\necho hello, this is somebody else\n")
+                shutil.copy(ORIEL, oriel)
+                self.write("script", f'#!/bin/sh\ncd {self.folder}\n{helper} tree/bin/oriel\nexec {program(host, "mistaken")}\n')
+                result = start(oriel, "check", "--host", host, self.path("script"))
+                self.assertEqual(result.returncode, 86, f"{number}: {result.stderr}")
+                self.assertRegex(result.stderr, r"rank 0: MPI_Put at offset 0x[0-9a-f]+ of mistaken\n")
+            shutil.rmtree(self.path("tree"))
+
+    @unittest.skipIf("address" in SANITIZE, "strip breaks what the sanitizer needs")
+    def test_program_without_debug_information_is_told_of_it(self):
+        for host in HOSTS:
+            bare = self.path("bare")
+            shutil.copy(program(host, "mistaken"), bare)
+            os.system(f"strip --strip-debug {bare}")
+            result = start(ORIEL, "check", bare)
+            self.assertIn("rank 0: MPI_Put in mistake+0x", result.stderr)
+            self.assertIn("compile with -g", result.stderr)
+
+
+class Json(Case):
+    def found(self, host, *words, status=86, cwd=None):
+        path = os.path.join(cwd, "found.json") if cwd else self.path("found.json")
+        result = start(ORIEL, "check", "--json", path, program(host, "mistaken"), *words)
+        self.assertEqual(result.returncode, status, result.stderr)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_findings_are_written_with_all_that_is_said(self):
+        for host in HOSTS:
+            job = self.found(host)
+            self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["complete"]),
+                             ("oriel-check", 1, host, 1, True))
+            self.assertEqual(job["program"], os.path.realpath(program(host, "mistaken")))
+            self.assertFalse(job["local_accesses_watched"])
+            [finding] = job["findings"]
+            self.assertEqual((finding["rule"], finding["window"], finding["flavour"], finding["target"], finding["count"],
+                              finding["ranks"]), ("E1", "halo", "allocate", 0, 1, [0]))
+            self.assertIsNone(finding["other"])
+            call = finding["call"]
+            self.assertEqual((call["call"], call["rank"], os.path.basename(call["file"]), call["line"], call["function"]),
+                             ("MPI_Put", 0, "mistaken.c", line_of("/* the mistake */"), "mistake"))
+
+    def test_nothing_found_is_written_too(self):
+        for host in HOSTS:
+            job = self.found(host, "right", status=0)
+            self.assertEqual((job["findings"], job["findings_lost"], job["complete"]), ([], 0, True))
+
+    def test_what_was_there_is_replaced(self):
+        self.write("found.json", "x" * 100000, 0o644)
+        self.assertEqual(len(self.found(HOSTS[0])["findings"]), 1)
+
+    def test_program_may_go_to_another_folder(self):
+        os.makedirs(self.path("elsewhere"))
+        before = os.getcwd()
+        try:
+            os.chdir(self.folder)
+            result = start(ORIEL, "check", "--json", "here.json", program(HOSTS[0], "mistaken"), "wrong", "chdir",
+                           self.path("elsewhere"))
+        finally:
+            os.chdir(before)
+        self.assertEqual(result.returncode, 86, result.stderr)
+        with open(self.path("here.json"), encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["findings"]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

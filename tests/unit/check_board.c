@@ -1,0 +1,419 @@
+/* The checker's board: its blocks are nobody else's, its keys lead all processes to one place, its locks outlive their holders,
+ * and it may be full.  Each test has a board of its own. */
+#include "check/board.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "check_team.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static void with_board(uint64_t bytes, void (*body)(void))
+{
+    char path[64];
+    assert_int_equal(oriel_board_make_sized(3, bytes, path, sizeof path), ORIEL_OK);
+    assert_int_equal(oriel_board_world_size(), 3);
+    body();
+    oriel_board_leave();
+    assert_false(oriel_board_is_open());
+}
+
+/* --- blocks --- */
+
+struct block {
+    oriel_place place;
+    size_t len_bytes;
+    unsigned char fill;
+};
+
+static uint64_t seed = 1;
+
+static uint64_t chance(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    return seed ^= seed << 17;
+}
+
+static void expect_filled(const struct block *block)
+{
+    const unsigned char *at = oriel_board_at(block->place);
+    for (size_t i = 0; i < block->len_bytes; i++)
+        assert_int_equal(at[i], block->fill);
+}
+
+static void fill_anew(struct block *block)
+{
+    block->len_bytes = chance() % 5 == 0 ? chance() % 40000 : chance() % 300;
+    block->fill = (unsigned char)(chance() % 255 + 1);
+    block->place = oriel_board_allocate(block->len_bytes);
+    assert_true(block->place != 0 && block->place % 16 == 0);
+    unsigned char *at = oriel_board_at(block->place);
+    assert_int_equal(oriel_board_place(at), block->place);
+    for (size_t i = 0; i < block->len_bytes; i++)
+        assert_int_equal(at[i], 0);
+    memset(at, block->fill, block->len_bytes);
+}
+
+static void churn(void)
+{
+    enum { BLOCKS = 400, ROUNDS = 20000 };
+    static struct block blocks[BLOCKS];
+    memset(blocks, 0, sizeof blocks);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct block *block = &blocks[chance() % BLOCKS];
+        if (block->place != 0) {
+            expect_filled(block);
+            oriel_board_free(block->place, block->len_bytes);
+        }
+        fill_anew(block);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        if (blocks[i].place != 0)
+            expect_filled(&blocks[i]);
+}
+
+static void blocks_are_zero_and_do_not_overlap(void **state)
+{
+    (void)state;
+    with_board(64 * MIB, churn);
+}
+
+static void use_over_and_over(void)
+{
+    for (int i = 0; i < 2000000; i++) {
+        size_t len_bytes = 16 + (size_t)(i % 7) * 100;
+        oriel_place place = oriel_board_allocate(len_bytes);
+        assert_true(place != 0);
+        oriel_board_free(place, len_bytes);
+    }
+    for (int i = 0; i < 2000; i++) {
+        oriel_place place = oriel_board_allocate(MIB);
+        assert_true(place != 0);
+        oriel_board_free(place, MIB);
+    }
+}
+
+static void freed_blocks_are_used_again(void **state)
+{
+    (void)state;
+    with_board(4 * MIB, use_over_and_over);
+}
+
+static void fill_up(void)
+{
+    uint64_t given = 0;
+    oriel_place last = 0;
+    for (;;) {
+        oriel_place place = oriel_board_allocate(1000);
+        if (place == 0)
+            break;
+        last = place;
+        given += 1000;
+    }
+    assert_true(given > 5 * MIB);
+    assert_int_equal(oriel_board_refused(), 1);
+    struct oriel_key key = {{1, 2, 3, 4}};
+    assert_int_equal(oriel_board_find(&key, 2000, NULL), 0);
+    assert_int_equal(oriel_board_allocate(UINT64_C(1) << 60), 0);
+    assert_int_equal(oriel_board_refused(), 3);
+    oriel_board_free(last, 1000);
+    assert_int_equal(oriel_board_allocate(1000), last);
+}
+
+static void full_board_refuses_and_counts(void **state)
+{
+    (void)state;
+    with_board(8 * MIB, fill_up);
+}
+
+/* --- keys --- */
+
+static void init_to_seven(void *at)
+{
+    *(uint64_t *)at = 7;
+}
+
+static void find_and_drop(void)
+{
+    enum { KEYS = 20000 };
+    static oriel_place places[KEYS];
+    for (uint64_t i = 0; i < KEYS; i++) {
+        struct oriel_key key = {{1, i, i << 32, 0}};
+        places[i] = oriel_board_find(&key, 24, init_to_seven);
+        uint64_t *at = oriel_board_at(places[i]);
+        assert_true(at != NULL && places[i] % 16 == 0);
+        assert_int_equal(at[0], 7);
+        assert_int_equal(at[1], 0);
+        at[0] = i;
+    }
+    for (uint64_t i = 0; i < KEYS; i++) {
+        struct oriel_key key = {{1, i, i << 32, 0}};
+        assert_int_equal(oriel_board_find(&key, 24, init_to_seven), places[i]);
+        assert_int_equal(*(uint64_t *)oriel_board_at(places[i]), i);
+        if (i % 3 == 0)
+            oriel_board_drop(&key);
+    }
+    for (uint64_t i = 0; i < KEYS; i++) {
+        struct oriel_key key = {{1, i, i << 32, 0}};
+        assert_int_equal(*(uint64_t *)oriel_board_at(oriel_board_find(&key, 24, init_to_seven)), i % 3 == 0 ? 7 : i);
+    }
+}
+
+static void keys_lead_to_what_was_made_under_them(void **state)
+{
+    (void)state;
+    with_board(64 * MIB, find_and_drop);
+}
+
+static bool count_down(void *at, bool made, void *closure)
+{
+    int *count = at;
+    if (made)
+        *count = *(int *)closure;
+    return --*count > 0;
+}
+
+static void work_until_dropped(void)
+{
+    struct oriel_key key = {{9, 9, 9, 9}};
+    int three = 3;
+    assert_false(oriel_board_work(&key, 0, count_down, &three));
+    for (int i = 0; i < 3; i++)
+        assert_true(oriel_board_work(&key, i == 0 ? 4 : 0, count_down, &three));
+    assert_false(oriel_board_work(&key, 0, count_down, &three));
+}
+
+static void work_makes_and_drops(void **state)
+{
+    (void)state;
+    with_board(64 * MIB, work_until_dropped);
+}
+
+/* --- processes --- */
+
+/* All count on the same places, give blocks to each other, and nothing is lost. */
+static void count_together(int rank)
+{
+    enum { ROUNDS = 20000, COUNTERS = 50 };
+    for (int i = 0; i < ROUNDS; i++) {
+        struct oriel_key key = {{2, (uint64_t)(i % COUNTERS), 0, 0}};
+        struct oriel_key other = {{3, (uint64_t)rank, (uint64_t)i, 0}};
+        struct oriel_key before = {{3, (uint64_t)((rank + 1) % team->n), (uint64_t)i, 0}};
+        _Atomic uint64_t *at = oriel_board_at(oriel_board_find(&key, 8, NULL));
+        team_expect(at != NULL);
+        atomic_fetch_add(at, 1);
+        team_expect(oriel_board_find(&other, 200, NULL) != 0);
+        oriel_board_drop(&before);
+    }
+    team_meet();
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < COUNTERS; i++) {
+        struct oriel_key key = {{2, i, 0, 0}};
+        sum += *(uint64_t *)oriel_board_at(oriel_board_find(&key, 8, NULL));
+    }
+    team_expect(sum == (uint64_t)ROUNDS * (uint64_t)team->n);
+}
+
+static void processes_find_the_same_places(void **state)
+{
+    (void)state;
+    team_run(4, 64 * MIB, 0, count_together);
+}
+
+/* One process's blocks are freed by another, for ever. */
+static void produce_and_consume(int rank)
+{
+    enum { ROUNDS = 60000, BLOCK = 400 };
+    for (int i = 0; i < ROUNDS; i++) {
+        _Atomic uint64_t *slot = &team->words[rank / 2];
+        if (rank % 2 == 0) {
+            oriel_place place = oriel_board_allocate(BLOCK);
+            team_expect(place != 0);
+            while (atomic_load(slot) != 0)
+                sched_yield();
+            atomic_store(slot, place);
+        } else {
+            uint64_t place;
+            while ((place = atomic_load(slot)) == 0)
+                sched_yield();
+            atomic_store(slot, 0);
+            oriel_board_free(place, BLOCK);
+        }
+    }
+}
+
+static void blocks_come_back_from_other_processes(void **state)
+{
+    (void)state;
+    team_run(4, 8 * MIB, 0, produce_and_consume);
+}
+
+struct guarded {
+    struct oriel_board_lock lock;
+    uint64_t count, twin;
+};
+
+static void init_guarded(void *at)
+{
+    oriel_board_lock_init(&((struct guarded *)at)->lock);
+}
+
+static struct guarded *guarded(void)
+{
+    struct oriel_key key = {{4, 0, 0, 0}};
+    return oriel_board_at(oriel_board_find(&key, sizeof(struct guarded), init_guarded));
+}
+
+static void count_under_the_lock(int rank)
+{
+    enum { ROUNDS = 100000 };
+    (void)rank;
+    struct guarded *at = guarded();
+    for (int i = 0; i < ROUNDS; i++) {
+        oriel_board_lock(&at->lock);
+        team_expect(at->count == at->twin);
+        at->count++;
+        at->twin++;
+        oriel_board_unlock(&at->lock);
+    }
+    team_meet();
+    team_expect(at->count == (uint64_t)ROUNDS * (uint64_t)team->n);
+}
+
+static void lock_lets_one_in_at_a_time(void **state)
+{
+    (void)state;
+    team_run(4, 64 * MIB, 0, count_under_the_lock);
+}
+
+static void die_with_the_lock(int rank)
+{
+    struct guarded *at = guarded();
+    if (rank == 0) {
+        oriel_board_lock(&at->lock);
+        team_step(1);
+        usleep(20000); /* the others shall wait already, mostly */
+        team_die();
+    }
+    team_await(1);
+    oriel_board_lock(&at->lock);
+    at->count++;
+    oriel_board_unlock(&at->lock);
+    oriel_board_lock(&at->lock);
+    oriel_board_unlock(&at->lock);
+}
+
+static void lock_of_a_dead_process_is_taken_over(void **state)
+{
+    (void)state;
+    team_run(3, 64 * MIB, 1, die_with_the_lock);
+}
+
+static bool die_at_work(void *at, bool made, void *closure)
+{
+    (void)at, (void)made, (void)closure;
+    team_step(1);
+    team_die();
+    return true;
+}
+
+/* In the middle of its work on a key, and with blocks of its own at hand. */
+static void die_in_the_table(int rank)
+{
+    struct oriel_key key = {{5, 0, 0, 0}};
+    if (rank == 0) {
+        for (int i = 0; i < 100; i++)
+            oriel_board_allocate(64);
+        oriel_board_work(&key, 64, die_at_work, NULL);
+    }
+    team_await(1);
+    team_expect(oriel_board_find(&key, 64, NULL) != 0);
+    oriel_board_drop(&key);
+    for (uint64_t i = 0; i < 20000; i++) {
+        struct oriel_key some = {{6, (uint64_t)rank, i, 0}};
+        team_expect(oriel_board_find(&some, 64, NULL) != 0);
+        oriel_board_drop(&some);
+    }
+}
+
+static void table_outlives_who_worked_on_it(void **state)
+{
+    (void)state;
+    team_run(3, 64 * MIB, 1, die_in_the_table);
+}
+
+/* --- making and joining --- */
+
+static void chosen_size_is_sparse(void **state)
+{
+    (void)state;
+    char path[64];
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    assert_int_equal(oriel_board_make(5, path, sizeof path), ORIEL_OK);
+    assert_true(oriel_board_allocate(32 * MIB) != 0);
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 8192); /* KiB */
+    oriel_board_leave();
+}
+
+static void only_a_board_is_joined(void **state)
+{
+    (void)state;
+    char path[64];
+    int fd = memfd_create("no board", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    close(fd);
+    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    assert_false(oriel_board_is_open());
+}
+
+static void forked_child_leaves_the_board_alone(void **state)
+{
+    (void)state;
+    char path[64];
+    assert_int_equal(oriel_board_make_sized(1, 64 * MIB, path, sizeof path), ORIEL_OK);
+    struct oriel_key key = {{1, 1, 1, 1}};
+    oriel_place place = oriel_board_find(&key, 16, init_to_seven);
+    pid_t pid = fork();
+    if (pid == 0) {
+        team_expect(!oriel_board_is_open());
+        team_expect(*(uint64_t *)oriel_board_at(place) == 7);
+        team_expect(oriel_board_allocate(16) == 0 && oriel_board_find(&key, 16, NULL) == 0);
+        oriel_board_drop(&key);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(oriel_board_find(&key, 16, NULL), place);
+    oriel_board_leave();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_are_zero_and_do_not_overlap),
+        cmocka_unit_test(freed_blocks_are_used_again),
+        cmocka_unit_test(full_board_refuses_and_counts),
+        cmocka_unit_test(keys_lead_to_what_was_made_under_them),
+        cmocka_unit_test(work_makes_and_drops),
+        cmocka_unit_test(processes_find_the_same_places),
+        cmocka_unit_test(blocks_come_back_from_other_processes),
+        cmocka_unit_test(lock_lets_one_in_at_a_time),
+        cmocka_unit_test(lock_of_a_dead_process_is_taken_over),
+        cmocka_unit_test(table_outlives_who_worked_on_it),
+        cmocka_unit_test(chosen_size_is_sparse),
+        cmocka_unit_test(only_a_board_is_joined),
+        cmocka_unit_test(forked_child_leaves_the_board_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,419 @@
+/* The process's own memory: uses of buffers, loads and stores become accesses where they belong, and end.  Datatypes are made-up
+ * layouts; other ranks' operations are put into the histories by hand.  Each test starts and stops the part anew. */
+#include "check/local.h"
+
+#include "check/guard.h"
+#include "check/order.h"
+#include "check/regions.h"
+#include "check/sites.h"
+#include "check/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_stand_in.h"
+#include "chance.h"
+#include "cmocka_all.h"
+
+/* --- stand-ins --- */
+
+enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out)
+{
+    *out = datatype;
+    return datatype != NULL ? ORIEL_OK : ORIEL_E_TYPE;
+}
+
+struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
+{
+    return (struct oriel_site){(uint64_t)(uintptr_t)address, world_rank, call, opening};
+}
+
+static struct oriel_type one_long;
+static MPI_Datatype type_long;
+
+struct told {
+    int count;
+    struct oriel_conflict last;
+};
+
+static void remember(const struct oriel_conflict *conflict, void *closure)
+{
+    struct told *told = closure;
+    told->count++;
+    told->last = *conflict;
+}
+
+static struct told outside; /* of windows */
+static struct told window;
+static oriel_place history; /* of the window */
+enum { MEMORY_BYTES = 64 * sizeof(long) };
+static long space[128];
+static long *const memory = &space[32];
+
+static int start(void **state)
+{
+    (void)state;
+    one_long = (struct oriel_type){
+        .kind = ORIEL_KIND_INT64, .dense = true, .elements = 1, .size_bytes = 8, .extent_bytes = 8, .plain_bytes = 8};
+    type_long = &one_long;
+    clocks_start();
+    rank_now = 1;
+    oriel_check_running = true;
+    memset(&outside, 0, sizeof outside);
+    memset(&window, 0, sizeof window);
+    history = oriel_history_make();
+    assert_int_equal(oriel_local_start(remember, &outside), ORIEL_OK);
+    assert_int_equal(oriel_local_region_add(memory, MEMORY_BYTES, history, 0, remember, &window), ORIEL_OK);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    oriel_local_region_remove(memory, history);
+    oriel_local_stop();
+    oriel_history_free(history);
+    return 0;
+}
+
+static uint64_t put_by(int origin, int64_t offset, uint64_t len_bytes)
+{
+    struct oriel_access access = {
+        .kind = ORIEL_ACCESS_PUT, .origin = origin, .moment = moment_of(origin), .site = {77, (uint32_t)origin, 1, 0}};
+    return oriel_history_add(history, &access, &(struct oriel_extent){offset, len_bytes, 1, 0}, 1, remember, &window);
+}
+
+static void load(const void *at, const void *caller)
+{
+    oriel_local_access(at, sizeof(long), false, false, caller);
+}
+
+static void store(const void *at, const void *caller)
+{
+    oriel_local_access(at, sizeof(long), true, false, caller);
+}
+
+static const struct oriel_site put_site = {500, 1, 3, 0};
+
+static void loads_and_stores_meet_operations_on_the_window(void **state)
+{
+    (void)state;
+    put_by(0, 16, 8);
+    load(&memory[1], "a");
+    store(&memory[3], "b");
+    assert_int_equal(window.count, 0);
+    load(&memory[2], "c");
+    assert_int_equal(window.count, 1);
+    assert_int_equal(window.last.offset, 16);
+    assert_int_equal(window.last.later.kind, ORIEL_ACCESS_LOAD);
+    assert_int_equal(window.last.later.site.call, ORIEL_CALL_load);
+    put_by(0, 24, 8);
+    assert_int_equal(window.count, 2);
+    assert_int_equal(window.last.earlier.kind, ORIEL_ACCESS_STORE);
+    assert_int_equal(outside.count, 0);
+}
+
+static void ordered_loads_and_stores_are_nobodys_fault(void **state)
+{
+    (void)state;
+    store(&memory[2], "a");
+    message(1, 0);
+    put_by(0, 16, 8);
+    oriel_history_complete(history, 0, clocks[0][0]);
+    message(0, 1);
+    load(&memory[2], "b");
+    store(&memory[2], "b");
+    assert_int_equal(window.count, 0);
+}
+
+static void buffers_are_needed_until_their_group_is_complete(void **state)
+{
+    (void)state;
+    long origin = 0;
+    long result = 0;
+    oriel_local_group group = oriel_local_group_target(9, 3);
+    oriel_local_buffer(&origin, 1, type_long, false, 0, group, &put_site);
+    oriel_local_buffer(&result, 1, type_long, true, 0, group, &put_site);
+    load(&origin, "a");
+    assert_int_equal(outside.count, 0);
+    store(&origin, "b");
+    assert_int_equal(outside.count, 1);
+    assert_int_equal(outside.last.offset, (int64_t)(intptr_t)&origin);
+    load(&result, "c");
+    assert_int_equal(outside.count, 2);
+    oriel_local_complete(oriel_local_group_target(9, 2)); /* of another target */
+    store(&result, "d");
+    assert_int_equal(outside.count, 3);
+    oriel_local_complete(group);
+    store(&origin, "e");
+    store(&result, "f");
+    assert_int_equal(outside.count, 3);
+}
+
+static void memory_that_is_used_again_is_not_blamed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        oriel_local_group group = oriel_local_group_new();
+        long *buffer = malloc(sizeof *buffer);
+        oriel_local_message(buffer, 1, type_long, i % 2 == 0, group, &put_site);
+        oriel_local_complete(group);
+        store(buffer, "a");
+        free(buffer);
+    }
+    assert_int_equal(outside.count, 0);
+}
+
+static void a_buffer_in_the_window_is_an_access_to_it(void **state)
+{
+    (void)state;
+    oriel_local_group group = oriel_local_group_new();
+    oriel_local_buffer(&memory[4], 2, type_long, false, 0, group, &put_site);
+    put_by(0, 40, 8);
+    assert_int_equal(window.count, 1);
+    assert_int_equal(window.last.earlier.site.address, 500);
+    message(1, 0); /* too early: it is not complete */
+    put_by(0, 32, 8);
+    assert_int_equal(window.count, 2);
+    oriel_history_forget(history, 0, MEMORY_BYTES);
+    oriel_local_buffer(&memory[4], 2, type_long, false, 0, group, &put_site);
+    oriel_local_complete(group);
+    put_by(2, 32, 8);
+    assert_int_equal(window.count, 3);
+    message(1, 0);
+    put_by(0, 40, 8);
+    assert_int_equal(window.count, 3);
+}
+
+static void buffers_across_the_border_count_where_they_are(void **state)
+{
+    (void)state;
+    oriel_local_group group = oriel_local_group_new();
+    oriel_local_buffer(&memory[-3], 4, type_long, true, 0, group, &put_site); /* one of them inside */
+    oriel_local_buffer(&memory[63], 4, type_long, true, 0, group, &put_site);
+    put_by(0, 8, 62 * 8 - 8);
+    assert_int_equal(window.count, 0);
+    put_by(0, 0, 8);
+    assert_int_equal(window.count, 1);
+    put_by(0, 504, 8);
+    assert_int_equal(window.count, 2);
+    oriel_local_complete(group);
+}
+
+static void memory_of_two_windows_is_told_to_both(void **state)
+{
+    (void)state;
+    struct told other = {0};
+    oriel_place second = oriel_history_make();
+    oriel_local_region_add(&memory[8], 64, second, 1000, remember, &other);
+    store(&memory[9], "a");
+    put_by(0, 72, 8);
+    assert_int_equal(window.count, 1);
+    struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = 0, .moment = moment_of(0)};
+    oriel_history_add(second, &access, &(struct oriel_extent){1008, 8, 1, 0}, 1, remember, &other);
+    assert_int_equal(other.count, 1);
+    oriel_local_region_remove(&memory[8], second);
+    oriel_history_free(second);
+}
+
+static void what_was_done_already_is_recorded_once(void **state)
+{
+    (void)state;
+    uint64_t accesses;
+    uint64_t bytes;
+    for (int i = 0; i < 1000; i++)
+        for (int k = 0; k < 10; k++)
+            load(&memory[k * 3], (const char *)"0123456789" + k);
+    oriel_history_size(history, &accesses, &bytes);
+    assert_in_range(accesses, 1, 10);
+    put_by(1, 3 * 8, 8); /* its own, and still under way */
+    oriel_local_buffer(&bytes, 1, type_long, false, 0, oriel_local_group_new(), &put_site);
+    load(&memory[3], "a");
+    assert_int_equal(window.count, 1);
+    load(&memory[3], "a");
+    assert_int_equal(window.count, 1);
+}
+
+static void stores_are_seen_again_once_their_buffer_is_needed(void **state)
+{
+    (void)state;
+    long buffer = 0;
+    store(&buffer, "a");
+    store(&memory[5], "a");
+    oriel_local_buffer(&buffer, 1, type_long, false, 0, oriel_local_group_new(), &put_site);
+    oriel_local_buffer(&memory[5], 1, type_long, false, 0, oriel_local_group_new(), &put_site);
+    store(&buffer, "a");
+    store(&memory[5], "a");
+    assert_int_equal(outside.count, 1);
+    assert_int_equal(window.count, 1);
+}
+
+static int given;
+static int taken;
+
+static void count_order(void *closure, int64_t offset, bool gives)
+{
+    assert_ptr_equal(closure, &window);
+    assert_int_equal(offset, 48);
+    ++*(gives ? &given : &taken);
+}
+
+static void atomic_instructions_order_and_are_never_blamed(void **state)
+{
+    (void)state;
+    given = taken = 0;
+    oriel_local_order_atomics(count_order);
+    put_by(0, 48, 8);
+    oriel_local_access(&memory[6], 8, true, true, "a");
+    assert_int_equal(given, 1);
+    oriel_local_access(&memory[6], 8, false, true, "a");
+    assert_int_equal(taken, 1);
+    load(&memory[7], "b"); /* what the load may have seen since is taken before */
+    assert_int_equal(taken, 2);
+    load(&memory[8], "b");
+    assert_int_equal(taken, 2);
+    put_by(0, 48, 8);
+    assert_int_equal(window.count, 1); /* of the two puts */
+    oriel_local_order_atomics(NULL);
+}
+
+static void without_a_way_to_order_atomics_take_all(void **state)
+{
+    (void)state;
+    put_by(0, 16, 8);
+    oriel_history_complete(history, 0, clocks[0][0]);
+    oriel_local_access(&memory[6], 8, false, true, "a");
+    load(&memory[2], "b");
+    assert_int_equal(window.count, 0);
+}
+
+static void only_what_matters_is_watched(void **state)
+{
+    (void)state;
+    long *buffer = aligned_alloc(4096, 8192);
+    assert_non_null(oriel_check_watch());
+    assert_true(oriel_local_watched(&memory[63], 8));
+    assert_false(oriel_local_watched(buffer, 8192));
+    oriel_local_group group = oriel_local_group_new();
+    oriel_local_buffer(buffer, 1, type_long, false, 0, group, &put_site);
+    oriel_local_buffer(buffer + 1, 1, type_long, false, 0, group, &put_site);
+    assert_true(oriel_local_watched(buffer + 3, 8));
+    assert_false(oriel_local_watched(buffer + 512, 8));
+    assert_true(oriel_local_watched(buffer, 8192));
+    oriel_local_complete(group);
+    assert_false(oriel_local_watched(buffer, 8192));
+    assert_false(oriel_local_watched((void *)UINTPTR_MAX, 1));
+    free(buffer);
+}
+
+static void regions_are_found_however_they_overlap(void **state)
+{
+    (void)state;
+    struct oriel_local_region regions[40];
+    oriel_local_region_remove(memory, history);
+    for (int round = 0; round < 300; round++) {
+        int count = 0;
+        for (int step = 0; step < 60; step++) {
+            if (count < 40 && below(3) != 0) {
+                uint64_t low = 1 + below(1000);
+                regions[count] = (struct oriel_local_region){.low = low,
+                                                             .high = low + 1 + below(below(4) == 0 ? 900 : 40),
+                                                             .history = (oriel_place)(count + 1 + step * 100)};
+                assert_int_equal(oriel_region_add(&regions[count++]), ORIEL_OK);
+            } else if (count > 0) {
+                struct oriel_local_region gone;
+                int which = (int)below((uint64_t)count);
+                assert_true(oriel_region_remove(regions[which].low, regions[which].history, &gone));
+                assert_int_equal(gone.high, regions[which].high);
+                regions[which] = regions[--count];
+            }
+            uint64_t low = below(2000);
+            uint64_t high = low + 1 + below(100);
+            int expected = 0;
+            for (int i = 0; i < count; i++)
+                expected += regions[i].low < high && regions[i].high > low;
+            for (const struct oriel_local_region *found = NULL; (found = oriel_region_find(low, high, found)) != NULL; expected--)
+                assert_true(found->low < high && found->high > low);
+            assert_int_equal(expected, 0);
+        }
+        oriel_regions_clear();
+    }
+}
+
+/* Runs of any kind, in loops of loops and lists. */
+static struct oriel_node *draw_layout(int depth)
+{
+    uint64_t form = depth == 0 ? 0 : below(3);
+    if (form == 0)
+        return oriel_node_run((enum oriel_kind)below(ORIEL_KIND_COUNT), 1 + below(3));
+    struct oriel_node *child = draw_layout(depth - 1);
+    int64_t span = child->high_bytes;
+    if (form == 1)
+        return oriel_node_loop(1 + below(4), span + (int64_t)below(40), child);
+    struct oriel_branch *branches = malloc(2 * sizeof *branches);
+    branches[0] = (struct oriel_branch){(int64_t)below(40), child};
+    branches[1] = (struct oriel_branch){span + 40, draw_layout(0)};
+    return oriel_node_list(2, branches);
+}
+
+static void extents_are_the_bytes_that_move(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct oriel_node *layout = draw_layout(3);
+        struct oriel_type type = {
+            .layout = layout, .plain_bytes = INT64_MAX, .size_bytes = layout->size_bytes, .elements = layout->elements};
+        uint64_t count = 1 + below(3);
+        type.extent_bytes = layout->high_bytes + (int64_t)below(20);
+        int64_t low;
+        int64_t high;
+        assert_true(oriel_layout_bounds(layout, count, type.extent_bytes, &low, &high));
+        char *moves = calloc(1, (size_t)(high - low));
+        struct oriel_cursor cursor;
+        assert_true(oriel_cursor_open(&cursor, layout, count, type.extent_bytes));
+        while (oriel_cursor_fill(&cursor)) {
+            uint64_t piece = oriel_batch_piece(&cursor.batch);
+            memset(moves + cursor.batch.at_bytes - low, 1, piece);
+            oriel_batch_use(&cursor.batch, piece);
+        }
+        oriel_cursor_close(&cursor);
+        struct oriel_extents extents;
+        assert_int_equal(oriel_extents_open(&extents, &type, count, 1 << 20), ORIEL_OK);
+        for (size_t i = 0; i < extents.count; i++)
+            for (uint64_t k = 0; k < extents.list[i].count * extents.list[i].len_bytes; k++) {
+                uint64_t run = k / extents.list[i].len_bytes;
+                int64_t at = extents.list[i].offset - (1 << 20) + (int64_t)run * extents.list[i].stride_bytes +
+                             (int64_t)(k % extents.list[i].len_bytes);
+                assert_true(at >= low && at < high);
+                assert_int_equal(moves[at - low]--, 1);
+            }
+        oriel_extents_close(&extents);
+        for (int64_t i = 0; i < high - low; i++)
+            assert_int_equal(moves[i], 0);
+        free(moves);
+        oriel_node_free(layout);
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(loads_and_stores_meet_operations_on_the_window),
+        CASE(ordered_loads_and_stores_are_nobodys_fault),
+        CASE(buffers_are_needed_until_their_group_is_complete),
+        CASE(memory_that_is_used_again_is_not_blamed),
+        CASE(a_buffer_in_the_window_is_an_access_to_it),
+        CASE(buffers_across_the_border_count_where_they_are),
+        CASE(memory_of_two_windows_is_told_to_both),
+        CASE(what_was_done_already_is_recorded_once),
+        CASE(stores_are_seen_again_once_their_buffer_is_needed),
+        CASE(atomic_instructions_order_and_are_never_blamed),
+        CASE(without_a_way_to_order_atomics_take_all),
+        CASE(only_what_matters_is_watched),
+        CASE(regions_are_found_however_they_overlap),
+        CASE(extents_are_the_bytes_that_move),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,432 @@
+/* Order between processes: who takes what was given knows all that the giver had completed, and nothing that it completed later;
+ * more is taken only where asked for.  Each process is a rank; steps of the team decide which comes first. */
+#include "check/order.h"
+
+#include <string.h>
+
+#include "check_team.h"
+#include "check/finding.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* What the checker counts. */
+static char counted[96];
+
+void oriel_finding_count(const char *what)
+{
+    snprintf(counted, sizeof counted, "%s", what);
+}
+
+static struct oriel_key key_of(uint64_t number)
+{
+    return (struct oriel_key){{ORIEL_ORDER_MESSAGE, 1, number, 0}};
+}
+
+static oriel_tick known_of(int rank)
+{
+    oriel_tick clock[TEAM_MOST];
+    oriel_order_clock(clock);
+    return clock[rank];
+}
+
+static void start(int rank)
+{
+    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    team_expect(oriel_order_rank() == rank);
+    team_meet();
+}
+
+/* --- giving and taking --- */
+
+static void give_then_take(int rank)
+{
+    struct oriel_key key = key_of(0);
+    start(rank);
+    if (rank == 0) {
+        atomic_store(&team->words[0], oriel_order_now()); /* an access completes */
+        oriel_order_give(&key, 1);
+        atomic_store(&team->words[1], oriel_order_now()); /* another one does */
+        team_step(1);
+    } else {
+        team_await(1);
+        team_expect(known_of(0) == 0);
+        team_expect(oriel_order_take(&key));
+        team_expect(known_of(0) >= atomic_load(&team->words[0]));
+        team_expect(known_of(0) < atomic_load(&team->words[1]));
+        team_expect(!oriel_order_take(&key)); /* it had one taker */
+    }
+    team_meet();
+    oriel_order_stop();
+}
+
+static void taker_knows_what_was_complete_and_no_more(void **state)
+{
+    (void)state;
+    team_run(2, 64 * MIB, 0, give_then_take);
+}
+
+/* 0 gives to 1, which gives to 2, and so on: the last knows all. */
+static void pass_on(int rank)
+{
+    struct oriel_key from = key_of((uint64_t)rank), to = key_of((uint64_t)rank + 1);
+    start(rank);
+    atomic_store(&team->words[rank], oriel_order_now());
+    if (rank > 0) {
+        team_await((uint32_t)rank);
+        team_expect(oriel_order_take(&from));
+    }
+    for (int i = 0; i < rank; i++)
+        team_expect(known_of(i) >= atomic_load(&team->words[i]));
+    oriel_order_give(&to, 0);
+    for (int i = rank + 1; i < team->n; i++)
+        team_expect(known_of(i) == 0);
+    team_step((uint32_t)rank + 1);
+    team_meet();
+    team_expect(oriel_order_look(&to)); /* takers 0: it stays */
+    team_meet();
+    oriel_order_forget(&to);
+    team_expect(!oriel_order_look(&to));
+}
+
+static void order_is_passed_on(void **state)
+{
+    (void)state;
+    team_run(5, 64 * MIB, 0, pass_on);
+}
+
+/* An entry of all, which each leaves when it likes: some before others have come. */
+static void meet_by_a_key(int rank)
+{
+    enum { ROUNDS = 3000 };
+    start(rank);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        struct oriel_key key = {{ORIEL_ORDER_COLLECTIVE, 1, i, 0}};
+        bool late = i % 3 == 0; /* without waiting for the others */
+        atomic_store(&team->words[rank], oriel_order_now());
+        oriel_order_give(&key, team->n);
+        if (!late)
+            team_meet();
+        oriel_order_end(&key, team->n, true);
+        for (int other = 0; other < team->n && !late; other++)
+            team_expect(known_of(other) >= atomic_load(&team->words[other]));
+        team_meet();
+        team_expect(!oriel_order_look(&key));
+        team_meet();
+    }
+}
+
+static void entry_of_all_goes_with_the_last(void **state)
+{
+    (void)state;
+    team_run(3, 64 * MIB, 0, meet_by_a_key);
+}
+
+static void end_first(int rank)
+{
+    struct oriel_key key = key_of(3);
+    start(rank);
+    if (rank == 1) {
+        oriel_order_end(&key, 2, true);
+        team_step(1);
+    } else {
+        team_await(1);
+        oriel_order_give(&key, 2);
+        oriel_order_end(&key, 2, false);
+        team_expect(!oriel_order_look(&key));
+    }
+}
+
+static void one_may_be_done_before_anything_is_given(void **state)
+{
+    (void)state;
+    team_run(2, 64 * MIB, 0, end_first);
+}
+
+static void give_twice(int rank)
+{
+    struct oriel_key key = key_of(0), none = key_of(9);
+    start(rank);
+    if (rank == 0) {
+        oriel_order_give_more(&none);
+        team_expect(!oriel_order_look(&none));
+        oriel_order_give(&key, 1);
+        atomic_store(&team->words[0], oriel_order_now());
+        oriel_order_give_more(&key);
+        team_step(1);
+    } else {
+        team_await(1);
+        team_expect(oriel_order_take(&key));
+        team_expect(known_of(0) >= atomic_load(&team->words[0]));
+    }
+    team_meet();
+}
+
+static void what_is_given_later_joins(void **state)
+{
+    (void)state;
+    team_run(2, 64 * MIB, 0, give_twice);
+}
+
+/* --- more than was given --- */
+
+static void take_all_of_one(int rank)
+{
+    start(rank);
+    if (rank == 0) {
+        atomic_store(&team->words[0], oriel_order_now());
+        team_step(1);
+        team_await(2);
+        atomic_store(&team->words[1], oriel_order_now());
+        team_step(3);
+    } else {
+        team_await(1);
+        team_expect(oriel_order_is_here(0) && !oriel_order_is_here(2) && !oriel_order_is_here(-1));
+        team_expect(oriel_order_take_rank(0) && !oriel_order_take_rank(7));
+        team_expect(known_of(0) == atomic_load(&team->words[0]));
+        team_step(2);
+        team_await(3);
+        team_expect(known_of(0) < atomic_load(&team->words[1])); /* what it completes later is not known */
+    }
+    team_meet();
+}
+
+static void all_of_a_rank_is_taken_up_to_now(void **state)
+{
+    (void)state;
+    team_run(2, 64 * MIB, 0, take_all_of_one);
+}
+
+static void call_what_is_not_modelled(int rank)
+{
+    start(rank);
+    if (rank < 2) {
+        atomic_store(&team->words[rank], oriel_order_now());
+        oriel_order_unknown_begin("MPI_File_write");
+        team_expect(strstr(counted, "MPI_File_write") != NULL);
+        team_meet();
+    } else {
+        team_meet();
+        oriel_order_unknown_begin(NULL);
+        oriel_order_unknown_end();
+        for (int i = 0; i < 2; i++)
+            team_expect(known_of(i) >= atomic_load(&team->words[i]));
+    }
+    team_meet();
+    if (rank < 2)
+        team_expect(oriel_order_now() > atomic_load(&team->words[rank]));
+    team_meet();
+}
+
+static void unknown_calls_come_after_everything(void **state)
+{
+    (void)state;
+    team_run(3, 64 * MIB, 0, call_what_is_not_modelled);
+}
+
+static void doubt(int rank)
+{
+    start(rank);
+    team_expect(!oriel_order_is_doubtful());
+    team_meet();
+    if (rank == 1)
+        oriel_order_doubt();
+    team_meet();
+    team_expect(oriel_order_is_doubtful());
+}
+
+static void doubt_of_one_is_everybodys(void **state)
+{
+    (void)state;
+    team_run(2, 64 * MIB, 0, doubt);
+}
+
+/* --- moments --- */
+
+static void stamp(int rank)
+{
+    struct oriel_key key = key_of((uint64_t)rank);
+    start(rank);
+    oriel_place first = oriel_order_moment(), again = oriel_order_moment();
+    team_expect(first != 0 && first == again);
+    team_expect(oriel_order_moment_clock(first)[rank] == oriel_order_now());
+    oriel_order_moment_release(again);
+    oriel_order_give(&key, 1);
+    oriel_place later = oriel_order_moment();
+    team_expect(later != first);
+    team_expect(oriel_order_moment_clock(later)[rank] == oriel_order_moment_clock(first)[rank] + 1);
+    team_meet();
+    struct oriel_key other = key_of((uint64_t)(rank + 1) % 2);
+    team_expect(oriel_order_take(&other));
+    oriel_place last = oriel_order_moment();
+    team_expect(oriel_order_moment_clock(later)[(rank + 1) % 2] == 0);
+    team_expect(oriel_order_moment_clock(last)[(rank + 1) % 2] != 0);
+    team_meet();
+    oriel_order_take_rank((rank + 1) % 2); /* raises the other's number: what it completes now, its next moment knows */
+    team_meet();
+    oriel_tick complete = oriel_order_now();
+    oriel_place now = oriel_order_moment();
+    team_expect(oriel_order_moment_clock(now)[rank] >= complete && complete > oriel_order_moment_clock(last)[rank]);
+    oriel_order_moment_release(first);
+    oriel_order_moment_release(later);
+    oriel_order_moment_release(last);
+    oriel_order_moment_release(now);
+    team_meet();
+    oriel_order_stop();
+}
+
+static void moments_are_clocks_that_stay(void **state)
+{
+    (void)state;
+    team_run(2, 64 * MIB, 0, stamp);
+}
+
+/* A released moment's memory is used again: a million of them fit. */
+static void stamp_a_million(int rank)
+{
+    start(rank);
+    for (uint64_t i = 0; i < 1000000; i++) {
+        struct oriel_key key = key_of(0);
+        oriel_place moment = oriel_order_moment();
+        team_expect(moment != 0);
+        oriel_order_give(&key, 0);
+        oriel_order_moment_release(moment);
+    }
+    team_expect(oriel_board_refused() == 0);
+}
+
+static void moments_do_not_pile_up(void **state)
+{
+    (void)state;
+    team_run(1, 8 * MIB, 0, stamp_a_million);
+}
+
+/* --- the floor --- */
+
+static void look_at_the_floor(int rank)
+{
+    oriel_tick floor[TEAM_MOST];
+    struct oriel_key key = {{ORIEL_ORDER_COLLECTIVE, 1, 0, 0}};
+    start(rank);
+    oriel_order_floor(floor);
+    for (int i = 0; i < team->n; i++)
+        team_expect(floor[i] == 0);
+    team_meet();
+    oriel_tick complete = oriel_order_now();
+    atomic_store(&team->words[rank], complete);
+    oriel_order_give(&key, team->n);
+    team_meet();
+    if (rank > 0)
+        oriel_order_end(&key, team->n, true);
+    team_meet();
+    oriel_order_floor(floor);
+    team_expect(floor[0] == atomic_load(&team->words[0])); /* all know of 0, 0 knows of nobody */
+    for (int i = 1; i < team->n; i++)
+        team_expect(floor[i] == 0);
+    team_meet();
+    if (rank == 0)
+        oriel_order_stop();
+    team_meet();
+    if (rank > 0) {
+        oriel_order_floor(floor);
+        for (int i = 1; i < team->n; i++)
+            team_expect(floor[i] == atomic_load(&team->words[i]));
+    }
+    team_meet();
+}
+
+static void floor_is_what_all_know(void **state)
+{
+    (void)state;
+    team_run(3, 64 * MIB, 0, look_at_the_floor);
+}
+
+/* --- ends --- */
+
+static void die_with_what_it_gave(int rank)
+{
+    struct oriel_key key = key_of(0);
+    start(rank);
+    if (rank == 0) {
+        oriel_order_give(&key, 1);
+        team_step(1);
+        team_die();
+    }
+    team_await(1);
+    team_expect(oriel_order_take(&key) && known_of(0) == 1);
+    oriel_order_unknown_end();
+}
+
+static void what_a_dead_process_gave_is_taken(void **state)
+{
+    (void)state;
+    team_run(2, 64 * MIB, 1, die_with_what_it_gave);
+}
+
+/* What cannot be kept is taken from the clocks themselves: more than was given, never less. */
+static void order_on_a_full_board(int rank)
+{
+    start(rank);
+    while (rank == 0 && (oriel_board_allocate(16) != 0 || oriel_board_allocate(4096) != 0))
+        continue;
+    team_meet();
+    for (uint64_t i = 0; i < 100; i++) {
+        struct oriel_key key = key_of(i);
+        atomic_store(&team->words[rank], oriel_order_now());
+        if (rank == 0)
+            oriel_order_give(&key, 1);
+        team_meet();
+        if (rank == 1) {
+            oriel_order_take(&key);
+            team_expect(known_of(0) >= atomic_load(&team->words[0]));
+        }
+        key = key_of(1000 + i);
+        oriel_order_give(&key, 2);
+        team_meet();
+        oriel_order_end(&key, 2, true);
+        team_expect(known_of(1 - rank) >= atomic_load(&team->words[1 - rank]));
+        team_meet();
+        oriel_order_moment_release(oriel_order_moment());
+    }
+    team_expect(oriel_board_refused() > 2);
+    team_expect(oriel_order_moment_clock(0) == NULL);
+}
+
+static void full_board_gives_more_order_not_less(void **state)
+{
+    (void)state;
+    team_run(2, 8 * MIB, 0, order_on_a_full_board);
+}
+
+static void not_started(void **state)
+{
+    (void)state;
+    struct oriel_key key = key_of(0);
+    oriel_order_give(&key, 1);
+    assert_false(oriel_order_take(&key));
+    assert_int_equal(oriel_order_moment(), 0);
+    assert_int_equal(oriel_order_now(), ORIEL_TICK_PENDING);
+    oriel_order_unknown_begin("nothing");
+    oriel_order_unknown_end();
+    oriel_order_stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(not_started),
+        cmocka_unit_test(taker_knows_what_was_complete_and_no_more),
+        cmocka_unit_test(order_is_passed_on),
+        cmocka_unit_test(entry_of_all_goes_with_the_last),
+        cmocka_unit_test(one_may_be_done_before_anything_is_given),
+        cmocka_unit_test(what_is_given_later_joins),
+        cmocka_unit_test(all_of_a_rank_is_taken_up_to_now),
+        cmocka_unit_test(unknown_calls_come_after_everything),
+        cmocka_unit_test(doubt_of_one_is_everybodys),
+        cmocka_unit_test(moments_are_clocks_that_stay),
+        cmocka_unit_test(moments_do_not_pile_up),
+        cmocka_unit_test(floor_is_what_all_know),
+        cmocka_unit_test(what_a_dead_process_gave_is_taken),
+        cmocka_unit_test(full_board_gives_more_order_not_less),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* The greatest set of ranks that cannot go on, against the definition: of all subsets, those in which each rank is held by
+ * others of the subset or by finished ones, and their union. */
+#include "check/stuck.h"
+
+#include "cmocka_all.h"
+
+#include <stdlib.h>
+
+enum { MOST = 7, GRAPHS = 20000 };
+
+static struct oriel_stuck_graph graph;
+
+static int setup(void **state)
+{
+    (void)state;
+    return oriel_stuck_open(&graph, MOST) ? 0 : 1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    oriel_stuck_close(&graph);
+    return 0;
+}
+
+static void everyone(bool *set)
+{
+    for (int rank = 0; rank < graph.n; rank++)
+        set[rank] = true;
+}
+
+static void wait_for_one(int rank, int other)
+{
+    oriel_stuck_wait(&graph, rank, false);
+    oriel_stuck_clause(&graph, rank, 0, false, false);
+    oriel_stuck_member(&graph, other);
+}
+
+/* --- the definition --- */
+
+static bool clause_holds(const struct oriel_stuck_clause *clause, unsigned subset)
+{
+    unsigned doing_nothing = 0;
+    for (uint32_t i = 0; i < clause->count; i++) {
+        int member = graph.members[clause->first + i];
+        doing_nothing += (subset >> member & 1) != 0 || graph.ranks[member].state == ORIEL_STUCK_FINISHED;
+    }
+    return clause->any ? clause->count > 0 && doing_nothing == clause->count : doing_nothing > 0;
+}
+
+/* In whichever order its needs are fulfilled: one that certainly is not yet holds it, or all of them do. */
+static bool rank_is_held(int rank, unsigned subset)
+{
+    const struct oriel_stuck_rank *of = &graph.ranks[rank];
+    unsigned holding = 0;
+    bool certain = false;
+    for (uint32_t i = 0; i < of->count; i++) {
+        const struct oriel_stuck_clause *clause = &graph.clauses[of->first + i];
+        bool holds = clause_holds(clause, subset);
+        holding += holds;
+        certain = certain || (holds && !clause->maybe && !of->any);
+    }
+    return of->state == ORIEL_STUCK_WAITS && (certain || (of->count > 0 && holding == of->count));
+}
+
+static unsigned greatest_by_definition(void)
+{
+    unsigned all = 0;
+    for (unsigned subset = 0; subset < 1U << graph.n; subset++) {
+        bool closed = true;
+        for (int rank = 0; rank < graph.n && closed; rank++)
+            closed = (subset >> rank & 1) == 0 || rank_is_held(rank, subset);
+        if (closed)
+            all |= subset;
+    }
+    return all;
+}
+
+static void draw_graph(unsigned *seed)
+{
+    oriel_stuck_clear(&graph);
+    for (int rank = 0; rank < graph.n; rank++) {
+        int kind = rand_r(seed) % 8;
+        if (kind == 0)
+            graph.ranks[rank].state = ORIEL_STUCK_FINISHED;
+        if (kind < 2)
+            continue;
+        oriel_stuck_wait(&graph, rank, rand_r(seed) % 3 == 0);
+        for (int clauses = rand_r(seed) % 3 + (rand_r(seed) % 8 != 0); clauses > 0; clauses--) {
+            oriel_stuck_clause(&graph, rank, 0, rand_r(seed) % 2 == 0, rand_r(seed) % 3 == 0);
+            for (int members = rand_r(seed) % 4; members > 0; members--)
+                oriel_stuck_member(&graph, rand_r(seed) % graph.n);
+        }
+    }
+}
+
+static void random_graphs_have_the_set_of_the_definition(void **state)
+{
+    unsigned seed = 1;
+    int found = 0;
+    (void)state;
+    for (int i = 0; i < GRAPHS; i++) {
+        bool set[MOST];
+        unsigned subset = 0;
+        draw_graph(&seed);
+        everyone(set);
+        int count = oriel_stuck_find(&graph, set);
+        for (int rank = 0; rank < graph.n; rank++)
+            subset |= (unsigned)set[rank] << rank;
+        assert_int_equal(subset, greatest_by_definition());
+        assert_int_equal(count, __builtin_popcount(subset));
+        found += count > 0 && count < graph.n;
+    }
+    assert_true(found > GRAPHS / 20); /* the graphs are worth it */
+}
+
+/* --- by hand --- */
+
+static void a_cycle_is_stuck_and_who_waits_for_it(void **state)
+{
+    bool set[MOST];
+    (void)state;
+    oriel_stuck_clear(&graph);
+    wait_for_one(0, 1);
+    wait_for_one(1, 2);
+    wait_for_one(2, 0);
+    wait_for_one(3, 0);
+    wait_for_one(4, 5); /* which computes */
+    everyone(set);
+    assert_int_equal(oriel_stuck_find(&graph, set), 4);
+    assert_true(set[0] && set[1] && set[2] && set[3] && !set[4] && !set[5] && !set[6]);
+}
+
+static void who_waits_for_a_finished_rank_is_stuck(void **state)
+{
+    bool set[MOST];
+    (void)state;
+    oriel_stuck_clear(&graph);
+    graph.ranks[1].state = ORIEL_STUCK_FINISHED;
+    wait_for_one(0, 1);
+    everyone(set);
+    assert_int_equal(oriel_stuck_find(&graph, set), 1);
+    assert_true(set[0]);
+}
+
+static void any_of_many_is_stuck_only_by_all(void **state)
+{
+    bool set[MOST];
+    (void)state;
+    oriel_stuck_clear(&graph);
+    wait_for_one(1, 0);
+    oriel_stuck_wait(&graph, 0, false);
+    oriel_stuck_clause(&graph, 0, 0, true, false);
+    oriel_stuck_member(&graph, 1);
+    oriel_stuck_member(&graph, 2);
+    everyone(set);
+    assert_int_equal(oriel_stuck_find(&graph, set), 0);
+    graph.ranks[2].state = ORIEL_STUCK_FINISHED;
+    everyone(set);
+    assert_int_equal(oriel_stuck_find(&graph, set), 2);
+}
+
+static void a_need_that_may_be_fulfilled_does_not_hold_alone(void **state)
+{
+    bool set[MOST];
+    (void)state;
+    oriel_stuck_clear(&graph);
+    wait_for_one(1, 0);
+    oriel_stuck_wait(&graph, 0, false);
+    oriel_stuck_clause(&graph, 0, 0, false, true); /* a send that may be complete */
+    oriel_stuck_member(&graph, 1);
+    oriel_stuck_clause(&graph, 0, 1, false, false); /* a receive from one that computes */
+    oriel_stuck_member(&graph, 2);
+    everyone(set);
+    assert_int_equal(oriel_stuck_find(&graph, set), 0);
+}
+
+static void who_is_not_to_be_in_it_holds_nobody(void **state)
+{
+    bool set[MOST];
+    (void)state;
+    oriel_stuck_clear(&graph);
+    wait_for_one(0, 1);
+    wait_for_one(1, 0);
+    everyone(set);
+    set[1] = false;
+    assert_int_equal(oriel_stuck_find(&graph, set), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_graphs_have_the_set_of_the_definition),
+        cmocka_unit_test(a_cycle_is_stuck_and_who_waits_for_it),
+        cmocka_unit_test(who_waits_for_a_finished_rank_is_stuck),
+        cmocka_unit_test(any_of_many_is_stuck_only_by_all),
+        cmocka_unit_test(a_need_that_may_be_fulfilled_does_not_hold_alone),
+        cmocka_unit_test(who_is_not_to_be_in_it_holds_nobody),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,100 @@
+/* Processes of one board: the test makes it and forks them, each joins it as a checked process would.  A process says by its
+ * status whether all that it expected was so.  For the unit tests of check/. */
+#ifndef ORIEL_TESTS_UNIT_CHECK_TEAM_H
+#define ORIEL_TESTS_UNIT_CHECK_TEAM_H
+
+#include "check/board.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+enum { TEAM_MOST = 8, TEAM_STEPS = 64, TEAM_LIMIT_S = 100 };
+
+/* What the processes tell each other beside the board. */
+struct check_team {
+    char path[64];
+    int n;
+    _Atomic uint32_t step;
+    _Atomic uint32_t met;
+    _Atomic uint64_t words[8];
+};
+
+static struct check_team *team;
+
+#define team_expect(condition)                                                                 \
+    ((condition) ? (void)0                                                                     \
+                 : (void)(fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), _exit(1)))
+
+static inline void team_await(uint32_t step)
+{
+    while (atomic_load(&team->step) < step)
+        sched_yield();
+}
+
+static inline void team_step(uint32_t step)
+{
+    team_await(step - 1);
+    atomic_store(&team->step, step);
+}
+
+static inline void team_meet(void)
+{
+    uint32_t turn = atomic_fetch_add(&team->met, 1) / (uint32_t)team->n;
+    while (atomic_load(&team->met) < (turn + 1) * (uint32_t)team->n)
+        sched_yield();
+}
+
+static inline pid_t team_fork(int rank, void (*body)(int rank))
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(TEAM_LIMIT_S);
+        oriel_board_leave();
+        team_expect(oriel_board_join(team->path) == ORIEL_OK);
+        body(rank);
+        oriel_board_leave();
+        _exit(0);
+    }
+    return pid;
+}
+
+/* Runs body in n processes over a board of so many bytes; bit r of dying: that one ends by a signal. */
+static inline void team_run(int n, uint64_t board_bytes, unsigned dying, void (*body)(int rank))
+{
+    pid_t pids[TEAM_MOST];
+    void *room = mmap(NULL, sizeof *team, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(room != MAP_FAILED);
+    team = room;
+    team->n = n;
+    assert_int_equal(oriel_board_make_sized(n, board_bytes, team->path, sizeof team->path), ORIEL_OK);
+    for (int rank = 0; rank < n; rank++)
+        pids[rank] = team_fork(rank, body);
+    for (int rank = 0; rank < n; rank++) {
+        int status = 0;
+        assert_int_equal(waitpid(pids[rank], &status, 0), pids[rank]);
+        if (dying & (1u << rank))
+            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        else
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    oriel_board_leave();
+    munmap(room, sizeof *team);
+}
+
+static inline void team_die(void)
+{
+    kill(getpid(), SIGKILL);
+    for (;;)
+        pause();
+}
+
+#endif

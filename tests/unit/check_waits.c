@@ -1,0 +1,554 @@
+/* What processes note that they wait for, and what a look finds in it: several processes over one board, the last of which
+ * looks. */
+#include "check/deadlock.h"
+#include "check/order.h"
+
+#include "check_team.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+enum { BOARD_BYTES = 1 << 24, MANY_LOOKS = 12, WINDOW = 5, COMM = 6, BARRIER = 1, BCAST = 2 };
+
+static const struct oriel_site site = {.call = 1};
+
+/* Of finding.h, which these tests do without. */
+void oriel_finding_count(const char *what);
+void oriel_finding_count(const char *what)
+{
+    (void)what;
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec some = {.tv_nsec = ms * 1000000};
+    nanosleep(&some, NULL);
+}
+
+static void enter(int rank)
+{
+    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    team_expect(oriel_waits_start(rank, team->n, false) == ORIEL_OK);
+    team_meet();
+}
+
+static bool is_looker(int rank)
+{
+    return rank == team->n - 1;
+}
+
+/* Sleeps in the wait that was noted until the looker has looked. */
+static void stay(void)
+{
+    oriel_wait_begin();
+    team_meet();
+    while (atomic_load(&team->step) == 0)
+        pause_ms(2);
+    oriel_wait_end();
+}
+
+/* The ranks that are found, as bits; 0: none in many looks. */
+static unsigned look(uint64_t patience_ns)
+{
+    struct oriel_deadlock finder;
+    unsigned found = 0;
+    team_expect(oriel_deadlock_open(&finder, team->n, patience_ns));
+    for (int i = 0; i < MANY_LOOKS && found == 0; i++) {
+        pause_ms(5);
+        if (oriel_deadlock_look(&finder, 1000 * (uint64_t)(unsigned)(i + 1)) > 0)
+            for (int rank = 0; rank < team->n; rank++)
+                found |= (unsigned)finder.set[rank] << rank;
+    }
+    oriel_deadlock_close(&finder);
+    atomic_store(&team->step, 1);
+    return found;
+}
+
+/* The looker's part. */
+static void expect_found(unsigned ranks)
+{
+    team_meet();
+    team_expect(look(0) == ranks);
+}
+
+/* The looker does its part, and is done. */
+static bool looks(int rank, unsigned ranks)
+{
+    if (is_looker(rank))
+        expect_found(ranks);
+    return is_looker(rank);
+}
+
+static void wait_open(void)
+{
+    team_expect(oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
+}
+
+/* --- locks --- */
+
+static struct oriel_gathering *window(void)
+{
+    struct oriel_gathering *gathering = oriel_gathering_find(WINDOW, true, team->n, NULL);
+    team_expect(gathering != NULL);
+    return gathering;
+}
+
+static void locks_cross(int rank, enum oriel_holding how, bool exclusive)
+{
+    enter(rank);
+    struct oriel_gathering *gathering = window();
+    if (!is_looker(rank)) {
+        oriel_gathering_hold(gathering, rank, rank, how);
+        wait_open();
+        oriel_wait_for_lock(gathering, 1 - rank, exclusive);
+        stay();
+    }
+    oriel_gathering_leave(gathering, WINDOW);
+}
+
+static void crossing_exclusive(int rank)
+{
+    locks_cross(rank, ORIEL_HOLDS_EXCLUSIVE, false);
+    if (is_looker(rank))
+        expect_found(3);
+}
+
+static void crossing_shared(int rank)
+{
+    locks_cross(rank, ORIEL_HOLDS_SHARED, true);
+    if (is_looker(rank))
+        expect_found(3);
+}
+
+static void sharing(int rank)
+{
+    locks_cross(rank, ORIEL_HOLDS_SHARED, false);
+    if (is_looker(rank))
+        expect_found(0);
+}
+
+static void locks_held_in_a_cycle_are_found(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, crossing_exclusive);
+    team_run(3, BOARD_BYTES, 0, crossing_shared);
+}
+
+static void shared_locks_hold_up_no_shared_ones(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, sharing);
+}
+
+static void compute(void)
+{
+    team_meet();
+    while (atomic_load(&team->step) == 0)
+        pause_ms(2);
+}
+
+static void held_by_one_that_computes(int rank)
+{
+    enter(rank);
+    struct oriel_gathering *gathering = window();
+    if (rank == 0) {
+        wait_open();
+        oriel_wait_for_lock(gathering, 0, true);
+        stay();
+    } else if (rank == 1) {
+        oriel_gathering_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        compute();
+    } else {
+        expect_found(0);
+    }
+}
+
+static void holder_that_computes_is_not_stuck(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, held_by_one_that_computes);
+}
+
+static void held_by_one_that_has_finished(int rank)
+{
+    enter(rank);
+    struct oriel_gathering *gathering = window();
+    if (rank == 0) {
+        wait_open();
+        oriel_wait_for_lock(gathering, 0, true);
+        stay();
+    } else if (rank == 1) {
+        oriel_gathering_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        oriel_waits_finish(&site);
+        compute();
+    } else {
+        expect_found(1);
+    }
+}
+
+static void held_by_one_that_dies(int rank)
+{
+    enter(rank);
+    struct oriel_gathering *gathering = window();
+    if (rank == 0) {
+        wait_open();
+        oriel_wait_for_lock(gathering, 0, true);
+        stay();
+    } else if (rank == 1) {
+        oriel_gathering_hold(gathering, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
+        team_meet();
+        team_die();
+    } else {
+        expect_found(1);
+    }
+}
+
+static void lock_of_a_finished_rank_is_found(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, held_by_one_that_has_finished);
+    team_run(3, BOARD_BYTES, 2, held_by_one_that_dies);
+}
+
+/* --- keys --- */
+
+static struct oriel_key key_from(int rank)
+{
+    return (struct oriel_key){{ORIEL_ORDER_POST, WINDOW, (uint64_t)(unsigned)rank, 1}};
+}
+
+static void wait_for_key_of(int rank)
+{
+    struct oriel_key key = key_from(rank);
+    wait_open();
+    oriel_wait_for_key(rank, &key);
+    stay();
+}
+
+static void keys(int rank)
+{
+    enter(rank);
+    if (is_looker(rank))
+        expect_found(3);
+    else
+        wait_for_key_of(1 - rank);
+}
+
+static void key_that_was_given(int rank)
+{
+    struct oriel_key key = key_from(rank);
+    enter(rank);
+    if (rank == 1)
+        oriel_order_give(&key, 1);
+    if (is_looker(rank))
+        expect_found(0);
+    else
+        wait_for_key_of(1 - rank);
+}
+
+static void posts_that_do_not_come_are_found(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, keys);
+    team_run(3, BOARD_BYTES, 0, key_that_was_given);
+}
+
+/* --- collective calls --- */
+
+static void call_and_wait(struct oriel_gathering *gathering, int rank, uint16_t call)
+{
+    uint64_t number = oriel_gathering_arrive(gathering, rank, call);
+    wait_open();
+    oriel_wait_for_call(gathering, -1, number, call, false);
+    stay();
+}
+
+static struct oriel_gathering *pair(void)
+{
+    struct oriel_gathering *gathering = oriel_gathering_find(COMM, false, 2, NULL);
+    team_expect(gathering != NULL);
+    return gathering;
+}
+
+static void missed(int rank)
+{
+    enter(rank);
+    if (rank == 0) {
+        call_and_wait(pair(), rank, BARRIER);
+    } else if (rank == 1) {
+        wait_open();
+        oriel_wait_for_rank(0);
+        stay();
+    } else {
+        expect_found(3);
+    }
+}
+
+static void both_came(int rank)
+{
+    enter(rank);
+    if (is_looker(rank))
+        expect_found(0);
+    else
+        call_and_wait(pair(), rank, BARRIER);
+}
+
+static void came_elsewhere(int rank)
+{
+    enter(rank);
+    if (is_looker(rank))
+        expect_found(3);
+    else
+        call_and_wait(pair(), rank, rank == 0 ? BARRIER : BCAST);
+}
+
+static void collective_that_a_waiting_rank_misses_is_found(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, missed);
+}
+
+static void collective_to_which_all_have_come_goes_on(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, both_came);
+}
+
+static void different_collectives_in_one_place_are_found(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, came_elsewhere);
+}
+
+/* --- messages --- */
+
+static void from_any(int rank, int members, int sending)
+{
+    enter(rank);
+    struct oriel_gathering *gathering = oriel_gathering_find(COMM, false, members, NULL);
+    struct oriel_wait_need need = oriel_need_receive(-1, COMM, -1, gathering);
+    if (is_looker(rank))
+        return;
+    if (rank == 1)
+        oriel_wait_sending(0, sending);
+    wait_open();
+    if (rank == 0)
+        oriel_wait_add(&need);
+    else
+        oriel_wait_for_rank(0);
+    stay();
+}
+
+static void any_of_two(int rank)
+{
+    from_any(rank, 2, 0);
+    if (is_looker(rank))
+        expect_found(3);
+}
+
+static void any_of_three(int rank)
+{
+    from_any(rank, 3, 0);
+    if (is_looker(rank))
+        expect_found(0);
+}
+
+static void any_with_a_send_under_way(int rank)
+{
+    from_any(rank, 2, 1);
+    if (is_looker(rank))
+        expect_found(0);
+}
+
+static void receive_from_anybody_is_stuck_when_nobody_can_send(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, any_of_two);
+    team_run(3, BOARD_BYTES, 0, any_of_three);
+    team_run(3, BOARD_BYTES, 0, any_with_a_send_under_way);
+}
+
+static void exchange(int rank, int tag)
+{
+    enter(rank);
+    struct oriel_wait_need send = oriel_need_send(1, COMM, 3);
+    struct oriel_wait_need receive = oriel_need_receive(0, COMM, tag, NULL);
+    if (is_looker(rank))
+        return;
+    wait_open();
+    oriel_wait_add(rank == 0 ? &send : &receive);
+    stay();
+}
+
+static void message_that_meets(int rank)
+{
+    exchange(rank, 3);
+    if (is_looker(rank))
+        expect_found(0);
+}
+
+static void message_of_another_tag(int rank)
+{
+    exchange(rank, 4);
+    if (is_looker(rank))
+        expect_found(3);
+}
+
+/* Rank 1 needs more than the message, which comes all the same. */
+static void message_and_more(int rank)
+{
+    struct oriel_wait_need send = oriel_need_send(1, COMM, 3);
+    struct oriel_wait_need receive = oriel_need_receive(0, COMM, -1, NULL);
+    enter(rank);
+    if (looks(rank, 0))
+        return;
+    wait_open();
+    oriel_wait_add(rank == 0 ? &send : &receive);
+    if (rank == 1)
+        oriel_wait_for_rank(0);
+    stay();
+}
+
+static void send_and_receive_that_meet_are_not_stuck(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, message_and_more);
+    team_run(3, BOARD_BYTES, 0, message_that_meets);
+    team_run(3, BOARD_BYTES, 0, message_of_another_tag);
+}
+
+/* --- who does not count --- */
+
+static void *wait_once(void *closure)
+{
+    *(bool *)closure = oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL);
+    return NULL;
+}
+
+static void with_a_second_thread(int rank)
+{
+    pthread_t thread;
+    bool noted = true;
+    enter(rank);
+    if (looks(rank, 0))
+        return;
+    wait_open();
+    oriel_wait_for_rank(1 - rank);
+    if (rank == 1) {
+        team_expect(pthread_create(&thread, NULL, wait_once, &noted) == 0);
+        pthread_join(thread, NULL);
+        team_expect(!noted);
+    }
+    stay();
+}
+
+static void process_of_which_two_threads_wait_does_not_count(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, with_a_second_thread);
+}
+
+static void that_goes_on(int rank)
+{
+    enter(rank);
+    if (looks(rank, 0))
+        return;
+    wait_open();
+    oriel_wait_for_rank(1 - rank);
+    if (rank == 0)
+        stay();
+    else
+        team_meet();
+    while (atomic_load(&team->step) == 0) { /* rank 1: one wait after the other */
+        oriel_wait_begin();
+        pause_ms(4);
+        oriel_wait_end();
+        wait_open();
+        oriel_wait_for_rank(0);
+    }
+}
+
+static void waits_that_follow_each_other_are_no_deadlock(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, that_goes_on);
+}
+
+static void patient(int rank)
+{
+    enter(rank);
+    if (is_looker(rank)) {
+        team_meet();
+        team_expect(look(1000000) == 0);
+        return;
+    }
+    wait_open();
+    oriel_wait_for_rank(1 - rank);
+    stay();
+}
+
+static void wait_that_is_young_is_no_deadlock(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, patient);
+}
+
+static void with_too_many_needs(int rank)
+{
+    enter(rank);
+    if (looks(rank, 0))
+        return;
+    team_expect(oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ANY));
+    for (int i = 0; i < 100; i++)
+        oriel_wait_for_rank(1 - rank);
+    stay();
+}
+
+static void wait_for_any_of_more_than_can_be_noted_is_no_deadlock(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, with_too_many_needs);
+}
+
+static void nested(int rank)
+{
+    enter(rank);
+    wait_open();
+    oriel_wait_for_rank(rank);
+    oriel_wait_begin();
+    team_expect(!oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
+    oriel_wait_end();
+    wait_open();
+    oriel_wait_end(); /* without having begun */
+    wait_open();
+    oriel_wait_end();
+}
+
+static void call_inside_a_call_is_not_noted(void **state)
+{
+    (void)state;
+    team_run(1, BOARD_BYTES, 0, nested);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(locks_held_in_a_cycle_are_found),
+        cmocka_unit_test(shared_locks_hold_up_no_shared_ones),
+        cmocka_unit_test(holder_that_computes_is_not_stuck),
+        cmocka_unit_test(lock_of_a_finished_rank_is_found),
+        cmocka_unit_test(posts_that_do_not_come_are_found),
+        cmocka_unit_test(collective_that_a_waiting_rank_misses_is_found),
+        cmocka_unit_test(collective_to_which_all_have_come_goes_on),
+        cmocka_unit_test(different_collectives_in_one_place_are_found),
+        cmocka_unit_test(receive_from_anybody_is_stuck_when_nobody_can_send),
+        cmocka_unit_test(send_and_receive_that_meet_are_not_stuck),
+        cmocka_unit_test(process_of_which_two_threads_wait_does_not_count),
+        cmocka_unit_test(waits_that_follow_each_other_are_no_deadlock),
+        cmocka_unit_test(wait_that_is_young_is_no_deadlock),
+        cmocka_unit_test(wait_for_any_of_more_than_can_be_noted_is_no_deadlock),
+        cmocka_unit_test(call_inside_a_call_is_not_noted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
