@@ -467,6 +467,7 @@ static void requests_and_large_counts_reach_attached_memory(enum window_kind kin
     addresses_share(words, there);
     MPI_Win_lock_all(0, win);
     MPI_Rput(sent, 2, MPI_INT64_T, target, there[target], 2, MPI_INT64_T, win, &requests[0]);
+    MPI_Win_flush(target, win); /* what is put and what is added to it are in no order otherwise */
     MPI_Raccumulate(&sent[0], 1, MPI_INT64_T, target, there[target], 1, MPI_INT64_T, MPI_PROD, win, &requests[1]);
     MPI_Rget_accumulate(&sent[1], 1, MPI_INT64_T, &old, 1, MPI_INT64_T, target, there[target] + 8, 1, MPI_INT64_T, MPI_SUM,
                         win, &requests[2]);
