@@ -376,30 +376,13 @@ static int wait_or_test(struct oriel_checked *window, int *flag, const struct or
     return oriel_quiet_end(&quiet, code);
 }
 
-#define ACTIVE(name, parameters, arguments, code_of, site_of)                                                                   \
-    ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
-    {                                                                                                                           \
-        if (!oriel_window_look())                                                                                               \
-            return oriel_host()->name arguments;                                                                                \
-        struct oriel_checked *window = oriel_checked_find(win);                                                                 \
-        int code;                                                                                                               \
-        if (window == NULL) {                                                                                                   \
-            code = oriel_host()->name arguments;                                                                                \
-        } else {                                                                                                                \
-            struct oriel_site site = site_of(ORIEL_CALLER, ORIEL_CALL_##name);                                                  \
-            code = code_of;                                                                                                     \
-        }                                                                                                                       \
-        oriel_check_leave();                                                                                                    \
-        return code;                                                                                                            \
-    }                                                                                                                           \
-    ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
-ACTIVE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), start(window, group, assert, &site),
-       oriel_site_opening)
-ACTIVE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), post(window, group, assert, &site),
-       oriel_site_opening)
-ACTIVE(Win_complete, (MPI_Win win), (win), complete(window, &site), oriel_site_make)
-ACTIVE(Win_wait, (MPI_Win win), (win), wait_or_test(window, NULL, &site), oriel_site_make)
-ACTIVE(Win_test, (MPI_Win win, int *flag), (win, flag), wait_or_test(window, flag, &site), oriel_site_make)
+SYNCHRONISE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
+            start(window, group, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false, post(window, group, assert, &site),
+            oriel_site_opening)
+SYNCHRONISE(Win_complete, (MPI_Win win), (win), false, complete(window, &site), oriel_site_make)
+SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, wait_or_test(window, NULL, &site), oriel_site_make)
+SYNCHRONISE(Win_test, (MPI_Win win, int *flag), (win, flag), false, wait_or_test(window, flag, &site), oriel_site_make)
 
 /* --- in place of calls that this process does not make --- */
 

@@ -253,36 +253,19 @@ static int synchronise(struct oriel_checked *window)
 
 /* --- exported --- */
 
-#define PASSIVE(name, parameters, arguments, nothing, code_of, site_of)                                                         \
-    ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
-    {                                                                                                                           \
-        if (!oriel_window_look())                                                                                               \
-            return oriel_host()->name arguments;                                                                                \
-        struct oriel_checked *window = nothing ? NULL : oriel_checked_find(win);                                                \
-        int code;                                                                                                               \
-        if (window == NULL) {                                                                                                   \
-            code = oriel_host()->name arguments;                                                                                \
-        } else {                                                                                                                \
-            struct oriel_site site = site_of(ORIEL_CALLER, ORIEL_CALL_##name);                                                  \
-            code = code_of;                                                                                                     \
-        }                                                                                                                       \
-        oriel_check_leave();                                                                                                    \
-        return code;                                                                                                            \
-    }                                                                                                                           \
-    ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
-PASSIVE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
-        lock(window, lock_type, rank, assert, &site), oriel_site_opening)
-PASSIVE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL, unlock(window, rank, &site), oriel_site_make)
-PASSIVE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false, lock_all(window, assert, &site), oriel_site_opening)
-PASSIVE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
-PASSIVE(Win_flush, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-        flush(window, rank, true, oriel_host()->Win_flush, NULL, &site), oriel_site_make)
-PASSIVE(Win_flush_all, (MPI_Win win), (win), false, flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site),
-        oriel_site_make)
-PASSIVE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-        flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), oriel_site_make)
-PASSIVE(Win_flush_local_all, (MPI_Win win), (win), false,
-        flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), oriel_site_make)
+SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
+            lock(window, lock_type, rank, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL, unlock(window, rank, &site), oriel_site_make)
+SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false, lock_all(window, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
+SYNCHRONISE(Win_flush, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
+            flush(window, rank, true, oriel_host()->Win_flush, NULL, &site), oriel_site_make)
+SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false, flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site),
+            oriel_site_make)
+SYNCHRONISE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
+            flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), oriel_site_make)
+SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
+            flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), oriel_site_make)
 
 ORIEL_EXPORT int PMPI_Win_sync(MPI_Win win)
 {

@@ -146,4 +146,24 @@ void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *sit
 enum oriel_wanted { ORIEL_WANTED_NOTHING, ORIEL_WANTED_FENCE, ORIEL_WANTED_POST, ORIEL_WANTED_START };
 enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site, int32_t *rank);
 
+/* The wrapper of a synchronisation: code_of is evaluated with window and site where the window is looked at; nothing: the call
+ * does nothing. */
+#define SYNCHRONISE(name, parameters, arguments, nothing, code_of, site_of)                                                    \
+    ORIEL_EXPORT int PMPI_##name parameters                                                                                    \
+    {                                                                                                                          \
+        if (!oriel_window_look())                                                                                              \
+            return oriel_host()->name arguments;                                                                               \
+        struct oriel_checked *window = nothing ? NULL : oriel_checked_find(win);                                               \
+        int code;                                                                                                              \
+        if (window == NULL) {                                                                                                  \
+            code = oriel_host()->name arguments;                                                                               \
+        } else {                                                                                                               \
+            struct oriel_site site = site_of(ORIEL_CALLER, ORIEL_CALL_##name);                                                 \
+            code = code_of;                                                                                                    \
+        }                                                                                                                      \
+        oriel_check_leave();                                                                                                   \
+        return code;                                                                                                           \
+    }                                                                                                                          \
+    ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
+
 #endif
