@@ -1,0 +1,91 @@
+/* What a process counts for one window, in its memory file, so that `oriel run --watch` and `oriel top` read it while the program
+ * runs.  count.c writes, with relaxed atomics and for several threads; statistics.c and the command line read.  No mpi.h here.
+ *
+ * A record is never moved or given back: a freed window's stays for the table at the end, marked as freed.  After
+ * ORIEL_RECORDS_MOST windows all later ones share one record, which says so. */
+#ifndef ORIEL_OBSERVE_RECORD_H
+#define ORIEL_OBSERVE_RECORD_H
+
+#include <stdint.h>
+
+enum { ORIEL_RECORDS_MOST = 1000, ORIEL_RECORD_NAME = 64, ORIEL_RECORD_SITE = 128, ORIEL_RECORD_REASON = 160 };
+
+#define OPERATION(field, name, meaning) ORIEL_COUNTS_##field,
+#define PATH(field, name, meaning)
+#define CALL(field, name, meaning)
+#define CAUSE(field, name, meaning)
+enum oriel_counted_operation {
+#include "observe/counters.def"
+    ORIEL_COUNTED_OPERATIONS
+};
+#undef OPERATION
+#undef PATH
+#define OPERATION(field, name, meaning)
+#define PATH(field, name, meaning) ORIEL_PATH_##field,
+enum oriel_counted_path {
+#include "observe/counters.def"
+    ORIEL_COUNTED_PATHS
+};
+#undef PATH
+#undef CALL
+#define PATH(field, name, meaning)
+#define CALL(field, name, meaning) ORIEL_CALL_OF_##field,
+enum oriel_counted_call {
+#include "observe/counters.def"
+    ORIEL_COUNTED_CALLS
+};
+#undef CALL
+#undef CAUSE
+#define CALL(field, name, meaning)
+#define CAUSE(field, name, meaning) ORIEL_CAUSE_##field,
+enum oriel_counted_cause {
+#include "observe/counters.def"
+    ORIEL_COUNTED_CAUSES
+};
+#undef OPERATION
+#undef PATH
+#undef CALL
+#undef CAUSE
+
+struct oriel_counted {
+    _Atomic uint64_t count;
+    _Atomic uint64_t bytes;
+};
+
+struct oriel_timed {
+    _Atomic uint64_t count;
+    _Atomic uint64_t time_ns;    /* in the call */
+    _Atomic uint64_t waiting_ns; /* of that: for other ranks, awake or asleep */
+    _Atomic uint64_t waited;     /* calls that waited at all */
+    _Atomic uint64_t longest_ns; /* of one call's waiting */
+};
+
+/* Of one target, or (caused) of one rank that this one waited for. */
+struct oriel_toward {
+    _Atomic uint64_t operations;
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t caused_ns[ORIEL_COUNTED_CAUSES];
+};
+
+struct oriel_window_record {
+    uint64_t next;          /* offset of the next older record in the same file; 0: none */
+    uint64_t window_id;     /* the same on all ranks of the window, and no other window's of the job (observe.h) */
+    int32_t n;              /* ranks of the window */
+    int32_t rank;           /* this one's */
+    uint32_t flavour;       /* enum oriel_flavour; meaningless where path is the host's */
+    _Atomic uint32_t state; /* 0: being made, 1: alive, 2: freed */
+    uint64_t size_bytes;    /* of this rank's memory; 0 for dynamic */
+    uint64_t shared_by;     /* 0, or how many windows share this record because there were too many */
+    uint64_t toward;        /* offset of struct oriel_toward [n] in the same file */
+    uint64_t ranks;         /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 where not in it */
+    uint8_t own_path;       /* enum oriel_counted_path on which others reach this rank's memory */
+    uint8_t reserved[7];
+    char name[ORIEL_RECORD_NAME];     /* "" where the program gave none */
+    char site[ORIEL_RECORD_SITE];     /* "main at halo.c:42" or "app+0x1234": where it was made */
+    char reason[ORIEL_RECORD_REASON]; /* why own_path is no better; "" */
+    struct oriel_counted operations[ORIEL_COUNTED_OPERATIONS];
+    struct oriel_counted paths[ORIEL_COUNTED_PATHS];
+    struct oriel_timed calls[ORIEL_COUNTED_CALLS];
+};
+
+#endif
