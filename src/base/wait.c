@@ -53,6 +53,13 @@ void oriel_wait_progress(void)
         progress();
 }
 
+static _Atomic(const struct oriel_wait_observer *) wait_observer;
+
+void oriel_wait_set_observer(const struct oriel_wait_observer *observer)
+{
+    atomic_store_explicit(&wait_observer, observer, memory_order_release);
+}
+
 uint64_t oriel_now_ns(void)
 {
     struct timespec now;
@@ -183,8 +190,24 @@ static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, u
     return is_there;
 }
 
-enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
-                                  uint32_t wanted, const struct oriel_watch *watch)
+uint64_t oriel_wait_time_begin(const struct oriel_watch *watch)
+{
+    const struct oriel_wait_observer *observer = atomic_load_explicit(&wait_observer, memory_order_acquire);
+    if (oriel_likely(observer == NULL))
+        return 0;
+    observer->begin(watch);
+    return oriel_now_ns();
+}
+
+void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns)
+{
+    const struct oriel_wait_observer *observer = atomic_load_explicit(&wait_observer, memory_order_acquire);
+    if (begin_ns != 0 && observer != NULL)
+        observer->end(watch, oriel_now_ns() - begin_ns);
+}
+
+static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                                   uint32_t wanted, const struct oriel_watch *watch)
 {
     if (look(word, what, wanted, EAGER, false))
         return ORIEL_OK;
@@ -193,4 +216,14 @@ enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *slee
     else if (wait_awake(word, what, wanted))
         return ORIEL_OK;
     return wait_asleep(word, sleepers, what, wanted, watch);
+}
+
+enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
+                                  uint32_t wanted, const struct oriel_watch *watch)
+{
+    uint64_t begin_ns = oriel_wait_time_begin(watch);
+    enum oriel_status status = wait_long(word, sleepers, what, wanted, watch);
+    if (oriel_unlikely(begin_ns != 0))
+        oriel_wait_time_end(watch, begin_ns);
+    return status;
 }

@@ -83,4 +83,17 @@ void oriel_wait_progress(void);
 /* Monotonic time. */
 uint64_t oriel_now_ns(void);
 
+/* Told of each wait that does not find at once what it waits for, in the thread that waits: when it begins, and how long it was.
+ * watch as the waiter gave it, which says for whom (its check, and that's context); NULL where there is none.  Never called in
+ * a run that nobody observes. */
+struct oriel_wait_observer {
+    void (*begin)(const struct oriel_watch *watch);
+    void (*end)(const struct oriel_watch *watch, uint64_t waited_ns);
+};
+void oriel_wait_set_observer(const struct oriel_wait_observer *observer);
+
+/* Around waits that are no oriel_wait: the time of the beginning, for the end; 0 where nobody observes. */
+uint64_t oriel_wait_time_begin(const struct oriel_watch *watch);
+void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns);
+
 #endif

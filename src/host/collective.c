@@ -11,7 +11,7 @@
 
 enum { PATIENCE_S = 10, SPINS = 8, WATCH_NS = 100000000 };
 
-static enum oriel_status finish(MPI_Request *request, const char *what, const struct oriel_watch *watch)
+static enum oriel_status await(MPI_Request *request, const char *what, const struct oriel_watch *watch)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t watched_ns = begin_ns;
@@ -40,6 +40,14 @@ static enum oriel_status finish(MPI_Request *request, const char *what, const st
             told = true;
         }
     }
+}
+
+static enum oriel_status finish(MPI_Request *request, const char *what, const struct oriel_watch *watch)
+{
+    uint64_t begin_ns = oriel_wait_time_begin(watch);
+    enum oriel_status status = await(request, what, watch);
+    oriel_wait_time_end(watch, begin_ns);
+    return status;
 }
 
 /* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may

@@ -68,10 +68,8 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_m
     return status;
 }
 
-enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
+static enum oriel_status lock_held(struct oriel_window *window, struct oriel_mutex *mutex, uint32_t as)
 {
-    struct oriel_mutex *mutex = &oriel_window_control(window, target)->accumulate;
-    uint32_t as = (uint32_t)window->rank + 1;
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (oriel_load_relaxed(&mutex->word) == 0 && try_lock(mutex, as))
             return ORIEL_OK;
@@ -81,6 +79,21 @@ enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
             sched_yield();
     }
     return lock_asleep(window, mutex, as);
+}
+
+enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
+{
+    struct oriel_mutex *mutex = &oriel_window_control(window, target)->accumulate;
+    uint32_t as = (uint32_t)window->rank + 1;
+    uint32_t word = oriel_load_relaxed(&mutex->word);
+    if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
+        return ORIEL_OK;
+    struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
+    struct oriel_watch holder = {oriel_watch_rank, &watched};
+    uint64_t begin_ns = oriel_wait_time_begin(&holder);
+    enum oriel_status status = lock_held(window, mutex, as);
+    oriel_wait_time_end(&holder, begin_ns);
+    return status;
 }
 
 void oriel_mutex_unlock(struct oriel_window *window, int32_t target)

@@ -30,7 +30,7 @@ struct record {
     uint8_t cma_known;            /* the rank may copy to and from all others; said at boards only */
     int32_t node;                 /* of the memory that is near the rank; -1: unknown */
     uint32_t is_freeing;          /* the rank is in MPI_Comm_free of the communicator, which gets no board now */
-    uint64_t far_id;              /* of the window, for messages from other machines */
+    uint64_t far_id;              /* of the window, for messages from other machines; no two of a process are the same */
     uint64_t alignment;
     uint64_t common_offset;       /* rank 0's */
     uint64_t board_offset;        /* rank 0's words for the communicator's next windows; 0: there are none */

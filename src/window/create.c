@@ -78,6 +78,13 @@ static uint64_t common_offset(const struct attempt *attempt)
     return record_of(attempt, 0)->common_offset;
 }
 
+/* Rank 0's process, and which of its windows. */
+static uint64_t common_id(const struct attempt *attempt)
+{
+    const struct record *first = record_of(attempt, 0);
+    return first->member.process.id[0] ^ first->far_id * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 static void finish(struct attempt *attempt)
 {
     static _Atomic uint64_t serials;
@@ -100,6 +107,7 @@ static void finish(struct attempt *attempt)
     if (attempt->is_contiguous)
         oriel_hints_set_contiguous(&window->host->hints, creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
+    window->id = common_id(attempt);
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
     window->host->disp_unit = (int)creation->disp_unit;
     window->host->create_flavor = flavors[creation->flavour];

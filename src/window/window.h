@@ -60,6 +60,7 @@ struct oriel_window {
     struct oriel_attached *attached;           /* a dynamic window's, from the first attach on (window/attach.c) */
     struct oriel_region_arrays *region_arrays; /* of the own table of regions, from its first on (window/regions.c) */
     uint64_t serial;                  /* of all windows that this process ever made, from 1 */
+    uint64_t id;                      /* the same on all ranks, and no other window's of the job */
     enum oriel_flavour flavour;
     bool by_agent; /* what lies in no memory file is reached by its owner's agent, not by CMA; the same on all ranks */
     bool parted; /* MPI_Win_free has passed its barrier: a second try, after a callback failed, must not wait again */

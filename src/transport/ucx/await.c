@@ -140,10 +140,8 @@ static enum oriel_status await_asleep(struct oriel_net_request *request, const s
     }
 }
 
-enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch)
+static enum oriel_status await(struct oriel_net_request *request, const struct oriel_watch *watch)
 {
-    if (is_done(request))
-        return outcome(request);
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     for (unsigned yields = 0;;) {
@@ -159,4 +157,14 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request, const struc
             oriel_wait_progress();
         sched_yield();
     }
+}
+
+enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch)
+{
+    if (is_done(request))
+        return outcome(request);
+    uint64_t begin_ns = oriel_wait_time_begin(watch);
+    enum oriel_status status = await(request, watch);
+    oriel_wait_time_end(watch, begin_ns);
+    return status;
 }
