@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check/helper.h"
+#include "base/helper.h"
 #include "cli/become.h"
 #include "cli/explain.h"
 #include "cli/helper.h"

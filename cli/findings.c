@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/helper.h"
+#include "base/helper.h"
 #include "cli/cli.h"
 
 static const struct {
@@ -64,7 +64,7 @@ static json_t *site(const struct oriel_record_site *site)
 {
     if (site->call[0] == '\0')
         return checked(json_null());
-    const struct oriel_record_place *place = &site->place;
+    const struct oriel_place *place = &site->place;
     json_t *line = checked(place->line == 0 ? json_null() : json_integer(place->line));
     return checked(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "call", TEXT(site->call), "rank",
                              number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",

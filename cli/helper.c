@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check/helper.h"
+#include "base/helper.h"
 #include "cli/cli.h"
 
 enum { PATIENCE_S = 60 };
@@ -56,7 +56,7 @@ int oriel_helper_serve(const char *what)
         return ORIEL_EXIT_REFUSED;
     bool done = false;
     if (places) {
-        oriel_places_find(request, head.len_bytes / sizeof(struct oriel_record_place));
+        oriel_places_find(request, head.len_bytes / sizeof(struct oriel_place));
         done = answer(request, head.len_bytes);
     } else {
         char *text = oriel_findings_write(request, head.len_bytes);

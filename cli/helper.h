@@ -1,4 +1,4 @@
-/* The checker's helper: `oriel check --helper WHAT`, which the checker starts for itself (src/check/helper.h).
+/* The checker's helper: `oriel check --helper WHAT`, which the checker starts for itself (src/base/helper.h).
  * Reads one request from standard input, answers on standard output, and ends.
  * Only files in cli/ include this. */
 #ifndef ORIEL_CLI_HELPER_H
@@ -11,7 +11,7 @@
 int oriel_helper_serve(const char *what);
 
 /* Fills in what debug information says of each place. */
-void oriel_places_find(struct oriel_record_place *places, size_t count);
+void oriel_places_find(struct oriel_place *places, size_t count);
 
 /* Writes the findings of a request as JSON; returns "" or why it could not, to be freed. */
 char *oriel_findings_write(const void *request, size_t len_bytes);

@@ -15,7 +15,7 @@ static const Dwfl_Callbacks callbacks = {
     .find_debuginfo = dwfl_standard_find_debuginfo,
 };
 
-static bool is_same_build(Dwfl_Module *module, const struct oriel_record_place *place)
+static bool is_same_build(Dwfl_Module *module, const struct oriel_place *place)
 {
     static const uint8_t unknown[sizeof place->build_id];
     const unsigned char *id;
@@ -26,7 +26,7 @@ static bool is_same_build(Dwfl_Module *module, const struct oriel_record_place *
 }
 
 /* The module alone, at the addresses that its file has; NULL when it cannot be read. */
-static Dwfl_Module *module_open(const struct oriel_record_place *place, Dwfl **out)
+static Dwfl_Module *module_open(const struct oriel_place *place, Dwfl **out)
 {
     Dwfl *dwfl = dwfl_begin(&callbacks);
     if (dwfl == NULL)
@@ -49,7 +49,7 @@ static const char *name_of(Dwarf_Die *die)
 }
 
 /* Where an inlined function was called: file and line. */
-static void call_append(Dwarf_Die *inlined, const char *caller, struct oriel_record_place *out)
+static void call_append(Dwarf_Die *inlined, const char *caller, struct oriel_place *out)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word file_number = 0;
@@ -74,7 +74,7 @@ static bool is_function(Dwarf_Die *die)
 }
 
 /* The functions around the address, the innermost first: that is the place's, and the others are what it was inlined into. */
-static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_record_place *out)
+static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_place *out)
 {
     Dwarf_Addr bias;
     Dwarf_Die *unit = dwfl_module_addrdie(module, address, &bias);
@@ -105,7 +105,7 @@ static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel
     free(scopes);
 }
 
-static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_record_place *out)
+static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_place *out)
 {
     int number = 0;
     Dwfl_Line *line = dwfl_module_getsrc(module, address);
@@ -117,7 +117,7 @@ static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_reco
     out->line = (uint32_t)number;
 }
 
-static void place_find(Dwfl_Module *module, struct oriel_record_place *out)
+static void place_find(Dwfl_Module *module, struct oriel_place *out)
 {
     Dwarf_Addr bias;
     Dwarf_Addr address = out->offset - 1; /* the call is before the address that it returns to */
@@ -133,10 +133,10 @@ static void place_find(Dwfl_Module *module, struct oriel_record_place *out)
     }
 }
 
-void oriel_places_find(struct oriel_record_place *places, size_t count)
+void oriel_places_find(struct oriel_place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct oriel_record_place *place = &places[i];
+        struct oriel_place *place = &places[i];
         place->module[sizeof place->module - 1] = '\0';
         if (place->offset == 0 || place->module[0] == '\0' || place->function[0] != '\0')
             continue;

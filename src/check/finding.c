@@ -5,7 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/options.h"
-#include "check/helper.h"
+#include "base/helper.h"
 #include "check/sites.h"
 
 #include <execinfo.h>
@@ -148,13 +148,13 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
 }
 
 /* Where the C library calls main, and what comes before that. */
-static bool is_start(const struct oriel_record_place *place)
+static bool is_start(const struct oriel_place *place)
 {
     return strncmp(place->function, "__libc_start", 12) == 0 || strncmp(place->function, "_start", 6) == 0;
 }
 
 /* The frames above this library, from main on. */
-static void stack_fill(const struct oriel_record_place *frames, int count, const char *own, char *out, size_t room)
+static void stack_fill(const struct oriel_place *frames, int count, const char *own, char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
     for (int i = 0; i < count; i++) {
@@ -165,7 +165,7 @@ static void stack_fill(const struct oriel_record_place *frames, int count, const
     }
 }
 
-static int frames_find(struct oriel_record_place *places, char own[ORIEL_RECORD_LONG])
+static int frames_find(struct oriel_place *places, char own[ORIEL_RECORD_LONG])
 {
     void *addresses[FRAMES];
     struct oriel_record_site described;
@@ -185,8 +185,8 @@ static int frames_find(struct oriel_record_place *places, char own[ORIEL_RECORD_
 static void places_find(struct oriel_record *record)
 {
     enum { SITES = 3 };
-    struct oriel_record_place *sites[SITES] = {&record->here.place, &record->other.place, &record->opening.place};
-    struct oriel_record_place *places = calloc(SITES + FRAMES, sizeof *places);
+    struct oriel_place *sites[SITES] = {&record->here.place, &record->other.place, &record->opening.place};
+    struct oriel_place *places = calloc(SITES + FRAMES, sizeof *places);
     char own[ORIEL_RECORD_LONG];
     void *answer = NULL;
     size_t answer_bytes = 0;

@@ -68,7 +68,7 @@ void oriel_text_finding(struct oriel_text *text, const struct oriel_record *reco
 void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record *record);
 
 /* "at app.c:12 in main"; how a place is called. */
-void oriel_text_place(struct oriel_text *text, const struct oriel_record_place *place);
+void oriel_text_place(struct oriel_text *text, const struct oriel_place *place);
 
 /* To the standard error, by one write. */
 void oriel_text_write(const struct oriel_text *text);

@@ -4,33 +4,22 @@
 #ifndef ORIEL_CHECK_RECORD_H
 #define ORIEL_CHECK_RECORD_H
 
+#include "base/place.h"
+
 #include <stdint.h>
 
 enum {
-    ORIEL_RECORD_SHORT = 128,
-    ORIEL_RECORD_LONG = 256,
+    ORIEL_RECORD_SHORT = ORIEL_PLACE_SHORT,
+    ORIEL_RECORD_LONG = ORIEL_PLACE_LONG,
     ORIEL_RECORD_STACK = 2048,
     ORIEL_RECORD_RANKS = 1024, /* ranks that are told apart; those above count, and are not named */
-};
-
-/* An address of a module.  The first three say which; the others what is there, "" and 0 where that is not known. */
-struct oriel_record_place {
-    char module[ORIEL_RECORD_LONG]; /* file */
-    uint8_t build_id[20];           /* all 0: unknown */
-    uint32_t reserved;
-    uint64_t offset;                /* in the file's own addresses; 0: no place */
-    char function[ORIEL_RECORD_SHORT];
-    char file[ORIEL_RECORD_LONG];
-    char inlined[ORIEL_RECORD_LONG]; /* "in main at app.c:40": into what the function was inlined there */
-    uint32_t line;
-    uint32_t has_debug; /* the module has debug information, whether it knows this place or not */
 };
 
 struct oriel_record_site {
     char call[40]; /* "MPI_Put"; "" for none */
     int32_t rank;  /* of MPI_COMM_WORLD */
     uint32_t reserved;
-    struct oriel_record_place place;
+    struct oriel_place place;
 };
 
 struct oriel_record {

@@ -8,11 +8,8 @@
 #include "base/atomic.h"
 
 #include <execinfo.h>
-#include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     MODULES = 1024,
@@ -70,59 +67,6 @@ enum oriel_status oriel_sites_start(void)
     return sites == NULL ? oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for call sites") : ORIEL_OK;
 }
 
-/* The module around an address. */
-struct search {
-    uint64_t address;
-    uint64_t offset;
-    struct module module;
-};
-
-static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) *header, uint8_t out[20])
-{
-    const char *at = (const char *)(info->dlpi_addr + header->p_vaddr); /* NOLINT: that is what it is */
-    const char *end = at + header->p_memsz;
-    while (at + sizeof(ElfW(Nhdr)) <= end) {
-        const ElfW(Nhdr) *note = (const void *)at;
-        const char *name = at + sizeof *note;
-        const char *bytes = name + ((note->n_namesz + 3U) & ~3U);
-        at = bytes + ((note->n_descsz + 3U) & ~3U);
-        if (at > end)
-            return;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
-            memcpy(out, bytes, note->n_descsz < 20 ? note->n_descsz : 20);
-            return;
-        }
-    }
-}
-
-static void path_read(const char *name, char out[ORIEL_RECORD_LONG])
-{
-    if (name[0] == '\0') {
-        ssize_t len = readlink("/proc/self/exe", out, ORIEL_RECORD_LONG - 1);
-        out[len < 0 ? 0 : len] = '\0';
-    } else {
-        snprintf(out, ORIEL_RECORD_LONG, "%s", name);
-    }
-}
-
-static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
-{
-    (void)size;
-    struct search *search = closure;
-    bool inside = false;
-    for (int i = 0; i < info->dlpi_phnum && !inside; i++)
-        inside = info->dlpi_phdr[i].p_type == PT_LOAD &&
-                 search->address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz;
-    if (!inside)
-        return 0;
-    search->offset = search->address - info->dlpi_addr;
-    path_read(info->dlpi_name, search->module.path);
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_NOTE)
-            build_id_read(info, &info->dlpi_phdr[i], search->module.build_id);
-    return 1;
-}
-
 /* The number of the module, which is entered if it is new; 0 when there are too many. */
 static uint64_t module_number(const struct module *module)
 {
@@ -141,25 +85,20 @@ static uint64_t module_number(const struct module *module)
 
 static uint64_t code_find(uint64_t address)
 {
-    struct search search = {.address = address};
+    struct oriel_place place = {.offset = 0};
+    struct module module = {.reserved = 0};
     uint64_t number = 0;
-    if (dl_iterate_phdr(module_match, &search) != 0)
-        number = module_number(&search.module);
-    return number == 0 ? address : number << CODE_SHIFT | (search.offset & ((UINT64_C(1) << CODE_SHIFT) - 1));
+    if (oriel_place_find(address, &place)) {
+        memcpy(module.path, place.module, sizeof module.path);
+        memcpy(module.build_id, place.build_id, sizeof module.build_id);
+        number = module_number(&module);
+    }
+    return number == 0 ? address : number << CODE_SHIFT | (place.offset & ((UINT64_C(1) << CODE_SHIFT) - 1));
 }
 
-/* Whether the code is of a host's own functions for Fortran: then the place in the program is who called that. */
 static bool is_binding(uint64_t code)
 {
-    static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempi"};
-    if (code >> CODE_SHIFT == 0)
-        return false;
-    const char *path = sites->modules[(code >> CODE_SHIFT) - 1].path;
-    const char *name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
-    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++)
-        if (strncmp(name, stems[i], strlen(stems[i])) == 0)
-            return true;
-    return false;
+    return code >> CODE_SHIFT != 0 && oriel_place_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
 }
 
 /* A thread remembers the codes of addresses: the binding's too, and that they are. */

@@ -3,7 +3,7 @@
  * did not come. */
 #include "check/finding_parts.h"
 
-#include "check/helper.h"
+#include "base/helper.h"
 #include "host/host.h"
 #include "oriel/oriel.h"
 

@@ -54,7 +54,7 @@ static const char *file_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-void oriel_text_place(struct oriel_text *text, const struct oriel_record_place *place)
+void oriel_text_place(struct oriel_text *text, const struct oriel_place *place)
 {
     if (place->file[0] != '\0')
         oriel_text_add(text, "at %s:%" PRIu32, path_shorten(place->file), place->line);

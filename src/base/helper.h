@@ -1,16 +1,17 @@
-/* What the checker leaves to the `oriel` command in a process of its own, so that no library for it comes into the user's
- * process: debug information and JSON.  One request, one answer, and the process ends; requests and answers have a size, so
- * that neither side waits for the other's end.  helper.c and cli/helper.c speak it; findings ask. */
-#ifndef ORIEL_CHECK_HELPER_H
-#define ORIEL_CHECK_HELPER_H
+/* What the library and the checker leave to the `oriel` command in a process of its own, so that no library for it comes into the
+ * user's process: debug information, JSON, tables.  One request, one answer, and the process ends; requests and answers have a
+ * size, so that neither side waits for the other's end.  helper.c and cli/helper.c speak it; findings and statistics ask. */
+#ifndef ORIEL_BASE_HELPER_H
+#define ORIEL_BASE_HELPER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* `oriel check --helper places` and `... json`, a socket at standard input and output. */
+/* `oriel check --helper places` and so on, a socket at standard input and output. */
 #define ORIEL_HELPER_OPTION "--helper"
-#define ORIEL_HELPER_PLACES "places" /* struct oriel_record_place each way */
+#define ORIEL_HELPER_PLACES "places" /* struct oriel_place each way */
+#define ORIEL_HELPER_STATISTICS "statistics" /* struct oriel_statistics_head and what follows (observe/gathered.h); a text */
 #define ORIEL_HELPER_JSON   "json"   /* struct oriel_helper_json, findings, counts; a text: "" or why it could not be written */
 
 enum { ORIEL_HELPER_MAGIC = 0x4f724831, ORIEL_HELPER_LEN_MAX = 1 << 28 };

@@ -5,7 +5,7 @@
  * it), and belongs to init from then on.  It holds none of the program's descriptors, none of its signals' settings, and no
  * preload.  A socket, since a pipe without a reader would raise SIGPIPE.  Any thread; a forked child of the program may ask
  * too. */
-#include "check/helper.h"
+#include "base/helper.h"
 
 #include "base/wait.h"
 
