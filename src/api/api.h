@@ -4,21 +4,13 @@
 #ifndef ORIEL_API_API_H
 #define ORIEL_API_API_H
 
+#include "api/table.h"
 #include "host/host.h"
 #include "window/window.h"
 
 /* Everything else stays inside the library. */
 #define ORIEL_EXPORT __attribute__((visibility("default")))
 
-struct oriel_api {
-#define FUNCTION(name, parameters, arguments) int(*name) parameters;
-#define FORWARD FUNCTION
-#define LARGE FUNCTION
-#include "api/functions.def"
-#undef FUNCTION
-#undef FORWARD
-#undef LARGE
-};
 extern struct oriel_api oriel_api;
 
 #define FUNCTION(name, parameters, arguments) int oriel_entry_##name parameters;

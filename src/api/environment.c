@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/launch.h"
 #include "base/options.h"
+#include "observe/observe.h"
 #include "oriel/oriel.h"
 #include "window/boards.h"
 #include "window/create.h"
@@ -12,22 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The host's MPI_Init has returned. */
+static int begin(int code)
+{
+    if (code == MPI_SUCCESS && !oriel_options()->bypass)
+        oriel_window_attach_finaliser();
+    if (code == MPI_SUCCESS)
+        oriel_observe_start(&oriel_api);
+    return code;
+}
+
 int oriel_entry_Init(int *argc, char ***argv)
 {
     oriel_launch_enter();
-    int code = oriel_host()->Init(argc, argv);
-    if (code == MPI_SUCCESS && !oriel_options()->bypass)
-        oriel_window_attach_finaliser();
-    return code;
+    return begin(oriel_host()->Init(argc, argv));
 }
 
 int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     oriel_launch_enter();
-    int code = oriel_host()->Init_thread(argc, argv, required, provided);
-    if (code == MPI_SUCCESS && !oriel_options()->bypass)
-        oriel_window_attach_finaliser();
-    return code;
+    return begin(oriel_host()->Init_thread(argc, argv, required, provided));
 }
 
 /* A NULL is the host's to refuse. */

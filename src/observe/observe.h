@@ -4,25 +4,22 @@
 #ifndef ORIEL_OBSERVE_OBSERVE_H
 #define ORIEL_OBSERVE_OBSERVE_H
 
-#include <stdbool.h>
+#include "api/table.h"
+
 #include <stdint.h>
 
-/* Behind the host's MPI_Init: starts what the options ask for. */
-void oriel_observe_start(void);
-
-/* First in MPI_Finalize, while MPI still works: gathers and writes the statistics, ends the trace. */
-void oriel_observe_stop(void);
+/* Behind the host's MPI_Init: starts what the options ask for, by slots of the table.  It ends in MPI_Finalize, while MPI still
+ * works, by a delete callback of MPI_COMM_SELF that comes before the one that ends Oriel: the statistics are gathered and
+ * written there, and the trace is ended. */
+void oriel_observe_start(struct oriel_api *table);
 
 /* --- waits (waiting.c): what this thread has waited so far in calls of Oriel, whoever it waited for --- */
-
-/* Set while somebody observes; waits look at it only once they have found that they must wait. */
-extern _Atomic bool oriel_wait_timed;
 
 struct oriel_waited {
     uint64_t total_ns; /* ever, of this thread */
     int32_t rank;      /* win_rank that the last wait was for; -1: none in particular */
     uint8_t cause;     /* of the last wait: enum oriel_counted_cause */
 };
-extern _Thread_local struct oriel_waited oriel_waited;
+extern _Thread_local struct oriel_waited oriel_waited __attribute__((visibility("hidden")));
 
 #endif

@@ -91,6 +91,8 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
         oriel_own_memory_release(memory);
         return status;
     }
+    if ((oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0)
+        oriel_store_relaxed(&window->control->promoted, 1);
     if (memory->reason[0] != '\0') {
         pthread_mutex_lock(&mutex);
         snprintf(attached->reason, sizeof attached->reason, "%s", memory->reason);

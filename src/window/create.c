@@ -200,8 +200,10 @@ static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host
             oriel_note("%s: %s", call, oriel_fail_message());
         status = oriel_attempt_agree(attempt, opened, &agreed);
     }
-    if (status == ORIEL_OK && agreed == 0)
-        oriel_note("%s: the window goes to the host: a rank has no agent", call);
+    if (status == ORIEL_OK && agreed == 0) {
+        (void)oriel_fail(ORIEL_E_OTHER, "a rank has no agent");
+        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+    }
     *use_host = agreed == 0;
     attempt->window->by_agent = true;
     return status;
@@ -216,6 +218,14 @@ static void settle_board(struct attempt *attempt, bool is_agreed)
         oriel_boards_drop(attempt->creation->comm);
 }
 
+/* The window goes to the host; why is this thread's last message. */
+static enum oriel_status agree_on_host(bool others_want)
+{
+    if (others_want)
+        (void)oriel_fail(ORIEL_E_OTHER, "another rank cannot share its memory");
+    return ORIEL_OK;
+}
+
 /* Steps 2 to 5. */
 static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
 {
@@ -225,7 +235,7 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
         return status;
     *use_host = somebody_wants_host(attempt);
     if (*use_host)
-        return ORIEL_OK;
+        return agree_on_host(!attempt->own.wants_host);
     status = common_status(attempt);
     if (status == ORIEL_OK)
         status = oriel_machines_meet(attempt);
@@ -239,14 +249,15 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
         return status;
     *use_host = !(agreed & AGREE_REACHED);
     if (*use_host)
-        return ORIEL_OK;
+        return agree_on_host(own & AGREE_REACHED);
     if (!(agreed & AGREE_MEMORY)) /* who lacks it may have no records either */
         return own & AGREE_MEMORY ? oriel_fail(ORIEL_E_NO_MEM, "another rank has run out of memory or window handles")
                                   : ORIEL_E_NO_MEM;
     *use_host = somebody_is(attempt, AGENT_REFUSED);
     if (!*use_host)
         return agree_on_agents(attempt, use_host);
-    oriel_note("%s: the window goes to the host: no cross-memory copies, and ORIEL_AGENT=never", attempt->creation->call);
+    (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
+    oriel_note("%s: the window goes to the host: %s", attempt->creation->call, oriel_fail_message());
     return ORIEL_OK;
 }
 

@@ -19,7 +19,7 @@ struct oriel_creation {
 };
 
 /* Makes the window, in the handle table under its carrier.  Collective; every rank gets the same status.  *use_host, with
- * ORIEL_OK: nothing was made, the host must make it (the reason has been noted). */
+ * ORIEL_OK: nothing was made, the host must make it (the reason has been noted, and is this thread's last message). */
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host);
 
 /* Gives back everything but the carrier and the handle.  free.c calls. */

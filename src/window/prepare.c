@@ -78,6 +78,7 @@ static enum oriel_status prepare_given(struct attempt *attempt)
         return status;
     const struct oriel_own_memory *memory = window->own_memory;
     const struct oriel_stretch *middle = find_middle(memory);
+    oriel_store_relaxed(&window->control->promoted, (oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0);
     if (middle != NULL) {
         target->mechanism = memory->stretch_count == 1 ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;
         target->direct_low = middle->start - target->address;

@@ -1,0 +1,114 @@
+/* The observed windows of this process, and how their records are counted in: what all observing entries share.  A window is
+ * found from its handle by what the thread found last, in front of a table.  Nobody outside of observe/ calls. */
+#ifndef ORIEL_OBSERVE_COUNT_H
+#define ORIEL_OBSERVE_COUNT_H
+
+#include "base/recent.h"
+#include "observe/observe.h"
+#include "observe/record.h"
+#include "window/window.h"
+
+#include <stdbool.h>
+
+/* One of this process's windows, Oriel's or the host's. */
+struct oriel_observed {
+    struct oriel_window_record *record;
+    struct oriel_toward *toward; /* n; the record's, but for windows that share one */
+    struct oriel_window *window; /* NULL: the host's */
+    uint32_t n;
+    bool is_quick; /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
+    uint8_t paths[]; /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
+};
+enum { ORIEL_PATH_BY_PLACE = 255 };
+
+/* The functions that were in the table before. */
+extern struct oriel_api oriel_observe_before __attribute__((visibility("hidden")));
+
+/* Whether threads count at the same time. */
+extern bool oriel_count_by_many __attribute__((visibility("hidden")));
+
+/* What this thread is doing, for its waits. */
+struct oriel_doing {
+    const struct oriel_observed *observed; /* NULL: nothing that is observed */
+    int32_t target;                        /* -1: none, or all */
+    uint8_t call;                          /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
+};
+extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
+
+struct oriel_observed_recent {
+    uint64_t generation;
+    uint64_t key;
+    struct oriel_observed *observed;
+};
+extern _Thread_local struct oriel_observed_recent oriel_observed_recent __attribute__((visibility("hidden")));
+
+struct oriel_observed *oriel_observed_find_slow(MPI_Win win);
+
+/* NULL: not observed. */
+static inline struct oriel_observed *oriel_observed_find(MPI_Win win)
+{
+    uint64_t generation = atomic_load_explicit(&oriel_recent_generation, memory_order_relaxed);
+    if (oriel_likely(oriel_observed_recent.generation == generation) &&
+        oriel_likely(oriel_observed_recent.key == (uint64_t)(uintptr_t)win))
+        return oriel_observed_recent.observed;
+    return oriel_observed_find_slow(win);
+}
+
+/* Where only one thread counts a locked instruction would be most of the cost. */
+static inline void oriel_count(_Atomic uint64_t *word, uint64_t more)
+{
+    if (oriel_unlikely(oriel_count_by_many))
+        atomic_fetch_add_explicit(word, more, memory_order_relaxed);
+    else
+        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+static inline void oriel_count_most(_Atomic uint64_t *word, uint64_t value)
+{
+    uint64_t known = atomic_load_explicit(word, memory_order_relaxed);
+    while (known < value &&
+           !atomic_compare_exchange_weak_explicit(word, &known, value, memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+/* --- records.c --- */
+
+/* What the creating call was given, and how it went. */
+struct oriel_observed_creation {
+    enum oriel_flavour flavour;
+    uint64_t size_bytes;
+    MPI_Comm comm;
+    uint64_t time_ns;
+    uint64_t waiting_ns;
+};
+
+/* From now on the window is observed; where there is no room for its record, it is not, and a line says so once. */
+void oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation);
+
+/* Its record stays. */
+void oriel_observed_remove(MPI_Win win, struct oriel_observed *observed);
+
+/* What others take to this rank's memory, after a change. */
+void oriel_observed_set_path(struct oriel_observed *observed);
+
+/* The newest record; NULL: none. */
+struct oriel_window_record *oriel_records_newest(void);
+
+/* Of the windows that are alive, the names now, and for all, the sites as far as they are known (sites.c). */
+void oriel_records_complete(void);
+
+/* --- entries: each puts its functions into the table --- */
+void oriel_observe_operations(struct oriel_api *table);
+void oriel_observe_synchronisation(struct oriel_api *table);
+void oriel_observe_creation(struct oriel_api *table);
+
+/* --- waiting.c --- */
+void oriel_waiting_start(void);
+
+/* This rank comes to the window's next barrier (fence, free), now. */
+void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns);
+
+/* --- gather.c --- */
+void oriel_statistics_write(const char *file);
+
+#endif

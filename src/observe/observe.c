@@ -1,0 +1,111 @@
+/* Starts and ends observing: which options ask for it, the table of functions before and after, what is written where at the end.
+ * One thread calls at a time, since MPI starts and ends once. */
+#include "observe/count.h"
+
+#include "base/log.h"
+#include "base/options.h"
+#include "host/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct oriel_api oriel_observe_before;
+bool oriel_count_by_many;
+
+static struct {
+    bool wanted;
+    char file[PATH_MAX]; /* ""; standard error */
+} statistics;
+
+/* --- ORIEL_STATS --- */
+
+/* The program may change its folder. */
+static bool find_path(const char *name, char out[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    bool whole = name[0] == '/';
+    if (!whole && getcwd(folder, sizeof folder) == NULL)
+        return false;
+    return snprintf(out, PATH_MAX, "%s%s%s", whole ? "" : folder, whole ? "" : "/", name) < PATH_MAX;
+}
+
+/* By opening it; one that was not there is not left behind, since the job may never come to write it. */
+static bool can_write(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    bool is_new = fd >= 0;
+    if (!is_new && errno == EEXIST)
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    close(fd);
+    if (is_new)
+        unlink(path);
+    return true;
+}
+
+static bool is_rank_0(void)
+{
+    int rank = -1;
+    return oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0;
+}
+
+static void read_statistics(const char *value)
+{
+    size_t len = value == NULL ? 0 : strlen(value);
+    statistics.wanted = len > 0 && strcmp(value, "0") != 0;
+    if (!statistics.wanted || strcmp(value, "1") == 0)
+        return;
+    if (len <= 5 || strcmp(value + len - 5, ".json") != 0) {
+        statistics.wanted = false;
+        if (is_rank_0())
+            oriel_warn("ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is counted", value);
+    } else if (is_rank_0() && (!find_path(value, statistics.file) || !can_write(statistics.file))) {
+        oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed", value, strerror(errno));
+        statistics.file[0] = '\0';
+    }
+}
+
+/* --- start and end --- */
+
+static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    if (statistics.wanted)
+        oriel_statistics_write(statistics.file);
+    return MPI_SUCCESS;
+}
+
+static bool attach_stop(void)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    int keyval;
+    if (host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop, &keyval, NULL) != MPI_SUCCESS)
+        return false;
+    bool is_attached = host->Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS;
+    host->Comm_free_keyval(&keyval);
+    return is_attached;
+}
+
+void oriel_observe_start(struct oriel_api *table)
+{
+    const struct oriel_options *options = oriel_options();
+    int level = MPI_THREAD_SINGLE;
+    read_statistics(options->stats);
+    if ((!statistics.wanted && !options->watch) || !attach_stop())
+        return;
+    oriel_host()->Query_thread(&level);
+    oriel_count_by_many = level == MPI_THREAD_MULTIPLE;
+    oriel_observe_before = *table;
+    oriel_waiting_start();
+    oriel_observe_operations(table);
+    oriel_observe_synchronisation(table);
+    oriel_observe_creation(table);
+}
