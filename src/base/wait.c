@@ -60,6 +60,27 @@ void oriel_wait_set_observer(const struct oriel_wait_observer *observer)
     atomic_store_explicit(&wait_observer, observer, memory_order_release);
 }
 
+static _Atomic(const struct oriel_wait_teller *) teller;
+_Thread_local bool oriel_wait_untold;
+
+void oriel_wait_set_teller(const struct oriel_wait_teller *wanted)
+{
+    atomic_store_explicit(&teller, wanted, memory_order_release);
+}
+
+void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *told)
+{
+    const struct oriel_wait_teller *by = atomic_load_explicit(&teller, memory_order_acquire);
+    if (by != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING && !oriel_wait_untold)
+        *told = by->lasts(watch, since_ns, *told);
+}
+
+void oriel_wait_over(bool told)
+{
+    if (told)
+        atomic_load_explicit(&teller, memory_order_acquire)->over();
+}
+
 uint64_t oriel_now_ns(void)
 {
     struct timespec now;
@@ -77,7 +98,9 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
 {
     static const struct timespec limit = {.tv_nsec = SLEEP_NS};
     enum oriel_status status = ORIEL_OK;
-    uint64_t asked_ns = oriel_now_ns();
+    const uint64_t since_ns = oriel_now_ns();
+    uint64_t asked_ns = since_ns;
+    bool told = false;
     atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst); /* S1 */
     for (;;) {
         oriel_delay();
@@ -86,7 +109,11 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
         oriel_wait_progress();
-        if (watch == NULL || oriel_now_ns() - asked_ns < WATCH_NS)
+        uint64_t now_ns = oriel_now_ns();
+        bool asks = now_ns - asked_ns >= WATCH_NS;
+        if (asks || (!told && now_ns - since_ns >= SLEEP_NS))
+            oriel_wait_lasts(watch, since_ns, &told);
+        if (watch == NULL || !asks)
             continue;
         status = watch->check(watch->context);
         if (status != ORIEL_OK) {
@@ -98,6 +125,7 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
         asked_ns = oriel_now_ns();
     }
     atomic_fetch_sub_explicit(sleepers, 1, memory_order_seq_cst);
+    oriel_wait_over(told);
     return status;
 }
 

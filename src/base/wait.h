@@ -21,10 +21,28 @@
  * who wakes a sleeper loses the processor to it, and comes back to the queue when others have had several turns. */
 enum oriel_wait_for { ORIEL_WAIT_EQUAL, ORIEL_WAIT_NOT_EQUAL, ORIEL_WAIT_AT_LEAST, ORIEL_WAIT_SIGNALLED };
 
+/* What a process waits for, where that lasts; observe/state.h shows it to others.  Behind each: what the watch's context is. */
+enum oriel_waiting {
+    ORIEL_WAITING_NOTHING,  /* others are not told */
+    ORIEL_WAITING_FENCE,    /* struct oriel_watched (sync/watch.h), as all without a remark; all ranks of the window */
+    ORIEL_WAITING_FREE,     /* the same, of a window that is ending */
+    ORIEL_WAITING_CREATE,   /* struct oriel_board (window/board.h); all ranks of the window that is being made */
+    ORIEL_WAITING_AGREE,    /* begins with struct oriel_making (window/create.h); the same, by the host's collectives */
+    ORIEL_WAITING_POST,     /* for a rank to post */
+    ORIEL_WAITING_COMPLETE, /* for a rank to complete */
+    ORIEL_WAITING_LOCK,     /* for the lock of a target */
+    ORIEL_WAITING_LOCK_ALL, /* for exclusive holders to leave */
+    ORIEL_WAITING_UPDATE,   /* for a rank's update of the same target */
+    ORIEL_WAITING_MACHINE,  /* for an answer of another machine, which is a rank's */
+    ORIEL_WAITING_AGENT,    /* struct oriel_agent (transport/agent/agent.h); its answer */
+    ORIEL_WAITINGS
+};
+
 /* Asked at least every 100 ms of waiting; anything but ORIEL_OK ends the wait with that status. */
 struct oriel_watch {
     enum oriel_status (*check)(void *context);
     void *context;
+    enum oriel_waiting what;
 };
 
 /* A word with its sleepers, e.g. a counter that only grows (compared modulo 2^32, so that it may wrap). */
@@ -79,6 +97,22 @@ static inline enum oriel_status oriel_event_wait(struct oriel_event *event, uint
  * Oriel blocks (MPI-4.1, 2.9).  Set when there are windows, NULL else; called in the thread that waits. */
 void oriel_wait_set_progress(void (*progress)(void));
 void oriel_wait_progress(void);
+
+/* Tells others what this process waits for.  lasts: a wait has lasted about a millisecond, and again every 100 ms; whether it is
+ * told, and was is what it answered before.  over: one that is told has ended.  Both are called in the thread that waits.  Set
+ * once, before the first window. */
+struct oriel_wait_teller {
+    bool (*lasts)(const struct oriel_watch *watch, uint64_t since_ns, bool was);
+    void (*over)(void);
+};
+void oriel_wait_set_teller(const struct oriel_wait_teller *teller);
+
+/* A thread of the library's own, whose waits are not the program's. */
+extern _Thread_local bool oriel_wait_untold;
+
+/* What a wait calls when it has lasted; told is false at first. */
+void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *told);
+void oriel_wait_over(bool told);
 
 /* Monotonic time. */
 uint64_t oriel_now_ns(void);

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_S = 10, SPINS = 8, WATCH_NS = 100000000 };
+enum { PATIENCE_S = 10, SPINS = 8, TOLD_NS = 1000000, WATCH_NS = 100000000 };
 
-static enum oriel_status await(MPI_Request *request, const char *what, const struct oriel_watch *watch)
+static enum oriel_status await(MPI_Request *request, const char *what, const struct oriel_watch *watch, bool *told)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t watched_ns = begin_ns;
-    bool told = false;
+    bool warned = false;
     int done = 0;
     for (unsigned tests = 0;; tests++) {
         if (oriel_host()->Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -28,24 +28,28 @@ static enum oriel_status await(MPI_Request *request, const char *what, const str
         if (tests % 64 != 0)
             continue;
         uint64_t now_ns = oriel_now_ns();
+        if (!*told && now_ns - begin_ns > TOLD_NS)
+            oriel_wait_lasts(watch, begin_ns, told);
         if (watch != NULL && now_ns - watched_ns > WATCH_NS) {
             enum oriel_status status = watch->check(watch->context);
             if (status != ORIEL_OK)
                 return status;
             watched_ns = now_ns;
         }
-        if (!told && now_ns - begin_ns > PATIENCE_S * UINT64_C(1000000000)) {
+        if (!warned && now_ns - begin_ns > PATIENCE_S * UINT64_C(1000000000)) {
             oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running without Oriel?", what,
                        PATIENCE_S);
-            told = true;
+            warned = true;
         }
     }
 }
 
 static enum oriel_status finish(MPI_Request *request, const char *what, const struct oriel_watch *watch)
 {
+    bool told = false;
     uint64_t begin_ns = oriel_wait_time_begin(watch);
-    enum oriel_status status = await(request, what, watch);
+    enum oriel_status status = await(request, what, watch, &told);
+    oriel_wait_over(told);
     oriel_wait_time_end(watch, begin_ns);
     return status;
 }

@@ -20,6 +20,7 @@
 #include "sync/far_peers.h"
 #include "sync/pending.h"
 #include "sync/sync.h"
+#include "sync/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +145,9 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
     struct oriel_far_request *request = take_open(window->far, target);
     while (request != NULL) {
         struct oriel_far_request *next = request->next;
-        note_first(first, oriel_far_missed(oriel_net_await(&request->net, NULL), request->target));
+        struct oriel_watched watched = {.window = window, .win_rank = request->target};
+        struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
+        note_first(first, oriel_far_missed(oriel_net_await(&request->net, &watch), request->target));
         oriel_pending_release(request);
         request = next;
     }
@@ -352,6 +355,7 @@ enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target
 
 /* Whether the machine that is waited for can still come. */
 struct waiting {
+    struct oriel_watched watched; /* first: told by it */
     struct oriel_window *window;
     struct oriel_net_peer *leader;
     int32_t rank;
@@ -375,9 +379,10 @@ enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number
     int32_t count = machines->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
-        struct waiting waiting = {.window = window,
+        struct waiting waiting = {.watched = {.window = window, .win_rank = -1},
+                                  .window = window,
                                   .rank = machines->machine[(machines->own + count - step) % count].leader};
-        struct oriel_watch watch = {watch_machine, &waiting};
+        struct oriel_watch watch = {watch_machine, &waiting, ORIEL_WAITING_FENCE};
         *lost_rank = machines->machine[(machines->own + step) % count].leader;
         oriel_delay();
         status = tell_kind(window, *lost_rank, ORIEL_FAR_ARRIVED, (uint64_t)round);

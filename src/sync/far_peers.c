@@ -3,6 +3,8 @@
  * net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
 #include "sync/far_peers.h"
 
+#include "sync/watch.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +71,10 @@ enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t 
     struct oriel_far_question *question;
     enum oriel_status status = ask(window, target, peer, head, &question);
     *out = NULL;
+    struct oriel_watched watched = {.window = window, .win_rank = target};
+    struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
     if (status == ORIEL_OK)
-        status = oriel_far_missed(oriel_net_await(&question->net, NULL), target);
+        status = oriel_far_missed(oriel_net_await(&question->net, &watch), target);
     if (status != ORIEL_OK) {
         free(question);
         return status;

@@ -60,7 +60,7 @@ static enum oriel_status end_courtesy(void *context)
 
 static void let_readers_first(struct oriel_gate *gate)
 {
-    static const struct oriel_watch courtesy = {end_courtesy, NULL};
+    static const struct oriel_watch courtesy = {end_courtesy, NULL, ORIEL_WAITING_NOTHING};
     uint32_t admissions = oriel_load_acquire(&gate->admissions.value);
     if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))
         (void)oriel_event_wait(&gate->admissions, admissions + 1, &courtesy);

@@ -65,8 +65,8 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch at_gate = {oriel_watch_reads, &watched};
-    struct oriel_watch in_queue = {oriel_watch_lock, &watched};
+    struct oriel_watch at_gate = {oriel_watch_reads, &watched, ORIEL_WAITING_LOCK};
+    struct oriel_watch in_queue = {oriel_watch_lock, &watched, ORIEL_WAITING_LOCK};
     enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
         return status;
@@ -86,7 +86,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
 static enum oriel_status lock_shared(struct oriel_window *window, int32_t target)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_watch_lock, &watched};
+    struct oriel_watch watch = {oriel_watch_lock, &watched, ORIEL_WAITING_LOCK};
     enum oriel_status status = begin(window, target);
     if (status != ORIEL_OK)
         return status;
@@ -166,7 +166,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     if (status != ORIEL_OK)
         return status;
     struct oriel_watched watched = {.window = window, .win_rank = -1};
-    struct oriel_watch watch = {oriel_watch_locks, &watched};
+    struct oriel_watch watch = {oriel_watch_locks, &watched, ORIEL_WAITING_LOCK_ALL};
     oriel_store_release(&window->control->lock_all, 1);
     status = oriel_gate_enter_reader(&window->common->gate, &watch);
     if (status == ORIEL_OK)

@@ -40,11 +40,15 @@ static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_
  * updates that they may have sent. */
 static _Thread_local const struct oriel_mutex *suspect;
 
-static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_mutex *mutex, uint32_t as)
+static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_mutex *mutex, int32_t target, uint32_t as)
 {
     static const struct timespec limit = {.tv_nsec = 100000000};
     enum oriel_status status = ORIEL_OK;
-    uint64_t asked_ns = oriel_now_ns();
+    const uint64_t since_ns = oriel_now_ns();
+    uint64_t asked_ns = since_ns;
+    struct oriel_watched watched = {.window = window, .win_rank = target};
+    const struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_UPDATE};
+    bool told = false;
     if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
         return status;
     suspect = NULL;
@@ -58,6 +62,7 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_m
         oriel_delay();
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
         if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {
+            oriel_wait_lasts(&watch, since_ns, &told);
             if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status)) {
                 suspect = mutex;
                 break;
@@ -65,10 +70,11 @@ static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_m
             asked_ns = oriel_now_ns();
         }
     }
+    oriel_wait_over(told);
     return status;
 }
 
-static enum oriel_status lock_held(struct oriel_window *window, struct oriel_mutex *mutex, uint32_t as)
+static enum oriel_status lock_held(struct oriel_window *window, struct oriel_mutex *mutex, int32_t target, uint32_t as)
 {
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (oriel_load_relaxed(&mutex->word) == 0 && try_lock(mutex, as))
@@ -78,7 +84,7 @@ static enum oriel_status lock_held(struct oriel_window *window, struct oriel_mut
         else
             sched_yield();
     }
-    return lock_asleep(window, mutex, as);
+    return lock_asleep(window, mutex, target, as);
 }
 
 enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
@@ -89,9 +95,9 @@ enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
     if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
         return ORIEL_OK;
     struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
-    struct oriel_watch holder = {oriel_watch_rank, &watched};
+    struct oriel_watch holder = {oriel_watch_rank, &watched, ORIEL_WAITING_UPDATE};
     uint64_t begin_ns = oriel_wait_time_begin(&holder);
-    enum oriel_status status = lock_held(window, mutex, as);
+    enum oriel_status status = lock_held(window, mutex, target, as);
     oriel_wait_time_end(&holder, begin_ns);
     return status;
 }

@@ -118,7 +118,7 @@ static void take_line(struct oriel_partner *theirs)
 static enum oriel_status await_post(struct oriel_window *window, struct oriel_partner *own)
 {
     struct oriel_watched watched = {.window = window, .win_rank = oriel_partner_rank(own)};
-    struct oriel_watch watch = {oriel_watch_rank, &watched};
+    struct oriel_watch watch = {oriel_watch_rank, &watched, ORIEL_WAITING_POST};
     struct oriel_partner *theirs;
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
@@ -176,7 +176,7 @@ static void close_exposure(struct oriel_window *window)
 static enum oriel_status await_complete(struct oriel_window *window, struct oriel_partner *own)
 {
     struct oriel_watched watched = {.window = window, .win_rank = oriel_partner_rank(own)};
-    struct oriel_watch watch = {oriel_watch_rank, &watched};
+    struct oriel_watch watch = {oriel_watch_rank, &watched, ORIEL_WAITING_COMPLETE};
     struct oriel_partner *theirs;
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)

@@ -30,6 +30,12 @@ static enum oriel_status check(const struct oriel_window *window, int32_t win_ra
     return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank, (int)peer->identity.pid);
 }
 
+enum oriel_status oriel_watch_nobody(void *context)
+{
+    (void)context;
+    return ORIEL_OK;
+}
+
 enum oriel_status oriel_watch_rank(void *context)
 {
     const struct oriel_watched *watched = context;
@@ -158,4 +164,27 @@ enum oriel_status oriel_watch_locks(void *context)
     for (int32_t i = 0; i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
         status = watch_far_lock(watched, i, true);
     return status == ORIEL_OK ? watch_blockers(watched, writes) : status;
+}
+
+static bool blocks_target(const _Atomic uint8_t *access, int32_t target, bool shared_too, bool queued)
+{
+    uint8_t state = atomic_load_explicit(&access[target], memory_order_acquire);
+    if (queued)
+        return state == ORIEL_ACCESS_WAITING;
+    return state == ORIEL_ACCESS_EXCLUSIVE || (shared_too && state == ORIEL_ACCESS_SHARED);
+}
+
+bool oriel_watch_blocks(const struct oriel_watch *watch, int32_t i, bool queued)
+{
+    const struct oriel_watched *watched = watch->context;
+    const struct oriel_window *window = watched->window;
+    const _Atomic uint8_t *access = access_of(window, i);
+    if (watch->check == oriel_watch_reads)
+        return !queued && reads_all(window, i, -1);
+    if (watch->check == oriel_watch_lock)
+        return access != NULL && blocks_target(access, watched->win_rank, true, queued);
+    for (int32_t t = 0; access != NULL && t < window->n; t++)
+        if (blocks_target(access, t, false, queued))
+            return true;
+    return false;
 }

@@ -22,10 +22,15 @@ static inline int32_t oriel_watch_share(int32_t n)
 }
 
 /* Context of all: struct oriel_watched. */
+enum oriel_status oriel_watch_nobody(void *context); /* who waits in another way sees to it */
 enum oriel_status oriel_watch_rank(void *context);   /* that one rank */
 enum oriel_status oriel_watch_all(void *context);    /* every rank of the window */
 enum oriel_status oriel_watch_lock(void *context);   /* who holds or waits for the lock of win_rank */
 enum oriel_status oriel_watch_reads(void *context);  /* who holds or waits for lock_all */
 enum oriel_status oriel_watch_locks(void *context);  /* who holds an exclusive lock or waits for any lock */
+
+/* Whether rank i is in the way of a wait for a lock, as far as its words tell: it holds what is wanted, or, for queued, waits for it
+ * as well, perhaps behind this one. */
+bool oriel_watch_blocks(const struct oriel_watch *watch, int32_t i, bool queued);
 
 #endif

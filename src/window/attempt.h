@@ -68,9 +68,9 @@ struct attempt {
 
 /* What waits in the host's collectives look at: who has died, as far as this process or another that tells it can know. */
 struct attempt_watch {
+    struct oriel_making making; /* first: told by it */
     struct oriel_watch watch;
     struct oriel_watched watched;
-    MPI_Group group; /* the communicator's */
     bool is_board;   /* all are here, and known by one */
     enum oriel_status status;
 };

@@ -103,7 +103,7 @@ enum oriel_status oriel_board_meet(struct oriel_board *board, const void *record
                                    oriel_board_conclude *conclude, void *context, uint32_t *verdict)
 {
     struct oriel_board_words *words = board->words;
-    struct oriel_watch watch = {look_at_some, board};
+    struct oriel_watch watch = {look_at_some, board, ORIEL_WAITING_CREATE};
     if (oriel_unlikely(oriel_load_acquire(&words->broken) != 0))
         return name_dead(board);
     if (oriel_unlikely(is_left(board))) /* this rank has seen the turn of all meetings before */

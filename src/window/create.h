@@ -18,6 +18,12 @@ struct oriel_creation {
     MPI_Comm comm; /* an intracommunicator */
 };
 
+/* What others are told of a creation that waits in the host's collectives (ORIEL_WAITING_AGREE). */
+struct oriel_making {
+    const struct oriel_window *window; /* its group is NULL before all are known */
+    MPI_Group group;                   /* the communicator's, then */
+};
+
 /* Makes the window, in the handle table under its carrier.  Collective; every rank gets the same status.  *use_host, with
  * ORIEL_OK: nothing was made, the host must make it (the reason has been noted, and is this thread's last message). */
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host);

@@ -23,7 +23,7 @@ static int rank_here(const struct oriel_window *window, int32_t win_rank, const 
 {
     int there = win_rank;
     int here = MPI_UNDEFINED;
-    if (oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->group, &here) != MPI_SUCCESS)
+    if (oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->making.group, &here) != MPI_SUCCESS)
         return MPI_UNDEFINED;
     return here;
 }
@@ -88,18 +88,18 @@ static enum oriel_status watch_attempt(void *context)
 
 void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt *attempt)
 {
-    *known = (struct attempt_watch){.group = MPI_GROUP_NULL,
+    *known = (struct attempt_watch){.making = {attempt->window, MPI_GROUP_NULL},
                                     .watched = {.window = attempt->window, .win_rank = -1},
-                                    .watch = {watch_attempt, known},
+                                    .watch = {watch_attempt, known, ORIEL_WAITING_AGREE},
                                     .is_board = attempt->window->group != NULL && attempt->machines == NULL};
     if (!known->is_board)
-        oriel_host()->Comm_group(attempt->creation->comm, &known->group);
+        oriel_host()->Comm_group(attempt->creation->comm, &known->making.group);
 }
 
 void oriel_attempt_watch_close(struct attempt_watch *known)
 {
-    if (known->group != MPI_GROUP_NULL)
-        oriel_host()->Group_free(&known->group);
+    if (known->making.group != MPI_GROUP_NULL)
+        oriel_host()->Group_free(&known->making.group);
 }
 
 static enum oriel_status gather(struct attempt *attempt)

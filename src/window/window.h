@@ -63,6 +63,7 @@ struct oriel_window {
     uint64_t id;                      /* the same on all ranks, and no other window's of the job */
     enum oriel_flavour flavour;
     bool by_agent; /* what lies in no memory file is reached by its owner's agent, not by CMA; the same on all ranks */
+    bool ending; /* in the barrier of MPI_Win_free, or past it */
     bool parted; /* MPI_Win_free has passed its barrier: a second try, after a callback failed, must not wait again */
     struct oriel_window *next_leaving;
     struct oriel_window_host *host;

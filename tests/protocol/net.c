@@ -276,7 +276,7 @@ static void miss(struct oriel_window *window)
         static struct question question = {.net = {.take = netting_take}};
         struct note note = {ECHO, 0, 0, 0};
         team_expect(oriel_net_ask(peer, &(struct oriel_net_bytes){&note, sizeof note, NULL, 0}, &question.net) == ORIEL_OK);
-        struct oriel_watch watch = {no_longer, NULL};
+        struct oriel_watch watch = {.check = no_longer};
         team_expect(oriel_net_await(&question.net, &watch) == ORIEL_E_SYNC && question.taken == 0);
         team_expect(atomic_load(&netting_shared->served[1]) == before);
     }

@@ -218,7 +218,7 @@ static void *change_later(void *argument)
 static void wait_through(enum oriel_wait_for what, uint32_t from, uint32_t to, uint32_t wanted)
 {
     struct word word = {.event = {.value = from}, .next = to};
-    struct oriel_watch watch = {ask, &word};
+    struct oriel_watch watch = {.check = ask, .context = &word};
     pthread_t other;
     assert_int_equal(pthread_create(&other, NULL, change_later, &word), 0);
     assert_int_equal(oriel_wait(&word.event.value, &word.event.sleepers, what, wanted, &watch), ORIEL_OK);
@@ -232,7 +232,7 @@ static void conditions_that_hold_return_at_once(void **state)
 {
     (void)state;
     struct word word = {.event = {.value = 7}, .answer = ORIEL_E_PEER};
-    struct oriel_watch watch = {ask, &word};
+    struct oriel_watch watch = {.check = ask, .context = &word};
     _Atomic uint32_t *value = &word.event.value;
     _Atomic uint32_t *sleepers = &word.event.sleepers;
     assert_int_equal(oriel_wait(value, sleepers, ORIEL_WAIT_EQUAL, 7, &watch), ORIEL_OK);
@@ -275,7 +275,7 @@ static void watch_ends_the_wait_with_its_status(void **state)
 {
     (void)state;
     struct word word = {.answer = ORIEL_E_PEER};
-    struct oriel_watch watch = {ask, &word};
+    struct oriel_watch watch = {.check = ask, .context = &word};
     assert_int_equal(oriel_event_wait(&word.event, 1, &watch), ORIEL_E_PEER);
     assert_int_equal(word.asked, 1);
     assert_int_equal(word.event.sleepers, 0);
@@ -286,7 +286,7 @@ static void value_that_comes_while_the_watch_looks_wins(void **state)
 {
     (void)state;
     struct word word = {.answer = ORIEL_E_PEER, .late = 1};
-    struct oriel_watch watch = {ask, &word};
+    struct oriel_watch watch = {.check = ask, .context = &word};
     assert_int_equal(oriel_event_wait(&word.event, 1, &watch), ORIEL_OK);
     assert_int_equal(word.asked, 1);
     assert_int_equal(word.event.sleepers, 0);

@@ -48,7 +48,7 @@ static void ring(struct oriel_agent *agent, const struct oriel_agent_slot *slot)
 
 static enum oriel_status await_answer(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
-    struct oriel_watch watch = {watch_agent, agent};
+    struct oriel_watch watch = {watch_agent, agent, ORIEL_WAITING_AGENT};
     return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL, ORIEL_AGENT_DONE,
                       &watch); /* Q5, P2 */
 }
@@ -111,7 +111,7 @@ static enum oriel_status watch_slots(void *context)
 static enum oriel_status wait_for_slot(struct oriel_agent *agent, struct oriel_agent_slot **out)
 {
     struct heir heir = {agent, NULL};
-    struct oriel_watch watch = {watch_slots, &heir};
+    struct oriel_watch watch = {watch_slots, &heir, ORIEL_WAITING_AGENT};
     for (;;) {
         uint32_t freed = oriel_load_acquire(&agent->freed.value); /* before the look: what is freed after it ends the wait */
         *out = take_free(agent);

@@ -119,21 +119,23 @@ static enum oriel_status outcome(const struct oriel_net_request *request)
                       request->status == ORIEL_E_PEER ? request->peer->why : "no memory for a message to another machine");
 }
 
-static enum oriel_status await_asleep(struct oriel_net_request *request, const struct oriel_watch *watch)
+static enum oriel_status await_asleep(struct oriel_net_request *request, const struct oriel_watch *watch, uint64_t since_ns)
 {
     uint64_t watched_ns = oriel_now_ns();
-    for (;;) {
+    for (bool told = false;;) {
         oriel_net_progress();
-        if (is_done(request))
-            return outcome(request);
-        judge_request(request);
-        if (is_done(request))
-            return outcome(request);
-        if (watch != NULL && oriel_now_ns() - watched_ns >= WATCH_NS) {
-            enum oriel_status status = watch->check(watch->context);
-            if (status != ORIEL_OK)
-                return is_done(request) ? outcome(request) : status;
+        if (!is_done(request))
+            judge_request(request);
+        enum oriel_status status = ORIEL_OK;
+        if (!told)
+            oriel_wait_lasts(watch, since_ns, &told);
+        if (watch != NULL && !is_done(request) && oriel_now_ns() - watched_ns >= WATCH_NS) {
+            status = watch->check(watch->context);
             watched_ns = oriel_now_ns();
+        }
+        if (is_done(request) || status != ORIEL_OK) {
+            oriel_wait_over(told);
+            return is_done(request) ? outcome(request) : status;
         }
         oriel_wait_progress();
         sleep_a_little();
@@ -150,7 +152,7 @@ static enum oriel_status await(struct oriel_net_request *request, const struct o
             return outcome(request);
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
         if (waited_ns >= spin_ns + YIELD_NS)
-            return await_asleep(request, watch);
+            return await_asleep(request, watch, begin_ns);
         if (waited_ns < spin_ns)
             continue;
         if (++yields % YIELDS_PER_PROGRESS == 0)

@@ -164,6 +164,7 @@ void *oriel_net_serve(void *unused)
     struct turn turn = {.crowded = CROWD_LASTS};
     (void)unused;
     oriel_net_in_agent = true;
+    oriel_wait_untold = true;
     oriel_writers_add_helper(gettid());
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     oriel_schedule_soon();
