@@ -5,6 +5,7 @@
 #include "api/requests.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "observe/observe.h"
 #include "sync/sync.h"
 #include "window/attach.h"
 #include "window/create.h"
@@ -39,6 +40,7 @@ static int create(const struct oriel_creation *creation, void *baseptr, MPI_Win 
     int code = check_comm(creation->call, creation->comm, to_host);
     if (code != MPI_SUCCESS || *to_host)
         return code;
+    oriel_state_open();
     enum oriel_status status = oriel_window_create(creation, &window, to_host);
     if (status != ORIEL_OK || *to_host)
         return oriel_error_raise_comm(creation->comm, creation->call, status);
@@ -134,8 +136,10 @@ int oriel_entry_Win_free(MPI_Win *win)
     }
     enum oriel_status status = oriel_epochs_closed(window);
     oriel_window_begin_end(window);
-    if (status == ORIEL_OK && !window->parted)
+    if (status == ORIEL_OK && !window->parted) {
+        window->ending = true;
         status = oriel_barrier(window);
+    }
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_free", status);
     window->parted = true;

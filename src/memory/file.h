@@ -3,7 +3,8 @@
  * opens the files of others.
  *
  * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h); the
- * second has a slot for each thread of the owner that accumulates (sync/singles.h). Who writes the header: the owner only. The
+ * second has a slot for each thread of the owner that accumulates (sync/singles.h); the third tells others what the owner waits for
+ * (observe/state.h). Who writes the header: the owner only. The
  * identity is written before anybody is told of the file, state goes RUNNING -> LEFT once, when the owner finalises in good
  * order. agent_offset and net_offset are written before creation agrees on a window that needs them, and read after. */
 #ifndef ORIEL_MEMORY_FILE_H
@@ -17,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORIEL_FILE_VERSION = 5, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
+enum { ORIEL_FILE_VERSION = 6, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 #define ORIEL_MAP_ALIGN (UINT64_C(1) << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
@@ -53,8 +54,9 @@ struct oriel_single {
 };
 enum { ORIEL_SINGLES = 64 };
 
-/* Behind the first page. */
-#define ORIEL_FILE_HEAD_BYTES (2 * ORIEL_PAGE_BYTES)
+/* Behind the first page; and then the owner's state. */
+#define ORIEL_FILE_STATE_OFFSET (2 * ORIEL_PAGE_BYTES)
+#define ORIEL_FILE_HEAD_BYTES   (3 * ORIEL_PAGE_BYTES)
 _Static_assert(ORIEL_SINGLES * sizeof(struct oriel_single) == ORIEL_PAGE_BYTES, "the second page holds them");
 
 static inline struct oriel_single *oriel_file_singles(char *base)

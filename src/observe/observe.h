@@ -13,6 +13,12 @@
  * written there, and the trace is ended. */
 void oriel_observe_start(struct oriel_api *table);
 
+/* Before a window is made: the state page (state.h), for whoever looks, also where nothing is observed. */
+void oriel_state_open(void);
+
+/* Where the newest record lies in the memory file. */
+void oriel_state_set_records(uint64_t offset);
+
 /* --- waits (waiting.c): what this thread has waited so far in calls of Oriel, whoever it waited for --- */
 
 struct oriel_waited {

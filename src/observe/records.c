@@ -153,6 +153,7 @@ static void publish(struct oriel_window_record *record)
     record->next = newest;
     atomic_store_explicit(&record->state, 1, memory_order_release);
     newest = (uint64_t)((char *)record - oriel_file_base());
+    oriel_state_set_records(newest);
 }
 
 /* The one that all later windows share, which has no ranks. */
