@@ -1,6 +1,7 @@
 /* Reads the traces of one run: all rank-*.oriel of a folder, their windows put together by id, their clocks aligned to rank 0's.
  * Files that are truncated, foreign, of another version or of another run are told in one line each; what can be read of them
- * is.  report*.c, the pages and the exporters call. */
+ * is, and what makes no sense in them is left out: ranks, targets, kinds and causes are within their bounds, texts are UTF-8
+ * without control characters.  report*.c, the pages and the exporters call. */
 #ifndef ORIEL_CLI_TRACE_H
 #define ORIEL_CLI_TRACE_H
 
@@ -18,7 +19,7 @@ struct oriel_traced_rank {
     uint64_t events;   /* that can be read */
     uint64_t dropped;
     int64_t first_ns, last_ns; /* aligned: since the earliest event of the run */
-    uint64_t error_ns; /* how far off its times may be */
+    uint64_t error_ns; /* how far off its times may be; UINT64_MAX: nobody has compared its clock, and the dates are all there is */
     const char *trouble; /* NULL, or what is wrong with the file */
 };
 
@@ -53,8 +54,8 @@ struct oriel_traces {
 /* False, with a line on complaints, when there is nothing that can be read. */
 bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out);
 
-/* Calls visit for each event, rank by rank, each rank's in the order of its file; false from visit ends it.  Files are mapped,
- * not read into memory: millions of events are no trouble. */
+/* Calls visit for each event, rank by rank, each rank's in the order of its file: a thread's by their ends.  False from visit ends
+ * it.  Files are read block by block, so millions of events are no trouble; the event is gone when visit returns. */
 void oriel_traces_each(const struct oriel_traces *traces,
                        bool (*visit)(const struct oriel_traced_event *event, void *context), void *context);
 

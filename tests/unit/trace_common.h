@@ -1,0 +1,87 @@
+/* What the unit tests of traces share: a process of its own for each test, since a process has one trace; a folder for it; a
+ * run of one rank. */
+#ifndef ORIEL_TESTS_UNIT_TRACE_COMMON_H
+#define ORIEL_TESTS_UNIT_TRACE_COMMON_H
+
+#include "cli/trace.h"
+#include "observe/trace.h"
+#include "observe/trace_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+#define EXPECT(condition)                                                          \
+    do {                                                                           \
+        if (!(condition)) {                                                        \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
+            _exit(1);                                                              \
+        }                                                                          \
+    } while (0)
+
+static char folder[64];
+static char path[96]; /* of rank 0's trace */
+
+static inline int folder_make(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/oriel-trace.XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s/rank-0.oriel", folder);
+    return 0;
+}
+
+static inline int folder_remove(void **state)
+{
+    char command[96];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+/* The status of the process as wait has it. */
+static inline int in_process(void (*body)(void))
+{
+    int status = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        body();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static struct oriel_window_record record = {.window_id = 77, .n = 4, .rank = 0, .size_bytes = 4096, .name = "halo",
+                                            .site = "main at halo.c:42"};
+static const int32_t world_ranks[] = {0, 1, 2, 3};
+
+/* Begins the trace of rank 0 of 4, with a window that has number 0. */
+static inline void trace_begin(uint64_t limit_bytes)
+{
+    static struct oriel_trace_header header = {
+        .magic = ORIEL_TRACE_MAGIC, .version = ORIEL_TRACE_VERSION, .header_bytes = sizeof header,
+        .event_bytes = sizeof(struct oriel_trace_event), .world_size = 4, .job = {1, 2}, .machine = {3, 4},
+        .program = "halo", .host = "mpich"};
+    static const struct oriel_trace_clock clock = {.own_ns = 1000, .zero_ns = 1000};
+    EXPECT(oriel_trace_writer_open(path, limit_bytes) == NULL);
+    EXPECT(oriel_trace_writer_begin(&header, &clock));
+    EXPECT(oriel_trace_window(&record, 8, world_ranks) == 0);
+}
+
+/* The i-th put: its number is its size. */
+static inline void add_put(uint64_t i)
+{
+    struct oriel_trace_event event = {.begin_ns = 1000 + i * 100, .duration_ns = 50, .bytes = i, .target = (int32_t)(i % 4),
+                                      .cause_rank = -1, .kind = ORIEL_TRACE_OPERATION + ORIEL_COUNTS_put};
+    oriel_trace_add(&event);
+}
+
+#endif
