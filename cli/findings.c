@@ -11,6 +11,7 @@
 
 #include "base/helper.h"
 #include "cli/cli.h"
+#include "cli/json.h"
 
 static const struct {
     const char *number, *title, *remedy;
@@ -22,51 +23,26 @@ static const struct {
 
 enum { RULES = sizeof rules / sizeof rules[0] };
 
-static json_t *checked(json_t *value)
-{
-    if (value == NULL)
-        oriel_die("out of memory");
-    return value;
-}
-
-/* null for an empty text. */
-static json_t *text(const char *bytes, size_t room)
-{
-    size_t len = strnlen(bytes, room);
-    if (len == 0)
-        return checked(json_null());
-    json_t *value = json_stringn(bytes, len);
-    if (value != NULL)
-        return value;
-    char *plain = oriel_format("%.*s", (int)len, bytes);
-    for (char *at = plain; *at != '\0'; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
-    value = checked(json_string(plain));
-    free(plain);
-    return value;
-}
-
-#define TEXT(field) text(field, sizeof(field))
+#define TEXT(field) oriel_json_text(field, sizeof(field))
 
 static json_t *number_or_null(int64_t number)
 {
-    return checked(number < 0 ? json_null() : json_integer(number));
+    return oriel_json_checked(number < 0 ? json_null() : json_integer(number));
 }
 
 /* How many there are from a first one on, which may not be known. */
 static json_t *count_from(int64_t first, uint64_t count)
 {
-    return checked(first < 0 ? json_null() : json_integer((json_int_t)count));
+    return oriel_json_checked(first < 0 ? json_null() : json_integer((json_int_t)count));
 }
 
 static json_t *site(const struct oriel_record_site *site)
 {
     if (site->call[0] == '\0')
-        return checked(json_null());
+        return oriel_json_checked(json_null());
     const struct oriel_place *place = &site->place;
-    json_t *line = checked(place->line == 0 ? json_null() : json_integer(place->line));
-    return checked(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "call", TEXT(site->call), "rank",
+    json_t *line = oriel_json_checked(place->line == 0 ? json_null() : json_integer(place->line));
+    return oriel_json_checked(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "call", TEXT(site->call), "rank",
                              number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",
                              TEXT(place->function), "inlined", TEXT(place->inlined), "module", TEXT(place->module), "offset",
                              (json_int_t)place->offset));
@@ -74,23 +50,23 @@ static json_t *site(const struct oriel_record_site *site)
 
 static json_t *ranks(const struct oriel_record *record)
 {
-    json_t *list = checked(json_array());
+    json_t *list = oriel_json_checked(json_array());
     for (int rank = 0; rank < ORIEL_RECORD_RANKS; rank++)
         if ((record->ranks[rank / 64] >> (rank % 64) & 1) != 0)
-            json_array_append_new(list, checked(json_integer(rank)));
+            json_array_append_new(list, oriel_json_checked(json_integer(rank)));
     return list;
 }
 
 static json_t *stack(const struct oriel_record *record)
 {
-    json_t *list = checked(json_array());
+    json_t *list = oriel_json_checked(json_array());
     const char *at = record->stack;
     const char *end = at + strnlen(at, sizeof record->stack);
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop == NULL ? end : stop;
         if (stop > at)
-            json_array_append_new(list, text(at, (size_t)(stop - at)));
+            json_array_append_new(list, oriel_json_text(at, (size_t)(stop - at)));
         at = stop + 1;
     }
     return list;
@@ -99,7 +75,7 @@ static json_t *stack(const struct oriel_record *record)
 static json_t *finding(const struct oriel_record *record)
 {
     uint32_t rule = record->rule < RULES ? record->rule : 0;
-    return checked(json_pack(
+    return oriel_json_checked(json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:o, s:o}", "rule",
         rules[rule].number, "title", rules[rule].title, "window", TEXT(record->window), "flavour", TEXT(record->flavour),
         "target", number_or_null(record->target), "offset", number_or_null(record->offset), "bytes",
@@ -114,26 +90,18 @@ static json_t *job(const struct oriel_helper_json *head)
 {
     const struct oriel_record *records = (const void *)(head + 1);
     const struct oriel_record_count *counts = (const void *)(records + head->findings);
-    json_t *findings = checked(json_array());
-    json_t *unseen = checked(json_array());
+    json_t *findings = oriel_json_checked(json_array());
+    json_t *unseen = oriel_json_checked(json_array());
     for (uint32_t i = 0; i < head->findings; i++)
         json_array_append_new(findings, finding(&records[i]));
     for (uint32_t i = 0; i < head->counts; i++)
-        json_array_append_new(unseen, checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what), "count",
+        json_array_append_new(unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what), "count",
                                                         (json_int_t)counts[i].count)));
-    return checked(json_pack("{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check", "version", 1,
+    return oriel_json_checked(json_pack("{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check", "version", 1,
                              "oriel", TEXT(head->version), "host", head->host, "ranks", (int)head->ranks, "program",
                              TEXT(head->program), "complete", (int)head->complete, "local_accesses_watched",
                              (int)head->local_watched, "findings", findings, "findings_lost", (json_int_t)head->lost,
                              "not_looked_at", unseen));
-}
-
-static char *file_write(const char *path, const json_t *value)
-{
-    errno = 0;
-    if (json_dump_file(value, path, JSON_INDENT(2)) == 0)
-        return oriel_format("%s", "");
-    return oriel_format("%s", errno != 0 ? strerror(errno) : "it could not be written whole");
 }
 
 char *oriel_findings_write(const void *request, size_t len_bytes)
@@ -143,7 +111,7 @@ char *oriel_findings_write(const void *request, size_t len_bytes)
                                                      head->counts * sizeof(struct oriel_record_count))
         return oriel_format("%s", "the request was not understood");
     json_t *value = job(head);
-    char *refusal = file_write(head->file, value);
+    char *refusal = oriel_json_write(head->file, value);
     json_decref(value);
     return refusal;
 }

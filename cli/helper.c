@@ -1,5 +1,5 @@
-/* Serves one request of the checker.
- * A request that is not understood, or a checker that has gone, ends it without an answer; an alarm ends it when it hangs.
+/* Serves one request of the library or the checker.
+ * A request that is not understood, or an asker that has gone, ends it without an answer; an alarm ends it when it hangs.
  * Called by `oriel check` through helper.h. */
 #include "cli/helper.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/helper.h"
 #include "cli/cli.h"
+#include "cli/statistics.h"
 
 enum { PATIENCE_S = 60 };
 
@@ -46,8 +47,9 @@ int oriel_helper_serve(const char *what)
 {
     struct oriel_helper_head head;
     bool places = strcmp(what, ORIEL_HELPER_PLACES) == 0;
-    if (!places && strcmp(what, ORIEL_HELPER_JSON) != 0)
-        oriel_die("the checker's helper is started by the checker alone");
+    bool statistics = strcmp(what, ORIEL_HELPER_STATISTICS) == 0;
+    if (!places && !statistics && strcmp(what, ORIEL_HELPER_JSON) != 0)
+        oriel_die("the helper is started by the library and the checker alone");
     alarm(PATIENCE_S);
     if (!read_all(&head, sizeof head) || head.magic != ORIEL_HELPER_MAGIC || head.len_bytes > ORIEL_HELPER_LEN_MAX)
         return ORIEL_EXIT_REFUSED;
@@ -59,7 +61,8 @@ int oriel_helper_serve(const char *what)
         oriel_places_find(request, head.len_bytes / sizeof(struct oriel_place));
         done = answer(request, head.len_bytes);
     } else {
-        char *text = oriel_findings_write(request, head.len_bytes);
+        char *text = statistics ? oriel_statistics_write(request, head.len_bytes)
+                                : oriel_findings_write(request, head.len_bytes);
         done = answer(text, strlen(text));
         free(text);
     }

@@ -94,8 +94,13 @@ void oriel_observed_set_path(struct oriel_observed *observed);
 /* The newest record; NULL: none. */
 struct oriel_window_record *oriel_records_newest(void);
 
-/* Of the windows that are alive, the names now, and for all, the sites as far as they are known (sites.c). */
-void oriel_records_complete(void);
+/* --- sites.c --- */
+
+/* In the creating call: where the program called it. */
+void oriel_sites_keep(struct oriel_window_record *record);
+
+/* At the end: by file and line, where they are known. */
+void oriel_sites_resolve(void);
 
 /* --- entries: each puts its functions into the table --- */
 void oriel_observe_operations(struct oriel_api *table);
@@ -108,7 +113,7 @@ void oriel_waiting_start(void);
 /* This rank comes to the window's next barrier (fence, free), now. */
 void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns);
 
-/* --- gather.c --- */
+/* --- gather.c: collective, as far as the others come --- */
 void oriel_statistics_write(const char *file);
 
 #endif

@@ -1,4 +1,5 @@
-/* The observing calls that make windows, change what is known of them, and end them.  Programs call, through the table of api/. */
+/* The observing calls that make windows, change what is known of them, and end them.  Programs call, through the table of
+ * api/. */
 #include "observe/count.h"
 
 #include "base/wait.h"

@@ -78,6 +78,7 @@ static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
+    oriel_sites_resolve();
     if (statistics.wanted)
         oriel_statistics_write(statistics.file);
     return MPI_SUCCESS;

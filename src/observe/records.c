@@ -189,6 +189,7 @@ static struct oriel_window_record *give_record(struct oriel_observed *observed, 
     observed->record = record;
     fill(record, observed, group, rank, creation);
     oriel_observed_set_path(observed);
+    oriel_sites_keep(record);
     publish(record);
     if (observed->window != NULL)
         atomic_store_explicit(&observed->window->control->record_offset, newest, memory_order_release);

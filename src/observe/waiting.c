@@ -1,5 +1,5 @@
-/* The observer of all waits: how long this thread has waited, and for whom.  Nothing here is called in a run that nobody observes,
- * and nothing before a wait has found that it must wait; threads of the library's own are in no call that is observed. */
+/* The observer of all waits: how long this thread has waited, and for whom.  Nothing here is called in a run that nobody
+ * observes, and nothing before a wait has found that it must wait; threads of the library's own are in no call that is observed. */
 #include "observe/count.h"
 
 #include "base/wait.h"
@@ -53,8 +53,8 @@ static int32_t find_latest(const struct oriel_window *window, unsigned turn, uin
     return latest;
 }
 
-/* A rank of another machine, or one that keeps no record, may have been the last: then the latest that is known did not come in the
- * second half of the wait. */
+/* A rank of another machine, or one that keeps no record, may have been the last: then the latest that is known did not come in
+ * the second half of the wait. */
 static void blame_latest(const struct oriel_observed *observed, uint64_t waited_ns)
 {
     const struct oriel_window *window = observed->window;

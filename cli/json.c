@@ -1,0 +1,41 @@
+/* Values of JSON that must be there, and files of them.
+ * Called by findings.c and statistics_json.c. */
+#include "cli/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+json_t *oriel_json_checked(json_t *value)
+{
+    if (value == NULL)
+        oriel_die("out of memory");
+    return value;
+}
+
+json_t *oriel_json_text(const char *bytes, size_t room)
+{
+    size_t len = strnlen(bytes, room);
+    if (len == 0)
+        return oriel_json_checked(json_null());
+    json_t *value = json_stringn(bytes, len);
+    if (value != NULL)
+        return value;
+    char *plain = oriel_format("%.*s", (int)len, bytes);
+    for (char *at = plain; *at != '\0'; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    value = oriel_json_checked(json_string(plain));
+    free(plain);
+    return value;
+}
+
+char *oriel_json_write(const char *path, const json_t *value)
+{
+    errno = 0;
+    if (json_dump_file(value, path, JSON_INDENT(2)) == 0)
+        return oriel_format("%s", "");
+    return oriel_format("%s", errno != 0 ? strerror(errno) : "it could not be written whole");
+}

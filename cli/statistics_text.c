@@ -1,0 +1,216 @@
+/* The table of ORIEL_STATS: for each window what was done, on which ways, where the time went and who made whom wait.
+ * Ranks are those of MPI_COMM_WORLD.
+ * Called by statistics.c. */
+#include "cli/statistics.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { TEXT = 32, WINDOWS_TOLD = 50, RANKS_TOLD = 5 };
+
+static const char *scaled(uint64_t number, double step, const char *const units[], char out[TEXT])
+{
+    double value = (double)number;
+    size_t unit = 0;
+    for (; value >= step && units[unit + 1] != NULL; unit++)
+        value /= step;
+    snprintf(out, TEXT, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return out;
+}
+
+static const char *bytes_text(uint64_t bytes, char out[TEXT])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
+    return scaled(bytes, 1024, units, out);
+}
+
+static const char *time_text(uint64_t ns, char out[TEXT])
+{
+    static const char *const units[] = {"ns", "us", "ms", "s", NULL};
+    return scaled(ns, 1000, units, out);
+}
+
+static void print_sums(FILE *out, const char *title, const struct oriel_counter *rows, const struct oriel_sum *sums, int count)
+{
+    char bytes[TEXT];
+    bool any = false;
+    for (int i = 0; i < count; i++) {
+        if (sums[i].count == 0)
+            continue;
+        if (!any)
+            fprintf(out, "  %-18s %12s %12s\n", title, "operations", "moved");
+        any = true;
+        fprintf(out, "    %-16s %12" PRIu64 " %12s\n", rows[i].name, sums[i].count, bytes_text(sums[i].bytes, bytes));
+    }
+}
+
+/* Why memory is reached in a slow way: each reason once, with the ranks whose memory it is. */
+static void print_reasons(FILE *out, const struct oriel_window_sum *window)
+{
+    for (int32_t i = 0; i < window->n; i++) {
+        const struct oriel_member_told *member = &window->members[i];
+        bool told = member->reason[0] == '\0';
+        int32_t others = 0;
+        for (int32_t j = 0; j < window->n && !told; j++) {
+            bool same = window->members[j].path == member->path && strcmp(window->members[j].reason, member->reason) == 0;
+            told = j < i && same;
+            others += j > i && same;
+        }
+        if (told)
+            continue;
+        fprintf(out, "    %s to rank %d", oriel_counted_paths[member->path].name, (int)member->world_rank);
+        if (others > 0)
+            fprintf(out, " and %d other%s", (int)others, others == 1 ? "" : "s");
+        fprintf(out, ": %s\n", member->reason);
+    }
+}
+
+static void print_calls(FILE *out, const struct oriel_window_sum *window)
+{
+    char working[TEXT], waiting[TEXT], longest[TEXT];
+    fprintf(out, "  %-18s %12s %12s %12s %10s %12s\n", "calls", "count", "working", "waiting", "waited", "longest");
+    for (int i = 0; i < ORIEL_COUNTED_CALLS; i++) {
+        const struct oriel_time_sum *sum = &window->calls[i];
+        if (sum->count == 0)
+            continue;
+        fprintf(out, "    %-16s %12" PRIu64 " %12s %12s %10" PRIu64, oriel_counted_calls[i].name, sum->count,
+                time_text(sum->time_ns - sum->waiting_ns, working), time_text(sum->waiting_ns, waiting), sum->waited);
+        if (sum->waited > 0)
+            fprintf(out, " %12s, rank %d", time_text(sum->longest_ns, longest), (int)sum->longest_rank);
+        fputc('\n', out);
+    }
+}
+
+static void print_contention(FILE *out, const struct oriel_window_sum *window)
+{
+    char waiting[TEXT];
+    const struct oriel_time_sum *lock = &window->calls[ORIEL_CALL_OF_lock];
+    const struct oriel_time_sum *lock_all = &window->calls[ORIEL_CALL_OF_lock_all];
+    uint64_t count = lock->count + lock_all->count;
+    uint64_t waited = lock->waited + lock_all->waited;
+    if (waited == 0)
+        return;
+    fprintf(out, "  contended locks: %" PRIu64 " of %" PRIu64 " (%.0f %%) waited, %s each\n", waited, count,
+            100.0 * (double)waited / (double)count,
+            time_text((lock->waiting_ns + lock_all->waiting_ns) / waited, waiting));
+}
+
+/* Those who were waited for most, the most first. */
+static void print_cause(FILE *out, const struct oriel_window_sum *window, int cause)
+{
+    char time[TEXT];
+    uint64_t last_ns = UINT64_MAX;
+    int32_t last = -1;
+    fprintf(out, "    %-16s", oriel_counted_causes[cause].name);
+    for (int told = 0; told < RANKS_TOLD; told++) {
+        int32_t most = -1;
+        for (int32_t i = 0; i < window->n; i++) {
+            uint64_t ns = window->members[i].caused_ns[cause];
+            bool is_next = ns < last_ns || (ns == last_ns && i > last);
+            if (ns > 0 && is_next && (most < 0 || ns > window->members[most].caused_ns[cause]))
+                most = i;
+        }
+        if (most < 0)
+            break;
+        last = most;
+        last_ns = window->members[most].caused_ns[cause];
+        fprintf(out, "%s rank %d %s", told == 0 ? "" : ",", (int)window->members[most].world_rank, time_text(last_ns, time));
+    }
+    fputc('\n', out);
+}
+
+static void print_causes(FILE *out, const struct oriel_window_sum *window)
+{
+    bool any = false;
+    for (int cause = 0; cause < ORIEL_COUNTED_CAUSES; cause++) {
+        if (window->causes_ns[cause] == 0)
+            continue;
+        if (!any)
+            fprintf(out, "  waited for\n");
+        any = true;
+        print_cause(out, window, cause);
+    }
+}
+
+static void print_pairs(FILE *out, const struct oriel_window_sum *window)
+{
+    char bytes[TEXT], pair_text[TEXT];
+    if (window->pairs[0].operations > 0)
+        fprintf(out, "  %-18s %12s %12s\n", "busiest pairs", "operations", "moved");
+    for (int i = 0; i < ORIEL_PAIRS_TOLD && window->pairs[i].operations > 0; i++) {
+        const struct oriel_pair *pair = &window->pairs[i];
+        snprintf(pair_text, sizeof pair_text, "%d -> %d", (int)pair->origin, (int)pair->target);
+        fprintf(out, "    %-16s %12" PRIu64 " %12s\n", pair_text, pair->operations, bytes_text(pair->bytes, bytes));
+    }
+}
+
+static void print_size(FILE *out, const struct oriel_window_sum *window)
+{
+    char least_text[TEXT], most_text[TEXT];
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int32_t i = 0; i < window->n; i++) {
+        const struct oriel_member_told *member = &window->members[i];
+        if (!member->has_told)
+            continue;
+        least = member->size_bytes < least ? member->size_bytes : least;
+        most = member->size_bytes > most ? member->size_bytes : most;
+    }
+    if (least == most)
+        fprintf(out, ", %s each", bytes_text(most, most_text));
+    else
+        fprintf(out, ", %s to %s each", bytes_text(least, least_text), bytes_text(most, most_text));
+}
+
+static void print_window(FILE *out, const struct oriel_window_sum *window, size_t number)
+{
+    if (window->shared_by != 0) {
+        fprintf(out, "%" PRIu64 " windows more, which came when %d had been counted one by one\n", window->shared_by,
+                ORIEL_RECORDS_MOST);
+    } else {
+        fprintf(out, "window %zu %s%s%sof %s, %d rank%s", number, window->name[0] == '\0' ? "" : "\"", window->name,
+                window->name[0] == '\0' ? "" : "\" ", oriel_flavour_call(window->flavour), (int)window->n,
+                window->n == 1 ? "" : "s");
+        if (window->flavour != 3)
+            print_size(out, window);
+        fprintf(out, ", made in %s%s\n", window->site[0] == '\0' ? "?" : window->site, window->freed ? "" : ", never freed");
+        if (window->told < window->n)
+            fprintf(out, "  figures of %d of its ranks are missing\n", (int)(window->n - window->told));
+    }
+    print_sums(out, "operation", oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS);
+    print_sums(out, "path", oriel_counted_paths, window->paths, ORIEL_COUNTED_PATHS);
+    print_reasons(out, window);
+    print_calls(out, window);
+    print_contention(out, window);
+    print_causes(out, window);
+    print_pairs(out, window);
+}
+
+static void print_missing(FILE *out, const struct oriel_job_sum *job)
+{
+    int missing = 0;
+    for (int32_t i = 0; i < job->head->ranks; i++) {
+        if (job->has_told[i])
+            continue;
+        missing++;
+        if (missing <= 2 * RANKS_TOLD)
+            fprintf(out, missing == 1 ? "oriel: no figures came from rank %d" : ", %d", (int)i);
+    }
+    if (missing > 2 * RANKS_TOLD)
+        fprintf(out, " and %d more", missing - 2 * RANKS_TOLD);
+    if (missing > 0)
+        fprintf(out, ": without Oriel or ORIEL_STATS, or not in MPI_Finalize within 10 s\n");
+}
+
+void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
+{
+    const char *slash = strrchr(job->head->program, '/');
+    fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n", slash == NULL ? job->head->program : slash + 1,
+            (int)job->head->ranks, job->head->ranks == 1 ? "" : "s", job->head->host);
+    print_missing(out, job);
+    for (size_t i = 0; i < job->windows_count && i < WINDOWS_TOLD; i++)
+        print_window(out, &job->windows[i], i + 1);
+    if (job->windows_count > WINDOWS_TOLD)
+        fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n", job->windows_count - WINDOWS_TOLD);
+    if (job->windows_count == 0)
+        fprintf(out, "oriel: the program made no windows\n");
+}
