@@ -76,8 +76,10 @@ static void find_self(struct oriel_comm *comm)
 {
     comm->rank = -1;
     comm->is_here = true;
+    comm->is_reached = true;
     for (int i = 0; i < comm->size; i++) {
         comm->is_here = comm->is_here && oriel_order_is_here(comm->world_ranks[i]);
+        comm->is_reached = comm->is_reached && oriel_order_reaches(comm->world_ranks[i]);
         if (comm->world_ranks[i] == oriel_order_rank())
             comm->rank = i;
     }

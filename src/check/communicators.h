@@ -18,6 +18,7 @@ struct oriel_comm {
     int size, rank;
     int *world_ranks;            /* NULL: as they are */
     bool is_here;                /* all members are on this machine */
+    bool is_reached;             /* order is known of all members */
     _Atomic uint32_t references; /* of the handle, and of what is under way */
     _Atomic uint64_t collectives;
     struct oriel_gathering *gathering; /* NULL: waits on it are not noted, or for ranks only */

@@ -199,6 +199,8 @@ static void nocheck_conflict(const struct oriel_conflict *conflict, void *closur
 
 static oriel_place lock_history(struct oriel_checked *window)
 {
+    if (window->common == NULL)
+        return 0;
     oriel_board_lock(&window->common->lock);
     if (window->common->locks == 0)
         window->common->locks = oriel_history_make();
@@ -236,7 +238,7 @@ void oriel_hint_unhold(struct oriel_checked *window, int32_t target)
 void oriel_hint_start(struct oriel_checked *window, int32_t target, uint32_t number, const struct oriel_site *site)
 {
     struct oriel_site other = {0};
-    if (!window->ordered)
+    if (!window->here)
         return;
     oriel_place moment = oriel_order_moment();
     oriel_tick known = moment == 0 ? UINT64_MAX : oriel_order_moment_clock(moment)[window->members[target].world_rank];

@@ -101,7 +101,8 @@ void oriel_matching_close(struct oriel_matching *matching)
 static struct oriel_key key_of(const struct oriel_matching *matching, int32_t source, int32_t destination, int32_t tag,
                                uint32_t number)
 {
-    return (struct oriel_key){{ORIEL_ORDER_MESSAGE, matching->id, (uint64_t)(uint32_t)source << 32 | (uint32_t)destination,
+    return (struct oriel_key){{ORIEL_ORDER_MESSAGE | oriel_order_home(destination), matching->id,
+                               (uint64_t)(uint32_t)source << 32 | (uint32_t)destination,
                                (uint64_t)(uint32_t)tag << 32 | number}};
 }
 

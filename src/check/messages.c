@@ -39,14 +39,15 @@ void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer
 /* slot: 0 for one entry of all, else the rank above 0 whose own it is. */
 static struct oriel_key key_of(const struct oriel_collective *collective, int slot)
 {
-    return (struct oriel_key){{ORIEL_ORDER_COLLECTIVE, collective->comm->id, collective->number, (uint64_t)slot}};
+    uint64_t kind = ORIEL_ORDER_COLLECTIVE | oriel_order_home(oriel_comm_world_rank(collective->comm, 0));
+    return (struct oriel_key){{kind, collective->comm->id, collective->number, (uint64_t)slot}};
 }
 
 void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel_comm *entry, enum oriel_flow flow, int root,
                                const char *name)
 {
     *collective = (struct oriel_collective){.flow = flow, .root = root};
-    if (entry == NULL || !entry->is_here) {
+    if (entry == NULL || !entry->is_reached) {
         collective->is_unknown = true;
         oriel_order_unknown_begin(name);
         return;

@@ -35,7 +35,7 @@ enum oriel_flow {
     ORIEL_FLOW_UP,        /* from lower ranks to higher */
 };
 
-/* comm: NULL when it is not modelled, or reaches other machines. */
+/* comm: NULL when it is not modelled, or reaches machines that are not reached. */
 struct oriel_collective {
     struct oriel_comm *comm;
     bool is_unknown;

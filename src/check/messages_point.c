@@ -20,7 +20,7 @@ void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int dest
     if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL || (entry != NULL && !is_member(entry, destination)))
         return;
     int world_rank = entry == NULL ? -1 : oriel_comm_world_rank(entry, destination);
-    if (entry == NULL || !oriel_order_is_here(world_rank)) {
+    if (entry == NULL || !oriel_order_reaches(world_rank)) {
         half->is_unknown = true;
         oriel_order_unknown_begin(name);
         return;
@@ -99,7 +99,7 @@ static void got(struct oriel_receive_half *half, int source, int tag)
         oriel_receive_got(&comm->matching, half->receiving, (struct oriel_envelope){world_rank, tag});
     else
         oriel_order_take_rank(world_rank);
-    if (!oriel_order_is_here(world_rank)) {
+    if (!oriel_order_reaches(world_rank)) {
         oriel_order_unknown_begin("messages from other machines");
         oriel_order_unknown_end();
     }
@@ -345,7 +345,7 @@ void oriel_probed(int code, MPI_Comm comm, const MPI_Status *status)
     } else if (is_member(entry, status->MPI_SOURCE)) {
         int world_rank = oriel_comm_world_rank(entry, status->MPI_SOURCE);
         oriel_message_seen(&entry->matching, (struct oriel_envelope){world_rank, status->MPI_TAG});
-        if (!oriel_order_is_here(world_rank))
+        if (!oriel_order_reaches(world_rank))
             oriel_order_unknown_end();
     }
 }

@@ -11,40 +11,20 @@
  *   O3  moments: a moment's clock has the number that the process has, or it is made anew, so that a process never seems to know
  *       less of itself than it has completed.
  * The floor: clocks only grow, and the least of all is known to everyone.  A process that has stopped accesses nothing more, and
- * is left out. */
+ * is left out.
+ * Other machines: a key has a home, the machine on whose board it stands, and what is given to it or taken from it there is so
+ * before the call here returns.  So it makes no difference for O1 to O3 where a key, or a rank's row, lies (far.h). */
 #include "check/order.h"
 
 #include "base/atomic.h"
 #include "base/log.h"
 #include "check/finding.h"
+#include "check/ranks.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ABSENT, RUNNING, STOPPED };
-
-/* A process's clock.  known: written by the process under its lock; its own number by atomic additions of anyone. */
-struct row {
-    _Atomic uint32_t state;
-    uint32_t unused[15];
-    _Atomic oriel_tick known[];
-};
-
-/* Under ORIEL_ORDER_CLOCKS. */
-struct clocks {
-    _Atomic uint32_t doubtful;
-    _Atomic uint32_t lost; /* something that was given found no room: who finds nothing under a key takes all that there is */
-    _Atomic oriel_place rows[]; /* of the ranks of this machine; 0: of another, or not started yet */
-};
-
-/* Under a key that was given. */
-struct given {
-    uint32_t takers; /* 0: stays */
-    uint32_t taken;
-    oriel_tick clock[];
-};
 
 struct moment {
     _Atomic uint64_t references;
@@ -53,26 +33,17 @@ struct moment {
 };
 
 static struct {
-    pthread_mutex_t mutex; /* of the row's growth and the cached moment */
+    pthread_mutex_t mutex; /* of the row's growth, the cached moment and the scratch */
     int rank, width;
-    struct row *row; /* NULL: not started */
-    struct clocks *clocks;
-    oriel_place moment; /* has a reference; 0 when the clock has changed since */
+    struct oriel_rank *row; /* NULL: not started */
+    oriel_place moment;     /* has a reference; 0 when the clock has changed since */
+    oriel_tick *scratch;    /* a clock on its way */
+    const struct oriel_order_far *far; /* NULL: no other machine is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
-
-static size_t given_bytes(void)
-{
-    return sizeof(struct given) + (size_t)own.width * sizeof(oriel_tick);
-}
 
 static size_t moment_bytes(void)
 {
     return sizeof(struct moment) + (size_t)own.width * sizeof(oriel_tick);
-}
-
-static size_t row_bytes(void)
-{
-    return sizeof(struct row) + (size_t)own.width * sizeof(oriel_tick);
 }
 
 static bool is_started(void)
@@ -80,28 +51,26 @@ static bool is_started(void)
     return own.row != NULL && oriel_board_is_open();
 }
 
-static oriel_tick read_tick(const _Atomic oriel_tick *tick)
-{
-    return atomic_load_explicit(tick, memory_order_relaxed);
-}
-
 /* --- start and stop --- */
 
 enum oriel_status oriel_order_start(int world_rank, int world_size)
 {
-    struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};
     own.rank = world_rank;
     own.width = world_size;
     own.moment = 0;
-    own.clocks = oriel_board_at(oriel_board_find(&key, sizeof *own.clocks + (size_t)world_size * sizeof(oriel_place), NULL));
-    oriel_place place = oriel_board_allocate(row_bytes());
-    if (own.clocks == NULL || place == 0)
-        return oriel_fail(ORIEL_E_NO_MEM, "no room for the clock of rank %d in the checker's memory", world_rank);
-    own.row = oriel_board_at(place);
-    atomic_store(&own.row->known[world_rank], 1);
-    atomic_store(&own.row->state, RUNNING);
-    atomic_store_explicit(&own.clocks->rows[world_rank], place, memory_order_release);
-    return ORIEL_OK;
+    own.far = NULL;
+    own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
+    own.row = own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
+    if (own.row != NULL)
+        return ORIEL_OK;
+    free(own.scratch);
+    own.scratch = NULL;
+    return oriel_fail(ORIEL_E_NO_MEM, "no room for the clock of rank %d in the checker's memory", world_rank);
+}
+
+void oriel_order_span(const struct oriel_order_far *far)
+{
+    own.far = far;
 }
 
 static void drop_moment(void)
@@ -115,9 +84,12 @@ void oriel_order_stop(void)
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
         drop_moment();
-        atomic_store_explicit(&own.row->state, STOPPED, memory_order_release);
+        atomic_store_explicit(&own.row->state, ORIEL_RANK_STOPPED, memory_order_release);
     }
     own.row = NULL;
+    own.far = NULL;
+    free(own.scratch);
+    own.scratch = NULL;
     pthread_mutex_unlock(&own.mutex);
 }
 
@@ -126,16 +98,24 @@ int oriel_order_rank(void)
     return own.rank;
 }
 
-static struct row *row_of(int world_rank)
-{
-    return world_rank < 0 || world_rank >= own.width
-               ? NULL
-               : oriel_board_at(atomic_load_explicit(&own.clocks->rows[world_rank], memory_order_acquire));
-}
-
 bool oriel_order_is_here(int world_rank)
 {
-    return is_started() && row_of(world_rank) != NULL;
+    return is_started() && oriel_rank_at(world_rank) != NULL;
+}
+
+bool oriel_order_reaches(int world_rank)
+{
+    return oriel_order_is_here(world_rank) || (is_started() && own.far != NULL && world_rank >= 0 && world_rank < own.width);
+}
+
+uint64_t oriel_order_home(int world_rank)
+{
+    return own.far == NULL ? 0 : own.far->home(world_rank);
+}
+
+static bool is_elsewhere(const struct oriel_key *key)
+{
+    return key->words[0] >> ORIEL_ORDER_HOME_SHIFT != 0;
 }
 
 /* --- giving and taking; the own mutex is held --- */
@@ -150,37 +130,35 @@ static void raise_own(void)
 static void copy_own(oriel_tick *out)
 {
     for (int i = 0; i < own.width; i++)
-        out[i] = read_tick(&own.row->known[i]);
+        out[i] = oriel_rank_tick(own.row, i);
 }
 
-static void learn(int rank, oriel_tick tick)
+static oriel_tick *empty_scratch(void)
 {
-    if (rank == own.rank || tick <= read_tick(&own.row->known[rank]))
-        return;
-    atomic_store_explicit(&own.row->known[rank], tick, memory_order_relaxed);
-    drop_moment();
+    return memset(own.scratch, 0, (size_t)own.width * sizeof *own.scratch);
 }
 
-static bool join_given(void *at, bool made, void *closure)
+static void learn(const oriel_tick *ticks)
 {
-    struct given *given = at;
-    if (made)
-        given->takers = *(const uint32_t *)closure;
-    for (int i = 0; i < own.width; i++) {
-        oriel_tick tick = read_tick(&own.row->known[i]);
-        if (tick > given->clock[i])
-            given->clock[i] = tick;
-    }
-    return true;
+    bool news = false;
+    for (int i = 0; i < own.width; i++)
+        if (i != own.rank && ticks[i] > oriel_rank_tick(own.row, i)) {
+            atomic_store_explicit(&own.row->known[i], ticks[i], memory_order_relaxed);
+            news = true;
+        }
+    if (news)
+        drop_moment();
 }
 
-static void give(const struct oriel_key *key, int takers, size_t len_bytes)
+static void give(const struct oriel_key *key, int takers, bool more)
 {
-    uint32_t expected = (uint32_t)takers;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        if (!oriel_board_work(key, len_bytes, join_given, &expected) && len_bytes > 0)
-            atomic_store(&own.clocks->lost, 1);
+        copy_own(own.scratch);
+        if (oriel_unlikely(is_elsewhere(key)))
+            own.far->give(key, (uint32_t)takers, more, own.scratch);
+        else
+            oriel_given_join(key, (uint32_t)takers, more, own.scratch);
         raise_own();
     }
     pthread_mutex_unlock(&own.mutex);
@@ -188,64 +166,40 @@ static void give(const struct oriel_key *key, int takers, size_t len_bytes)
 
 void oriel_order_give(const struct oriel_key *key, int takers)
 {
-    give(key, takers, given_bytes());
+    give(key, takers, false);
 }
 
 void oriel_order_give_more(const struct oriel_key *key)
 {
-    give(key, 0, 0);
-}
-
-enum { TAKES = 1, COUNTS = 2 };
-
-struct taking {
-    uint32_t takers;
-    unsigned how;
-    bool made; /* nobody had given */
-};
-
-static bool take_given(void *at, bool made, void *closure)
-{
-    struct taking *taking = closure;
-    struct given *given = at;
-    taking->made = made;
-    if (made)
-        given->takers = taking->takers;
-    for (int i = 0; (taking->how & TAKES) && i < own.width; i++)
-        learn(i, given->clock[i]);
-    if (taking->how & COUNTS)
-        given->taken++;
-    return given->takers == 0 || given->taken < given->takers;
-}
-
-/* O2 */
-static void take_row(struct row *row, int rank)
-{
-    if (rank == own.rank)
-        return;
-    learn(rank, atomic_fetch_add_explicit(&row->known[rank], 1, memory_order_acq_rel));
-    for (int i = 0; i < own.width; i++)
-        if (i != rank)
-            learn(i, read_tick(&row->known[i]));
+    give(key, 0, true);
 }
 
 static void take_all(void)
 {
-    for (int rank = 0; rank < own.width; rank++) {
-        struct row *row = row_of(rank);
-        if (row != NULL)
-            take_row(row, rank);
-    }
+    oriel_tick *ticks = empty_scratch();
+    oriel_ranks_take_all(own.rank, ticks);
+    if (own.far != NULL)
+        own.far->take_all(ticks);
+    learn(ticks);
 }
 
 static bool take(const struct oriel_key *key, int takers, unsigned how)
 {
-    struct taking taking = {.takers = (uint32_t)takers, .how = how};
     bool found = false;
+    bool made = false;
+    bool lost = false;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        found = oriel_board_work(key, takers > 0 ? given_bytes() : 0, take_given, &taking);
-        if ((how & TAKES) && (!found || taking.made) && oriel_unlikely(atomic_load(&own.clocks->lost) != 0))
+        oriel_tick *ticks = empty_scratch();
+        if (oriel_unlikely(is_elsewhere(key))) {
+            found = own.far->take(key, (uint32_t)takers, how, ticks, &made, &lost);
+        } else {
+            found = oriel_given_take(key, (uint32_t)takers, how, ticks, &made);
+            lost = oriel_given_was_lost();
+        }
+        if (found && (how & ORIEL_GIVEN_TAKES))
+            learn(ticks);
+        if ((how & ORIEL_GIVEN_TAKES) && (!found || made) && oriel_unlikely(lost))
             take_all();
     }
     pthread_mutex_unlock(&own.mutex);
@@ -254,34 +208,40 @@ static bool take(const struct oriel_key *key, int takers, unsigned how)
 
 bool oriel_order_take(const struct oriel_key *key)
 {
-    return take(key, 0, TAKES | COUNTS);
+    return take(key, 0, ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS);
 }
 
 bool oriel_order_look(const struct oriel_key *key)
 {
-    return take(key, 0, TAKES);
+    return take(key, 0, ORIEL_GIVEN_TAKES);
 }
 
 void oriel_order_end(const struct oriel_key *key, int takers, bool takes)
 {
-    take(key, takers, takes ? TAKES | COUNTS : COUNTS);
+    take(key, takers, takes ? ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS : ORIEL_GIVEN_COUNTS);
 }
 
 void oriel_order_forget(const struct oriel_key *key)
 {
-    oriel_board_drop(key);
+    if (is_elsewhere(key))
+        own.far->forget(key);
+    else
+        oriel_board_drop(key);
 }
 
 /* --- more than was given --- */
 
 bool oriel_order_take_rank(int world_rank)
 {
+    bool taken = false;
     pthread_mutex_lock(&own.mutex);
-    struct row *row = is_started() ? row_of(world_rank) : NULL;
-    if (row != NULL)
-        take_row(row, world_rank);
+    if (is_started() && world_rank != own.rank) {
+        oriel_tick *ticks = empty_scratch();
+        taken = oriel_rank_take(world_rank, ticks) || (own.far != NULL && own.far->take_rank(world_rank, ticks));
+        learn(ticks);
+    }
     pthread_mutex_unlock(&own.mutex);
-    return row != NULL;
+    return taken || (world_rank == own.rank && is_started());
 }
 
 void oriel_order_unknown_begin(const char *call)
@@ -308,13 +268,16 @@ void oriel_order_unknown_end(void)
 
 void oriel_order_doubt(void)
 {
-    if (is_started())
-        atomic_store(&own.clocks->doubtful, 1);
+    if (!is_started() || oriel_given_is_doubtful())
+        return;
+    oriel_given_doubt();
+    if (own.far != NULL)
+        own.far->doubt();
 }
 
 bool oriel_order_is_doubtful(void)
 {
-    return is_started() && atomic_load_explicit(&own.clocks->doubtful, memory_order_relaxed) != 0;
+    return is_started() && oriel_given_is_doubtful();
 }
 
 /* --- moments --- */
@@ -323,18 +286,25 @@ bool oriel_order_is_doubtful(void)
 static bool moment_is_current(void)
 {
     const struct moment *moment = oriel_board_at(own.moment);
-    return moment != NULL && moment->clock[own.rank] == read_tick(&own.row->known[own.rank]);
+    return moment != NULL && moment->clock[own.rank] == oriel_rank_tick(own.row, own.rank);
+}
+
+oriel_place oriel_order_moment_of(const oriel_tick *clock)
+{
+    oriel_place place = oriel_board_allocate(moment_bytes());
+    struct moment *moment = oriel_board_at(place);
+    if (moment == NULL)
+        return 0;
+    atomic_store_explicit(&moment->references, 1, memory_order_relaxed);
+    memcpy(moment->clock, clock, (size_t)own.width * sizeof *clock);
+    return place;
 }
 
 static void make_moment(void)
 {
     drop_moment();
-    own.moment = oriel_board_allocate(moment_bytes());
-    struct moment *moment = oriel_board_at(own.moment);
-    if (moment == NULL)
-        return;
-    atomic_store_explicit(&moment->references, 1, memory_order_relaxed);
-    copy_own(moment->clock);
+    copy_own(own.scratch);
+    own.moment = oriel_order_moment_of(own.scratch);
 }
 
 oriel_place oriel_order_moment(void)
@@ -367,7 +337,7 @@ const oriel_tick *oriel_order_moment_clock(oriel_place place)
 
 oriel_tick oriel_order_now(void)
 {
-    return own.row == NULL ? ORIEL_TICK_PENDING : read_tick(&own.row->known[own.rank]);
+    return own.row == NULL ? ORIEL_TICK_PENDING : oriel_rank_tick(own.row, own.rank);
 }
 
 void oriel_order_clock(oriel_tick *out)
@@ -381,16 +351,11 @@ void oriel_order_clock(oriel_tick *out)
 void oriel_order_floor(oriel_tick *out)
 {
     bool any = false;
-    for (int rank = 0; is_started() && rank < own.width; rank++) {
-        struct row *row = row_of(rank);
-        if (row == NULL || atomic_load_explicit(&row->state, memory_order_acquire) != RUNNING)
-            continue;
-        for (int i = 0; i < own.width; i++) {
-            oriel_tick tick = read_tick(&row->known[i]);
-            out[i] = !any || tick < out[i] ? tick : out[i];
-        }
-        any = true;
-    }
+    const struct oriel_order_far *far = own.far;
+    if (is_started())
+        oriel_ranks_floor(out, &any);
+    if (any && far != NULL)
+        far->floor(out);
     if (!any)
         memset(out, 0, (size_t)own.width * sizeof *out);
 }

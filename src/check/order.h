@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-enum oriel_order_kind { /* words[0] of a key */
+/* words[0] of a key; in its upper half the key's home (oriel_order_home) */
+enum oriel_order_kind {
     ORIEL_ORDER_MESSAGE = 1, /* communicator's id; source << 32 | destination (world ranks); tag << 32 | number, from 0 */
     ORIEL_ORDER_COLLECTIVE,  /* communicator's id; number of the collective on it; 0 */
     ORIEL_ORDER_POST,        /* window's id; target << 32 | origin; number */
@@ -20,14 +21,33 @@ enum oriel_order_kind { /* words[0] of a key */
     ORIEL_ORDER_WORD,        /* window's id; target; offset in bytes: accumulates that order */
     ORIEL_ORDER_SYNC,        /* window's id; 0; 0: MPI_Win_sync */
     ORIEL_ORDER_UNKNOWN,     /* 0; 0; 0: calls that are not modelled */
-    ORIEL_ORDER_CLOCKS,      /* 0; 0; 0: order.c's own: where each process's clock lies */
+    ORIEL_ORDER_CLOCKS,      /* 0; 0; 0: ranks.c's own: where each process's clock lies */
 };
+enum { ORIEL_ORDER_HOME_SHIFT = 32 };
 
 /* This process, world_rank of world_size; the board is mapped. */
 enum oriel_status oriel_order_start(int world_rank, int world_size);
 void oriel_order_stop(void);
 
 int oriel_order_rank(void);
+
+/* How other machines are reached (far.c), from before anything is given or taken.  Each as order.c's own function of this board;
+ * lost: there, a take that finds nothing takes all. */
+struct oriel_order_far {
+    uint64_t (*home)(int world_rank);
+    void (*give)(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock);
+    bool (*take)(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made, bool *lost);
+    void (*forget)(const struct oriel_key *key);
+    bool (*take_rank)(int world_rank, oriel_tick *out);
+    void (*take_all)(oriel_tick *out);
+    void (*floor)(oriel_tick *out);
+    void (*doubt)(void);
+};
+void oriel_order_span(const struct oriel_order_far *far);
+
+/* Added to words[0]: the key stands on the board of that rank's machine.  All who use a key must say the same rank, or one of
+ * the same machine. */
+uint64_t oriel_order_home(int world_rank);
 
 /* --- giving and taking --- */
 
@@ -52,12 +72,15 @@ void oriel_order_end(const struct oriel_key *key, int takers, bool takes);
 
 void oriel_order_forget(const struct oriel_key *key);
 
-/* Everything that the rank of this machine has done so far comes before what this process does from now on: where it is not known
- * exactly what it gave.  False when the rank is none of this machine. */
+/* Everything that the rank has done so far comes before what this process does from now on: where it is not known exactly what it
+ * gave.  False when the rank is not reached. */
 bool oriel_order_take_rank(int world_rank);
 
 /* Whether the rank is one of this machine, whose clock lies on this board; known once all its ranks have started. */
 bool oriel_order_is_here(int world_rank);
+
+/* Whether it is one that order is known of: of this machine or of one that is reached. */
+bool oriel_order_reaches(int world_rank);
 
 /* A call that is not modelled: everything that anyone has done before its end comes before everything that the caller does after
  * it. Two calls of which one waits for the other are then ordered, whichever ranks make them.  Before and after the call itself;
@@ -74,6 +97,8 @@ bool oriel_order_is_doubtful(void);
 /* The clock of this moment as an object in the board that stays as long as it has references: the same place until the clock
  * changes by taking or giving.  The caller owns a reference. */
 oriel_place oriel_order_moment(void);
+/* The same of another process's clock. */
+oriel_place oriel_order_moment_of(const oriel_tick *clock);
 void oriel_order_moment_release(oriel_place moment);
 const oriel_tick *oriel_order_moment_clock(oriel_place moment);
 
@@ -83,7 +108,7 @@ oriel_tick oriel_order_now(void);
 /* The own clock as it is now, for tests.  out: world_size numbers. */
 void oriel_order_clock(oriel_tick *out);
 
-/* What every rank of this machine knows at least of each rank: accesses complete at or below it cannot conflict with anything
+/* What every rank that is reached knows at least of each rank: accesses complete at or below it cannot conflict with anything
  * that is still to come.  out: world_size numbers. */
 void oriel_order_floor(oriel_tick *out);
 

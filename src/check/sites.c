@@ -1,5 +1,7 @@
 /* Call sites by module and offset.  Modules and numbers stand in the board, each once; an entry is complete before its number is
- * known to anyone, and is never changed.  sites.h says who may call.
+ * known to anyone, and is never changed.  Over several machines the first one's tables say what stands where, and the others
+ * fill theirs from it, slot by slot as they come to one: so codes and numbers mean the same everywhere.  sites.h says who may
+ * call.
  *
  * A code: the module's number in the upper 16 bits, counted from 1, and the offset below it; a bare address where there is
  * none. */
@@ -24,6 +26,7 @@ struct module {
     uint8_t build_id[20];
     uint32_t reserved;
 };
+_Static_assert(sizeof(struct module) <= ORIEL_SITE_SLOT_BYTES, "a slot has room for a module");
 
 struct number {
     uint64_t code;
@@ -33,14 +36,14 @@ struct number {
 
 struct sites {
     struct oriel_board_lock lock;
-    _Atomic uint32_t modules_count;
-    uint32_t reserved[3];
+    _Atomic uint8_t known[MODULES]; /* modules that are filled in */
     struct module modules[MODULES];
     struct number numbers[NUMBERS];
 };
 
 static const struct oriel_key sites_key = {.words = {UINT64_C(0x5349544553)}}; /* "SITES": above all kinds of order.h */
 static struct sites *sites;
+static oriel_site_ask_fn *ask; /* NULL: these tables are the first machine's */
 
 const char *oriel_call_name(uint16_t call)
 {
@@ -63,24 +66,76 @@ static void sites_init(void *at)
 
 enum oriel_status oriel_sites_start(void)
 {
+    ask = NULL;
     sites = oriel_board_at(oriel_board_find(&sites_key, sizeof *sites, sites_init));
     return sites == NULL ? oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for call sites") : ORIEL_OK;
 }
 
+/* --- slots, under the lock --- */
+
+enum { TABLE_MODULES, TABLE_NUMBERS };
+
+/* Whether the slot is filled by now: with what is wanted there, if it was empty. */
+static bool module_claim(uint32_t at, const struct module *wanted)
+{
+    struct module entry = {.reserved = 0};
+    if (sites->known[at])
+        return true;
+    if (wanted != NULL)
+        entry = *wanted;
+    if (ask != NULL ? !ask(TABLE_MODULES, at, &entry, sizeof entry, wanted != NULL) : wanted == NULL)
+        return false;
+    sites->modules[at] = entry;
+    atomic_store_explicit(&sites->known[at], 1, memory_order_release);
+    return true;
+}
+
+static bool number_claim(uint32_t at, const struct number *wanted)
+{
+    struct number *number = &sites->numbers[at];
+    struct number entry = {.call = 0};
+    if (number->call != 0)
+        return true;
+    if (wanted != NULL)
+        entry = *wanted;
+    if (ask != NULL ? !ask(TABLE_NUMBERS, at, &entry, sizeof entry, wanted != NULL) : wanted == NULL)
+        return false;
+    number->code = entry.code;
+    atomic_store_explicit(&number->call, entry.call, memory_order_release);
+    return true;
+}
+
+size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, uint64_t *filled)
+{
+    size_t len_bytes = table == TABLE_MODULES ? sizeof(struct module) : sizeof(struct number);
+    const void *wanted = entry_bytes == len_bytes ? entry : NULL;
+    *filled = 0;
+    if (slot >= (table == TABLE_MODULES ? MODULES : NUMBERS))
+        return 0;
+    oriel_board_lock(&sites->lock);
+    *filled = table == TABLE_MODULES ? module_claim(slot, wanted) : number_claim(slot, wanted);
+    memcpy(entry, table == TABLE_MODULES ? (const void *)&sites->modules[slot] : (const void *)&sites->numbers[slot], len_bytes);
+    oriel_board_unlock(&sites->lock);
+    return len_bytes;
+}
+
+void oriel_sites_span(oriel_site_ask_fn *first_machine)
+{
+    ask = first_machine;
+}
+
+/* --- codes --- */
+
 /* The number of the module, which is entered if it is new; 0 when there are too many. */
 static uint64_t module_number(const struct module *module)
 {
-    oriel_board_lock(&sites->lock);
-    uint32_t count = sites->modules_count;
     uint32_t at = 0;
-    while (at < count && memcmp(&sites->modules[at], module, sizeof *module) != 0)
+    oriel_board_lock(&sites->lock);
+    while (at < MODULES && module_claim(at, module) && memcmp(&sites->modules[at], module, sizeof *module) != 0)
         at++;
-    if (at == count && count < MODULES) {
-        sites->modules[at] = *module;
-        atomic_store_explicit(&sites->modules_count, count + 1, memory_order_release);
-    }
+    bool found = at < MODULES && sites->known[at];
     oriel_board_unlock(&sites->lock);
-    return at < MODULES ? at + 1 : 0;
+    return found ? at + 1 : 0;
 }
 
 static uint64_t code_find(uint64_t address)
@@ -158,11 +213,10 @@ uint16_t oriel_site_number(const struct oriel_site *site)
         struct number *number = &sites->numbers[at];
         if (atomic_load_explicit(&number->call, memory_order_acquire) == 0) {
             oriel_board_lock(&sites->lock);
-            if (number->call == 0) {
-                number->code = site->address;
-                atomic_store_explicit(&number->call, site->call, memory_order_release);
-            }
+            bool filled = number_claim(at, &(struct number){.code = site->address, .call = site->call});
             oriel_board_unlock(&sites->lock);
+            if (!filled)
+                return 0;
         }
         if (number->code == site->address && number->call == site->call)
             return (uint16_t)(at + 1);
@@ -175,9 +229,24 @@ struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank)
     struct oriel_site site = {.world_rank = world_rank};
     if (sites == NULL || number == 0 || number > NUMBERS)
         return site;
+    if (oriel_unlikely(sites->numbers[number - 1].call == 0)) {
+        oriel_board_lock(&sites->lock);
+        number_claim(number - 1U, NULL);
+        oriel_board_unlock(&sites->lock);
+    }
     site.call = (uint16_t)atomic_load_explicit(&sites->numbers[number - 1].call, memory_order_acquire);
     site.address = sites->numbers[number - 1].code;
     return site;
+}
+
+static bool module_is_known(uint64_t number)
+{
+    if (sites == NULL || number == 0 || number > MODULES)
+        return false;
+    oriel_board_lock(&sites->lock);
+    bool known = module_claim((uint32_t)number - 1, NULL);
+    oriel_board_unlock(&sites->lock);
+    return known;
 }
 
 void oriel_site_describe(const struct oriel_site *site, struct oriel_record_site *out)
@@ -188,7 +257,7 @@ void oriel_site_describe(const struct oriel_site *site, struct oriel_record_site
     uint64_t number = site->address >> CODE_SHIFT;
     snprintf(out->call, sizeof out->call, "%s", oriel_call_name(site->call));
     out->rank = (int32_t)site->world_rank;
-    if (sites == NULL || number == 0 || number > atomic_load_explicit(&sites->modules_count, memory_order_acquire))
+    if (!module_is_known(number))
         return;
     const struct module *module = &sites->modules[number - 1];
     memcpy(out->place.module, module->path, sizeof out->place.module);

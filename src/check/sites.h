@@ -1,5 +1,5 @@
-/* Call sites.  An address of this process becomes a code that means the same in all checked processes of the machine: the
- * number of its module in the board, and the offset there.  Which file and line that is the helper finds out, when a finding
+/* Call sites.  An address of this process becomes a code that means the same in all checked processes of the job: the number of
+ * its module in the board, and the offset there.  Which file and line that is the helper finds out, when a finding
  * is told. Every file of check/ that makes sites calls; any thread. */
 #ifndef ORIEL_CHECK_SITES_H
 #define ORIEL_CHECK_SITES_H
@@ -31,7 +31,7 @@ uint64_t oriel_site_code(const void *address);
  * call that opened the epoch, or 0. */
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening);
 
-/* A number of this machine for a site, to stand in the sites of others; 0 when there are too many. */
+/* A number of this job for a site, to stand in the sites of others; 0 when there are too many. */
 uint16_t oriel_site_number(const struct oriel_site *site);
 
 /* The site of that number, of the rank that is given; call 0 of number 0. */
@@ -39,5 +39,17 @@ struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank);
 
 /* What a finding's record says of a site: its module and offset; the line is left to the helper. */
 void oriel_site_describe(const struct oriel_site *site, struct oriel_record_site *out);
+
+/* --- over several machines --- */
+
+enum { ORIEL_SITE_SLOT_BYTES = 1024 }; /* room for an entry of either table */
+
+/* Asks the first machine what a slot of one of its tables holds; claims: entry is what it shall hold if it is empty.  False: it is
+ * empty, or there is no answer. */
+typedef bool oriel_site_ask_fn(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims);
+void oriel_sites_span(oriel_site_ask_fn *first_machine);
+
+/* There: entry holds entry_bytes of what is wanted, and has room for what comes.  How much that is. */
+size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, uint64_t *filled);
 
 #endif

@@ -1,37 +1,43 @@
-/* The checker's start and end: behind MPI_Init the ranks of each machine come to one board, and if that fails anywhere, nothing
- * is checked; before MPI_Finalize is passed on, what is left over is told and the findings of all ranks meet.  Between them
- * oriel_check_running is true.  Programs call. */
+/* The checker's start and end: behind MPI_Init the ranks of each machine come to one board, the machines to each other, and if
+ * that fails anywhere, nothing is checked, or without order between machines; before MPI_Finalize is passed on, what is left over
+ * is told and the findings of all ranks meet.  Between them oriel_check_running is true.  Programs call. */
 #include "check/windows_table.h"
 
 #include "base/log.h"
 #include "base/options.h"
 #include "check/communicators.h"
+#include "check/far.h"
 #include "check/waits.h"
 #include "ops/datatype.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-/* What each rank of MPI_COMM_WORLD tells the others. */
+/* What each rank of MPI_COMM_WORLD tells the others: the first rank of each machine for all of it. */
 struct arrival {
-    char path[120]; /* of the board, of the first rank of each machine */
+    char path[120]; /* of the board */
     uint64_t made;
+    struct oriel_far_address address;
 };
 
-static uint8_t *here; /* ranks of MPI_COMM_WORLD that are on this machine */
-static bool all_here;
+static int *machine_of; /* by rank of MPI_COMM_WORLD, counted from 0 in the order of their first ranks */
+static int machines_count;
+static bool reaches_all;
 static bool threaded = true;
 static int world_size;
 static int world_rank;
 
 bool oriel_start_on_this_machine(int32_t rank)
 {
-    return rank >= 0 && rank < world_size && here[rank];
+    return rank >= 0 && rank < world_size && machine_of[rank] == machine_of[world_rank];
 }
 
-bool oriel_start_all_here(void)
+bool oriel_start_reaches_all(void)
 {
-    return all_here;
+    return reaches_all;
 }
 
 bool oriel_start_is_threaded(void)
@@ -39,59 +45,86 @@ bool oriel_start_is_threaded(void)
     return threaded;
 }
 
-/* As the host sees it. */
-static bool ask_host(void)
-{
-    const struct oriel_host_calls *host = oriel_host();
-    MPI_Comm together = MPI_COMM_NULL;
-    MPI_Group group = MPI_GROUP_NULL;
-    MPI_Group world = MPI_GROUP_NULL;
-    int *ranks = calloc(2 * (size_t)(unsigned)world_size, sizeof *ranks);
-    bool known = ranks != NULL &&
-                 host->Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together) == MPI_SUCCESS &&
-                 host->Comm_group(together, &group) == MPI_SUCCESS && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
-    for (int i = 0; i < world_size && known; i++)
-        ranks[i] = i;
-    known = known && host->Group_translate_ranks(world, world_size, ranks, group, ranks + world_size) == MPI_SUCCESS;
-    for (int i = 0; i < world_size && known; i++)
-        here[i] = ranks[world_size + i] != MPI_UNDEFINED;
-    if (group != MPI_GROUP_NULL)
-        host->Group_free(&group);
-    if (world != MPI_GROUP_NULL)
-        host->Group_free(&world);
-    if (together != MPI_COMM_NULL)
-        host->Comm_free(&together);
-    free(ranks);
-    return known;
-}
+/* --- machines --- */
 
-static bool find_neighbours(void)
+/* Processes of one kernel that see each other's numbers share a board; never 0. */
+static uint64_t machine_number(void)
 {
+    char text[64] = "";
+    struct stat processes = {.st_ino = 0};
+    uint64_t number = UINT64_C(0xcbf29ce484222325);
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t len_bytes = read(fd, text, sizeof text - 1);
+        close(fd);
+        text[len_bytes < 0 ? 0 : len_bytes] = '\0';
+    }
+    if (stat("/proc/self/ns/pid", &processes) == 0)
+        number ^= (uint64_t)processes.st_ino * UINT64_C(0x9e3779b97f4a7c15);
+    for (const char *at = text; *at != '\0'; at++)
+        number = (number ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     int node_size = oriel_options()->node_size;
-    here = calloc((size_t)(unsigned)world_size, sizeof *here);
-    if (here == NULL)
-        return false;
-    if (node_size == 0)
-        return ask_host();
-    for (int i = 0; i < world_size; i++)
-        here[i] = i / node_size == world_rank / node_size;
-    return true;
+    if (node_size > 0)
+        number = (number ^ (uint64_t)(unsigned)(world_rank / node_size + 1)) * UINT64_C(0x100000001b3);
+    return number | 1;
 }
 
-/* The machine's first rank makes the board, all others of it join. */
-static bool come_to_board(void)
+static bool find_machines(void)
+{
+    uint64_t own = machine_number();
+    uint64_t *numbers = calloc((size_t)(unsigned)world_size, sizeof *numbers);
+    machine_of = calloc((size_t)(unsigned)world_size, sizeof *machine_of);
+    machines_count = 0;
+    bool found = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, numbers, NULL) == ORIEL_OK &&
+                 numbers != NULL && machine_of != NULL;
+    for (int i = 0; i < world_size && found; i++) {
+        int like = 0;
+        while (numbers[like] != numbers[i])
+            like++;
+        machine_of[i] = like < i ? machine_of[like] : machines_count++;
+    }
+    free(numbers);
+    return found;
+}
+
+static int first_of(int machine)
 {
     int first = 0;
-    while (first < world_size && !here[first])
+    while (machine_of[first] != machine)
         first++;
+    return first;
+}
+
+static bool is_first_here(void)
+{
+    return first_of(machine_of[world_rank]) == world_rank;
+}
+
+/* --- coming together --- */
+
+static bool keep_addresses(const struct arrival *all)
+{
+    struct oriel_far_address *addresses = calloc((size_t)(unsigned)machines_count, sizeof *addresses);
+    for (int i = 0; i < machines_count && addresses != NULL; i++)
+        addresses[i] = all[first_of(i)].address;
+    bool kept = addresses != NULL && oriel_far_start(machine_of, world_size, machine_of[world_rank], addresses, machines_count);
+    free(addresses);
+    return kept;
+}
+
+/* The machine's first rank makes the board, and serves other machines; all others of it join. */
+static bool come_to_board(void)
+{
     struct arrival own = {.made = 0};
     struct arrival *all = calloc((size_t)(unsigned)world_size, sizeof *all);
-    if (first == world_rank)
+    if (is_first_here()) {
         own.made = oriel_board_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
-    bool joined = all != NULL && oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK &&
-                  first < world_size && all[first].made;
-    if (joined && first != world_rank)
-        joined = oriel_board_join(all[first].path) == ORIEL_OK;
+        if (own.made && machines_count > 1 && !oriel_far_serve(&own.address))
+            oriel_warn("the checker of rank %d's machine cannot be asked by others: %s", world_rank, oriel_fail_message());
+    }
+    bool joined = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK && all != NULL;
+    const struct arrival *first = joined ? &all[first_of(machine_of[world_rank])] : NULL;
+    joined = joined && first->made && keep_addresses(all) && (is_first_here() || oriel_board_join(first->path) == ORIEL_OK);
     free(all);
     return joined;
 }
@@ -103,6 +136,31 @@ static bool start_parts(bool threads)
            oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK && oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK;
 }
 
+enum { STARTED = 1, REACHES = 2 };
+
+/* What is so on all ranks: of this process's own bits. */
+static uint32_t agree(uint32_t bits)
+{
+    uint32_t agreed = 0;
+    return oriel_host_agree(MPI_COMM_WORLD, "the checker", bits, &agreed, NULL) == ORIEL_OK ? agreed : 0;
+}
+
+/* Once every rank has started: from then on servers may be asked. */
+static void span_machines(void)
+{
+    bool reaches = !is_first_here() || machines_count == 1 || oriel_far_try();
+    reaches_all = (agree(reaches ? REACHES : 0) & REACHES) != 0;
+    if (reaches_all && machines_count > 1)
+        oriel_far_span();
+    if (!reaches)
+        oriel_warn("rank %d does not reach the checkers of all machines (%s): the order between machines is not looked at",
+                   world_rank, oriel_fail_message());
+    if (!reaches_all)
+        oriel_finding_count("windows over several machines: the order of accesses was not looked at");
+    if (machines_count > 1)
+        oriel_finding_count("waits for ranks of other machines: deadlocks with them were not looked for");
+}
+
 typedef int query_fn(int *provided);
 
 /* A child that the program forks has no MPI of its own. */
@@ -111,35 +169,20 @@ static void stop_in_child(void)
     oriel_check_running = false;
 }
 
-static bool is_first_here(void)
-{
-    int first = 0;
-    while (!here[first])
-        first++;
-    return first == world_rank;
-}
-
 static void start(bool threads)
 {
     const struct oriel_host_calls *host = oriel_host();
-    uint32_t agreed = 0;
     if (oriel_options()->bypass || host->Comm_size(MPI_COMM_WORLD, &world_size) != MPI_SUCCESS ||
-        host->Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS)
+        host->Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS || !(agree(find_machines() ? STARTED : 0) & STARTED))
         return;
-    bool right = find_neighbours();
-    if (oriel_host_agree(MPI_COMM_WORLD, "the checker", right, &agreed, NULL) != ORIEL_OK || !agreed)
-        return;
-    right = come_to_board() && start_parts(threads);
-    if (oriel_host_agree(MPI_COMM_WORLD, "the checker", right, &agreed, NULL) != ORIEL_OK || !agreed) {
+    bool right = come_to_board() && start_parts(threads);
+    if (!(agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
             oriel_warn("rank %d cannot come to the checker's memory (%s): nothing is checked", world_rank, oriel_fail_message());
+        oriel_far_serve_stop();
         return;
     }
-    all_here = true;
-    for (int i = 0; i < world_size; i++)
-        all_here = all_here && here[i];
-    if (!all_here)
-        oriel_finding_count("windows over several machines: the order of accesses was not looked at");
+    span_machines();
     int level = MPI_THREAD_MULTIPLE;
     query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
     threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
@@ -164,6 +207,8 @@ static void stop(const struct oriel_site *site)
     oriel_host_carrier_stop();
     oriel_local_stop();
     oriel_order_stop();
+    oriel_far_serve_stop();
+    oriel_far_stop();
 }
 
 ORIEL_EXPORT int PMPI_Init(int *argc, char ***argv)

@@ -3,6 +3,7 @@
 #include "check/windows.h"
 
 #include "base/table.h"
+#include "check/parts.h"
 #include "check/windows_table.h"
 
 #include <stdio.h>
@@ -115,13 +116,21 @@ int oriel_quiet_end(struct oriel_quiet *quiet, int code)
 struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
                                   uint64_t second)
 {
-    return (struct oriel_key){.words = {kind, window->id, first, second}};
+    int32_t member = 0;
+    if (kind == ORIEL_ORDER_LOCK || kind == ORIEL_ORDER_WORD)
+        member = first < (uint64_t)window->n ? (int32_t)first : 0;
+    else if (kind == ORIEL_ORDER_POST || kind == ORIEL_ORDER_COMPLETE)
+        member = (int32_t)(uint32_t)first;
+    uint64_t home = oriel_order_home((int)window->members[member].world_rank);
+    return (struct oriel_key){.words = {kind | home, window->id, first, second}};
 }
 
 oriel_place oriel_window_history(struct oriel_checked *window, int32_t target)
 {
     if (!window->ordered)
         return 0;
+    if (window->common == NULL)
+        return window->members[target].part;
     _Atomic uint64_t *place = (_Atomic uint64_t *)&window->common->shares[target].history;
     uint64_t history = atomic_load_explicit(place, memory_order_acquire);
     if (oriel_likely(history != 0))
@@ -147,8 +156,7 @@ static void complete_one(struct oriel_checked *window, int32_t target, oriel_tic
     window->touched[target] &= (uint8_t) ~(ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED);
     if (history == 0)
         return;
-    oriel_history_complete(history, oriel_order_rank(), now);
-    oriel_history_complete_one(history, oriel_window_local_ticket(), now);
+    oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), now);
 }
 
 void oriel_window_complete(struct oriel_checked *window, int32_t target)
@@ -179,11 +187,15 @@ static void take_late(struct oriel_checked *window)
     struct oriel_key late[ORIEL_LATE_WORDS];
     oriel_window_enter(window);
     uint32_t count = window->late_count;
+    bool more = window->late_more;
     memcpy(late, window->late, count * sizeof *late);
     window->late_count = 0;
+    window->late_more = false;
     oriel_window_leave(window);
     for (uint32_t i = 0; i < count; i++)
         oriel_order_take(&late[i]);
+    for (int32_t i = 0; i < window->n && more; i++)
+        oriel_order_take_rank((int)window->members[i].world_rank);
 }
 
 void oriel_window_completed(struct oriel_checked *window, int32_t target)
@@ -209,14 +221,14 @@ void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t fla
 {
     oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
     if (history != 0)
-        oriel_history_flag(history, oriel_order_rank(), flags);
+        oriel_part_flag(history, oriel_order_rank(), flags);
 }
 
 void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
 {
     oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
     if (history != 0)
-        oriel_history_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
+        oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
 }
 
 struct oriel_pair *oriel_window_pair(struct oriel_checked *window, int32_t target, int32_t origin)

@@ -38,6 +38,7 @@ struct oriel_member {
     uint64_t promises;
     uint32_t world_rank;
     uint32_t flavour;
+    uint64_t part; /* of a window over several machines: the history of this member's memory (parts.h); 0: there is none */
     struct oriel_site site;
 };
 
@@ -118,7 +119,7 @@ struct oriel_checked {
     enum oriel_check_flavour flavour;
     uint64_t promises;
     bool here;    /* all members are on this machine: common is there */
-    bool ordered; /* and all ranks of MPI_COMM_WORLD are: accesses are compared */
+    bool ordered; /* order is known of all members: accesses are compared */
     const void *base;
     struct oriel_member *members;
     struct oriel_epochs epochs;
@@ -134,8 +135,9 @@ struct oriel_checked {
     uint8_t *untaken;                        /* members whose post was not there yet at start */
     struct oriel_key late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
     uint32_t late_count;
+    bool late_more; /* than there is room for */
     bool threaded;             /* MPI_THREAD_MULTIPLE: the mutex is needed */
-    bool prompt;               /* Oriel serves it: operations on this machine are done when they return */
+    bool prompt;               /* Oriel serves it on one machine: operations are done when they return */
     oriel_place since;                   /* the moment before the last synchronisation gave its clock; 0: none */
     bool all_unchecked;                  /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
     bool known_all;                      /* every exclusive lock's entry was taken once for lock_all */
@@ -178,7 +180,7 @@ int oriel_quiet_end(struct oriel_quiet *quiet, int code);
 struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
                                   uint64_t second);
 
-/* The history of a member's memory, made when first wanted; 0: there is none, the board is full. */
+/* The history of a member's memory (parts.h), made when first wanted; 0: there is none, the board is full. */
 oriel_place oriel_window_history(struct oriel_checked *window, int32_t target);
 
 /* Operations on the target (-1: on all) are complete, and their buffers free: before the call that completes them.
@@ -205,7 +207,7 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
 /* --- start and end (start.c) --- */
 
 bool oriel_start_on_this_machine(int32_t world_rank);
-bool oriel_start_all_here(void);
+bool oriel_start_reaches_all(void);
 bool oriel_start_is_threaded(void);
 
 /* MPI_Finalize is about to be passed on: what windows there still are. */

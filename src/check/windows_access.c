@@ -12,6 +12,7 @@
 #include "check/windows_operate.h"
 
 #include "check/extents.h"
+#include "check/parts.h"
 #include "check/requests.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
 
 static bool bulk_was_used(const struct oriel_checked *window)
 {
-    return atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
+    return window->common == NULL || atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
 }
 
 void oriel_window_order_atomic(void *closure, int64_t offset, bool gives)
@@ -64,7 +65,7 @@ static bool fetches(const struct oriel_operation *operation)
 static void give_word(const struct oriel_operation *operation)
 {
     bool bulk = is_bulk(operation);
-    if (bulk)
+    if (bulk && operation->window->common != NULL)
         atomic_store_explicit(&operation->window->common->bulk, 1, memory_order_release);
     struct oriel_key key = word_key(operation->window, operation->target_rank, bulk ? BULK : operation->offset);
     oriel_order_give(&key, 0);
@@ -80,6 +81,8 @@ static void take_word(struct oriel_operation *operation, int64_t offset)
     oriel_window_enter(window);
     if (window->late_count < ORIEL_LATE_WORDS)
         window->late[window->late_count++] = key;
+    else
+        window->late_more = true;
     oriel_window_leave(window);
 }
 
@@ -127,8 +130,8 @@ static void add_access(struct oriel_operation *operation, oriel_place history)
         access.group = oriel_window_local_ticket();
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK &&
         extents.count > 0)
-        operation->ticket = oriel_history_add(history, &access, extents.list, extents.count, oriel_window_conflict,
-                                              &window->places[operation->target_rank]);
+        operation->ticket = oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
+                                           &window->places[operation->target_rank]);
     oriel_extents_close(&extents);
     oriel_order_moment_release(access.moment);
 }

@@ -170,7 +170,7 @@ static void add_post(const struct oriel_checked *window, int32_t target)
 static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets, int32_t count, bool fresh,
                            const struct oriel_site *site)
 {
-    if (!window->ordered || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+    if (!window->here || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
         return false;
     for (int32_t i = 0; i < count; i++)
         if (fresh || window->untaken[targets[i]])
@@ -182,7 +182,7 @@ static bool wait_for_posts(const struct oriel_checked *window, const int32_t *ta
 /* Of the origins of this process's post. */
 static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
 {
-    if (!window->ordered || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+    if (!window->here || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
         return false;
     for (int32_t i = 0; i < window->epochs.posted_count; i++) {
         int32_t origin = window->epochs.posted[i];
@@ -251,8 +251,10 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert, cons
     enum oriel_verdict verdict = oriel_epochs_start(&window->epochs, ranks, count, site, &finding);
     oriel_window_leave(window);
     bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) && verdict == ORIEL_VERDICT_RIGHT;
-    for (int32_t i = 0; i < count && right && window->common != NULL; i++) {
+    for (int32_t i = 0; i < count && right; i++) {
         window->started[ranks[i]]++;
+        if (window->common == NULL)
+            continue;
         note_start(window, ranks[i], site);
         oriel_hint_unmatched(window, ranks[i], site);
         if (assert & MPI_MODE_NOCHECK)
@@ -297,9 +299,10 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert, const
                  (verdict == ORIEL_VERDICT_RIGHT || finding.rule == ORIEL_RULE_MIXED_EPOCHS);
     if (right && (assert & MPI_MODE_NOSTORE))
         oriel_hint_no_store(window, site);
-    for (int32_t i = 0; i < count && right && window->common != NULL; i++) {
+    for (int32_t i = 0; i < count && right; i++) {
         window->posted[ranks[i]]++;
-        note_post(window, ranks[i], assert, site);
+        if (window->common != NULL)
+            note_post(window, ranks[i], assert, site);
         struct oriel_key key =
             oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, ranks[i]), window->posted[ranks[i]]);
         if (window->ordered)

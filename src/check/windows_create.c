@@ -2,6 +2,7 @@
  * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
  * member comes before what follows on any other.  Programs call. */
 #include "check/messages_waits.h"
+#include "check/parts.h"
 #include "check/windows_table.h"
 
 #include "oriel/mpi_rma.h"
@@ -20,13 +21,15 @@ struct creation {
     int n;
     int rank;
     struct oriel_site site;
+    uint64_t part; /* of this member, of a window over several machines */
     bool waits;
 };
 
 static _Atomic uint32_t made; /* windows of which this process was the first member */
 
-/* Processes of another MPI_COMM_WORLD, spawned ones, may know nothing of the checker: their windows are left alone. */
-static bool all_of_this_world(MPI_Comm comm, int n)
+/* Processes of another MPI_COMM_WORLD, spawned ones, may know nothing of the checker: their windows are left alone.  spans: not
+ * all are on this machine. */
+static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
 {
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group group = MPI_GROUP_NULL;
@@ -39,6 +42,9 @@ static bool all_of_this_world(MPI_Comm comm, int n)
     all = all && host->Group_translate_ranks(group, n, ranks, world, ranks + n) == MPI_SUCCESS;
     for (int i = 0; i < n && all; i++)
         all = ranks[n + i] != MPI_UNDEFINED;
+    *spans = false;
+    for (int i = 0; i < n && all; i++)
+        *spans = *spans || !oriel_start_on_this_machine(ranks[n + i]);
     if (group != MPI_GROUP_NULL)
         host->Group_free(&group);
     if (world != MPI_GROUP_NULL)
@@ -49,20 +55,23 @@ static bool all_of_this_world(MPI_Comm comm, int n)
     return all;
 }
 
-static bool communicator_is_right(MPI_Comm comm, int *n, int *rank)
+static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
 {
     int inter = 1;
     const struct oriel_host_calls *host = oriel_host();
     return comm != MPI_COMM_NULL && host->Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter &&
-           host->Comm_size(comm, n) == MPI_SUCCESS && host->Comm_rank(comm, rank) == MPI_SUCCESS && all_of_this_world(comm, *n);
+           host->Comm_size(comm, n) == MPI_SUCCESS && host->Comm_rank(comm, rank) == MPI_SUCCESS &&
+           all_of_this_world(comm, *n, spans);
 }
 
 static void begin(struct creation *creation, enum oriel_check_flavour flavour, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
                   MPI_Comm comm, const void *address, enum oriel_call call)
 {
     *creation = (struct creation){.flavour = flavour, .comm = comm, .site = oriel_site_make(address, call)};
-    if (!communicator_is_right(comm, &creation->n, &creation->rank))
+    bool spans = false;
+    if (!communicator_is_right(comm, &creation->n, &creation->rank, &spans))
         return;
+    creation->part = spans && oriel_start_reaches_all() ? oriel_part_open() : 0;
     static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate, ORIEL_CALL_Win_allocate_shared,
                                      ORIEL_CALL_Win_create_dynamic};
     creation->waits = oriel_wait_creation(&creation->site, comm, calls[flavour]);
@@ -73,6 +82,7 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
                                .promises = oriel_hint_promises(info),
                                .world_rank = world_rank,
                                .flavour = flavour,
+                               .part = creation->part,
                                .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
     if (creation->members != NULL &&
@@ -105,19 +115,27 @@ static void add_regions(struct oriel_checked *window)
     }
 }
 
+/* NULL: it is not checked. */
+static struct oriel_checked *make_entry(const struct creation *creation, int code, const void *base, MPI_Win win)
+{
+    if (creation->members == NULL)
+        return NULL;
+    if (!all_have_it(creation, code) || code != MPI_SUCCESS) {
+        free(creation->members);
+        return NULL;
+    }
+    return oriel_checked_make(win, creation->members, creation->n, creation->rank, base);
+}
+
 static int end(struct creation *creation, int code, const void *base, MPI_Win *win)
 {
     oriel_wait_done(creation->waits);
-    if (creation->members == NULL)
-        return code;
-    bool all = all_have_it(creation, code);
-    if (code != MPI_SUCCESS || !all) {
-        free(creation->members);
+    struct oriel_checked *window = make_entry(creation, code, base, *win);
+    if (window == NULL) {
+        if (creation->part != 0)
+            oriel_part_close(oriel_part_of(creation->part));
         return code;
     }
-    struct oriel_checked *window = oriel_checked_make(*win, creation->members, creation->n, creation->rank, base);
-    if (window == NULL)
-        return code;
     window->flavour = creation->flavour;
     add_regions(window);
     if (!oriel_checked_add(window)) {
@@ -164,7 +182,7 @@ static struct oriel_gathering *find_gathering(const struct oriel_checked *window
     int *ranks = calloc((size_t)(unsigned)window->n, sizeof *ranks);
     for (int i = 0; i < window->n && ranks != NULL; i++)
         ranks[i] = (int)window->members[i].world_rank;
-    if (ranks != NULL && window->ordered)
+    if (ranks != NULL && window->here)
         gathering = oriel_gathering_find(window->id, true, window->n, ranks);
     free(ranks);
     return gathering;
@@ -217,7 +235,9 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
     for (int i = 0; i < n; i++) {
         window->promises |= members[i].promises;
         window->here = window->here && oriel_start_on_this_machine((int32_t)members[i].world_rank);
+        members[i].part = oriel_part_of(members[i].part);
     }
+    bool spans = !window->here;
     if (!allocate_parts(window) || oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS) {
         oriel_checked_free(window);
         return NULL;
@@ -229,9 +249,9 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
     window->here = window->common != NULL;
     if (window->here)
         window->common->shares[rank].pid = getpid();
-    window->ordered = window->here && oriel_start_all_here();
+    window->ordered = (window->here || spans) && oriel_start_reaches_all();
     window->threaded = oriel_start_is_threaded();
-    window->prompt = is_served_by_oriel(win);
+    window->prompt = window->here && is_served_by_oriel(win);
     window->gathering = find_gathering(window);
     return window;
 }

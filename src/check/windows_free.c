@@ -2,6 +2,7 @@
  * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
  * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
  * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
+#include "check/parts.h"
 #include "check/windows_table.h"
 
 #include "base/wait.h"
@@ -107,6 +108,24 @@ static void leave_common(struct oriel_checked *window)
     oriel_common_drop(window->id);
 }
 
+static struct oriel_key end_key(const struct oriel_checked *window)
+{
+    return oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
+}
+
+/* A window over several machines: all have come to the call that has returned, or need not be known to have (no_locks), and then
+ * nobody who is right works on this member's part any more. */
+static void leave_machines(struct oriel_checked *window)
+{
+    struct oriel_key key = end_key(window);
+    if (!window->ordered || window->common != NULL)
+        return;
+    oriel_order_take(&key);
+    oriel_window_completed(window, -1);
+    if (window->members[window->rank].part != 0)
+        oriel_part_close(window->members[window->rank].part);
+}
+
 /* False: the call is not passed on. */
 static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
 {
@@ -118,14 +137,15 @@ static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
         oriel_window_tell(window, &finding, site);
         oriel_window_end_epochs(window);
     }
-    if (window->common == NULL)
-        return true;
-    oriel_hint_end(window, site);
-    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
+    struct oriel_key key = end_key(window);
+    if (window->common != NULL)
+        oriel_hint_end(window, site);
     if (window->ordered) {
         oriel_window_complete(window, -1);
         oriel_order_give(&key, window->n);
     }
+    if (window->common == NULL)
+        return true;
     if (verdict == ORIEL_VERDICT_WRONG)
         atomic_fetch_add(&window->common->need_fence, 1);
     bool settled = true;
@@ -155,6 +175,7 @@ static int free_window(struct oriel_checked *window, MPI_Win *win, const struct 
     oriel_checked_remove(window);
     int code = oriel_host()->Win_free(win);
     leave_common(window);
+    leave_machines(window);
     oriel_checked_free(window);
     return code;
 }

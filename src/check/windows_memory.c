@@ -1,5 +1,6 @@
 /* Which memory belongs to a window: regions of dynamic windows, which stand in the board so that origins can look, and parts of
  * other members that this process has mapped.  Programs call the exported functions, windows*.c the rest. */
+#include "check/parts.h"
 #include "check/windows_table.h"
 
 #include "oriel/mpi_rma.h"
@@ -57,7 +58,7 @@ static uint64_t drop(struct oriel_checked *window, int32_t target, const void *b
 void oriel_window_map(struct oriel_checked *window, int32_t target, const void *base, MPI_Aint size)
 {
     oriel_place history = size > 0 && base != NULL ? oriel_window_history(window, target) : 0;
-    if (history != 0 && keep(window, target, base, (uint64_t)size))
+    if (history != 0 && !oriel_part_is_far(history) && keep(window, target, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict, &window->places[target]);
 }
 
@@ -76,9 +77,10 @@ void oriel_window_unmap_all(struct oriel_checked *window)
 
 /* --- dynamic windows --- */
 
-static void attach(struct oriel_checked *window, const void *base, MPI_Aint size)
+/* For the origins on this machine, where all are. */
+static void show(struct oriel_checked *window, const void *base, MPI_Aint size)
 {
-    oriel_place place = window->common == NULL || size <= 0 ? 0 : oriel_board_allocate(sizeof(struct oriel_region));
+    oriel_place place = window->common == NULL ? 0 : oriel_board_allocate(sizeof(struct oriel_region));
     if (place == 0)
         return;
     struct oriel_share *share = &window->common->shares[window->rank];
@@ -89,13 +91,20 @@ static void attach(struct oriel_checked *window, const void *base, MPI_Aint size
     region->next = share->regions;
     share->regions = place;
     oriel_board_unlock(&window->common->lock);
+}
+
+static void attach(struct oriel_checked *window, const void *base, MPI_Aint size)
+{
+    if (size <= 0)
+        return;
+    show(window, base, size);
     oriel_place history = oriel_window_history(window, window->rank);
     if (history != 0 && keep(window, window->rank, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, (int64_t)(uintptr_t)base, oriel_window_conflict,
                                &window->places[window->rank]);
 }
 
-static void detach(struct oriel_checked *window, const void *base)
+static void hide(struct oriel_checked *window, const void *base)
 {
     if (window->common == NULL)
         return;
@@ -114,6 +123,11 @@ static void detach(struct oriel_checked *window, const void *base)
     oriel_board_unlock(&window->common->lock);
     if (gone != 0)
         oriel_board_free(gone, sizeof(struct oriel_region));
+}
+
+static void detach(struct oriel_checked *window, const void *base)
+{
+    hide(window, base);
     uint64_t len_bytes = drop(window, window->rank, base);
     oriel_place history = len_bytes > 0 ? oriel_window_history(window, window->rank) : 0;
     if (history == 0)

@@ -4,7 +4,8 @@
  * A shared lock takes the first, an exclusive one both.  MPI_Win_lock_all is a shared lock of all: it has an entry of its own
  * (target n), which exclusive locks take too; and exclusive holders give to one beside it, once MPI_Win_lock_all has been used,
  * so that it need not take from every target.  Who locks all for the first time takes from every target all the same: from then
- * on whoever unlocks has seen that it was used, or had unlocked before.  A lock with MPI_MODE_NOCHECK orders nothing: the
+ * on whoever unlocks has seen that it was used, or had unlocked before.  In a window over several machines it counts as used from
+ * the beginning.  A lock with MPI_MODE_NOCHECK orders nothing: the
  * program does.  Programs call. */
 #include "check/windows_table.h"
 
@@ -24,7 +25,7 @@ static void give_entry(const struct oriel_checked *window, int32_t target, int w
 
 static bool all_was_locked(const struct oriel_checked *window)
 {
-    return atomic_load_explicit(&window->common->locked_all, memory_order_acquire) != 0;
+    return window->common == NULL || atomic_load_explicit(&window->common->locked_all, memory_order_acquire) != 0;
 }
 
 static void take_lock(struct oriel_checked *window, int32_t target, bool exclusive)
@@ -46,7 +47,8 @@ static void give_lock(struct oriel_checked *window, int32_t target, bool exclusi
 
 static void take_lock_all(struct oriel_checked *window)
 {
-    atomic_store_explicit(&window->common->locked_all, 1, memory_order_seq_cst);
+    if (window->common != NULL)
+        atomic_store_explicit(&window->common->locked_all, 1, memory_order_seq_cst);
     for (int32_t i = 0; i < window->n && !window->known_all; i++)
         take_entry(window, i, EXCLUSIVE);
     window->known_all = true;

@@ -1,6 +1,7 @@
 /* Operations with requests: the request's completion frees the buffers and completes what fetches, but says nothing about the
  * target; a flush does all that earlier.  Whichever comes first does it, the other one finds nothing left.  windows*.c call, and
  * requests.c when a request has ended. */
+#include "check/parts.h"
 #include "check/requests.h"
 #include "check/windows_operate.h"
 
@@ -37,9 +38,9 @@ static void done(void *closure, const MPI_Status *status)
         unlink_locked(asked);
     pthread_mutex_unlock(&mutex);
     if (left && asked->ticket != 0 && asked->fetches)
-        oriel_history_complete_one(asked->history, asked->ticket, oriel_order_now());
+        oriel_part_complete_one(asked->history, asked->ticket, oriel_order_now());
     else if (left && asked->ticket != 0)
-        oriel_history_flag_one(asked->history, asked->ticket, ORIEL_ACCESS_REQUEST_DONE);
+        oriel_part_flag_one(asked->history, asked->ticket, ORIEL_ACCESS_REQUEST_DONE);
     if (left)
         oriel_local_complete(asked->buffers);
     free(asked);
@@ -52,7 +53,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
     oriel_place history = operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
     if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
         if (operation->ticket != 0)
-            oriel_history_complete_one(history, operation->ticket, oriel_order_now());
+            oriel_part_complete_one(history, operation->ticket, oriel_order_now());
         oriel_local_complete(operation->buffers);
         return;
     }

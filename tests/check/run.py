@@ -32,6 +32,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one job")
     parser.add_argument("--rules", default="", help="only the cases of these rules: C1,E3")
+    parser.add_argument("--net", type=int, default=0, help="across so many machines, made for each job")
+    parser.add_argument("--node-size", type=int, default=0, help="every so many ranks believe to be a machine of their own")
     parser.add_argument("cases", nargs="*", help="only these")
     return parser.parse_args()
 
@@ -97,7 +99,9 @@ def job_run(args, ranks, seed, words):
     """Status, text and findings of one job; findings are None when none were written."""
     with tempfile.TemporaryDirectory(prefix="oriel-check.") as folder:
         path = os.path.join(folder, "findings.json")
-        command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", "--timeout",
+        machines = ["--net", str(args.net)] if args.net else []
+        machines += ["--node-size", str(args.node_size)] if args.node_size else []
+        command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
                    str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", path,
                    args.program, "--seed", str(seed), *words]
         job = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)

@@ -33,6 +33,12 @@ static int find(const struct oriel_key *key)
     return -1;
 }
 
+uint64_t oriel_order_home(int world_rank)
+{
+    (void)world_rank;
+    return 0;
+}
+
 void oriel_order_give(const struct oriel_key *key, int takers)
 {
     assert_int_equal(takers, 1);

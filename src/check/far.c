@@ -1,0 +1,156 @@
+/* Asking other machines: one connection to each thread of each server, made when it is first needed, used by one thread of this
+ * process at a time.  far.h has the argument. */
+#include "check/far.h"
+
+#include "base/log.h"
+#include "check/far_order.h"
+#include "check/far_socket.h"
+#include "check/finding.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS = 2, PARTS_MOST = 4 };
+
+struct channel {
+    pthread_mutex_t mutex;
+    int fd; /* -1: not connected */
+};
+
+static struct {
+    int *machine_of;
+    int world_size;
+    int own, count;
+    struct oriel_far_address *addresses;
+    struct channel (*channels)[THREADS]; /* by machine */
+    _Atomic bool lost;
+} far;
+
+bool oriel_far_start(const int *machine_of, int world_size, int own_machine, const struct oriel_far_address *addresses,
+                     int machines_count)
+{
+    size_t machines = (size_t)(unsigned)machines_count;
+    far.machine_of = calloc((size_t)(unsigned)world_size, sizeof *far.machine_of);
+    far.addresses = calloc(machines, sizeof *far.addresses);
+    far.channels = calloc(machines, sizeof *far.channels);
+    if (far.machine_of == NULL || far.addresses == NULL || far.channels == NULL)
+        return false;
+    memcpy(far.machine_of, machine_of, (size_t)(unsigned)world_size * sizeof *machine_of);
+    memcpy(far.addresses, addresses, machines * sizeof *addresses);
+    far.world_size = world_size;
+    far.own = own_machine;
+    far.count = machines_count;
+    far.lost = false;
+    for (size_t i = 0; i < machines; i++)
+        for (int thread = 0; thread < THREADS; thread++) {
+            pthread_mutex_init(&far.channels[i][thread].mutex, NULL);
+            far.channels[i][thread].fd = -1;
+        }
+    return true;
+}
+
+void oriel_far_span(void)
+{
+    oriel_far_order_span();
+}
+
+void oriel_far_stop(void)
+{
+    for (int i = 0; i < far.count; i++)
+        for (int thread = 0; thread < THREADS; thread++)
+            if (far.channels[i][thread].fd >= 0)
+                close(far.channels[i][thread].fd);
+    far.count = 0;
+    free(far.machine_of);
+    free(far.addresses);
+    free(far.channels);
+    far.machine_of = NULL;
+    far.addresses = NULL;
+    far.channels = NULL;
+}
+
+int oriel_far_machine(int world_rank)
+{
+    return world_rank < 0 || world_rank >= far.world_size ? -1 : far.machine_of[world_rank];
+}
+
+int oriel_far_own_machine(void)
+{
+    return far.own;
+}
+
+int oriel_far_machines(void)
+{
+    return far.count;
+}
+
+bool oriel_far_is_lost(void)
+{
+    return far.lost;
+}
+
+/* F4 */
+static void lose(struct channel *channel)
+{
+    if (channel->fd >= 0)
+        close(channel->fd);
+    channel->fd = -1;
+    if (atomic_exchange(&far.lost, true))
+        return;
+    oriel_warn("the checker of another machine does not answer (%s): no conflict is told from now on", oriel_fail_message());
+    oriel_finding_count("the checker of another machine did not answer: conflicts after that were not told");
+}
+
+static bool connect_channel(struct channel *channel, int machine, int thread)
+{
+    if (channel->fd < 0)
+        channel->fd = oriel_far_connect(&far.addresses[machine], thread);
+    return channel->fd >= 0;
+}
+
+bool oriel_far_try(void)
+{
+    for (int i = 0; i < far.count; i++)
+        for (int thread = 0; thread < THREADS && i != far.own; thread++) {
+            struct channel *channel = &far.channels[i][thread];
+            pthread_mutex_lock(&channel->mutex);
+            bool connected = connect_channel(channel, i, thread);
+            pthread_mutex_unlock(&channel->mutex);
+            if (!connected)
+                return false;
+        }
+    return true;
+}
+
+static bool exchange(int fd, struct iovec *parts, int count, struct oriel_far_answer *answer, void *data, size_t room_bytes)
+{
+    if (!oriel_far_write(fd, parts, count) || !oriel_far_read(fd, answer, sizeof *answer))
+        return false;
+    size_t kept = answer->len_bytes < room_bytes ? answer->len_bytes : room_bytes;
+    return oriel_far_read(fd, data, kept) && oriel_far_skip(fd, answer->len_bytes - kept);
+}
+
+bool oriel_far_ask(int machine, struct oriel_far_request *request, const struct iovec *parts, int parts_count,
+                   struct oriel_far_answer *answer, void *data, size_t room_bytes)
+{
+    int thread = request->kind >= ORIEL_FAR_LEAVES;
+    struct iovec all[PARTS_MOST] = {{.iov_base = request, .iov_len = sizeof *request}};
+    if (machine < 0 || machine >= far.count || far.lost || !oriel_board_is_open())
+        return false;
+    request->len_bytes = 0;
+    for (int i = 0; i < parts_count; i++) {
+        all[1 + i] = parts[i];
+        request->len_bytes += parts[i].iov_len;
+    }
+    struct channel *channel = &far.channels[machine][thread];
+    pthread_mutex_lock(&channel->mutex);
+    bool answered = connect_channel(channel, machine, thread) &&
+                    exchange(channel->fd, all, parts_count + 1, answer, data, room_bytes);
+    if (!answered)
+        lose(channel);
+    pthread_mutex_unlock(&channel->mutex);
+    return answered;
+}

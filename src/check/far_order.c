@@ -1,0 +1,141 @@
+/* Order and call sites over machines: each function is one question to the server of the thing's home, or one to each of the
+ * others.  Without an answer nothing is learned, and no conflict is told any more (far.h, F4).  far_order.h says who may call. */
+#include "check/far_order.h"
+
+#include "check/far.h"
+#include "check/order.h"
+#include "check/ranks.h"
+#include "check/sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t clock_bytes(void)
+{
+    return (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+}
+
+/* The key as it stands at its home. */
+static int home_of(const struct oriel_key *key, struct oriel_key *there)
+{
+    *there = *key;
+    there->words[0] &= (UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1;
+    return (int)(key->words[0] >> ORIEL_ORDER_HOME_SHIFT) - 1;
+}
+
+static uint64_t home(int world_rank)
+{
+    int machine = oriel_far_machine(world_rank);
+    return machine < 0 || machine == oriel_far_own_machine() ? 0 : (uint64_t)(unsigned)(machine + 1) << ORIEL_ORDER_HOME_SHIFT;
+}
+
+static void give(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
+{
+    struct oriel_far_request request = {.kind = ORIEL_FAR_GIVE, .words = {takers, more}};
+    struct oriel_far_answer answer;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)clock, .iov_len = clock_bytes()};
+    int machine = home_of(key, &request.key);
+    oriel_far_ask(machine, &request, &part, 1, &answer, NULL, 0);
+}
+
+/* Answers with a clock, which is joined with out. */
+static bool ask_clock(int machine, struct oriel_far_request *request, uint64_t *word, oriel_tick *out)
+{
+    struct oriel_far_answer answer;
+    oriel_tick *clock = calloc(1, clock_bytes());
+    bool asked = clock != NULL && oriel_far_ask(machine, request, NULL, 0, &answer, clock, clock_bytes());
+    if (asked && answer.len_bytes == clock_bytes())
+        oriel_clock_take(out, clock, oriel_board_world_size());
+    if (asked)
+        *word = answer.word;
+    free(clock);
+    return asked;
+}
+
+static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made, bool *lost)
+{
+    struct oriel_far_request request = {.kind = ORIEL_FAR_TAKE, .words = {takers, how}};
+    uint64_t word = 0;
+    ask_clock(home_of(key, &request.key), &request, &word, out);
+    *made = (word & 2) != 0;
+    *lost = (word & 4) != 0;
+    return (word & 1) != 0;
+}
+
+static void forget(const struct oriel_key *key)
+{
+    struct oriel_far_request request = {.kind = ORIEL_FAR_FORGET};
+    struct oriel_far_answer answer;
+    int machine = home_of(key, &request.key);
+    oriel_far_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+}
+
+static bool take_rank(int world_rank, oriel_tick *out)
+{
+    struct oriel_far_request request = {.kind = ORIEL_FAR_TAKE_RANK, .words = {(uint64_t)world_rank}};
+    uint64_t word = 0;
+    ask_clock(oriel_far_machine(world_rank), &request, &word, out);
+    return word != 0;
+}
+
+static void take_all(oriel_tick *out)
+{
+    for (int machine = 0; machine < oriel_far_machines(); machine++) {
+        struct oriel_far_request request = {.kind = ORIEL_FAR_TAKE_ALL};
+        uint64_t word;
+        if (machine != oriel_far_own_machine())
+            ask_clock(machine, &request, &word, out);
+    }
+}
+
+static void doubt(void)
+{
+    for (int machine = 0; machine < oriel_far_machines(); machine++) {
+        struct oriel_far_request request = {.kind = ORIEL_FAR_DOUBT};
+        struct oriel_far_answer answer;
+        if (machine != oriel_far_own_machine())
+            oriel_far_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    }
+}
+
+/* Where nothing is known of a machine, nothing is known to all. */
+static void floor_over(oriel_tick *out)
+{
+    oriel_tick *clock = calloc(1, clock_bytes());
+    bool known = clock != NULL;
+    for (int machine = 0; machine < oriel_far_machines() && known; machine++) {
+        struct oriel_far_request request = {.kind = ORIEL_FAR_FLOOR};
+        struct oriel_far_answer answer;
+        if (machine == oriel_far_own_machine())
+            continue;
+        known = oriel_far_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes());
+        for (int i = 0; i < oriel_board_world_size() && known && answer.word != 0; i++)
+            out[i] = clock[i] < out[i] ? clock[i] : out[i];
+    }
+    if (!known)
+        memset(out, 0, clock_bytes());
+    free(clock);
+}
+
+static bool ask_site(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims)
+{
+    struct oriel_far_request request = {.kind = ORIEL_FAR_SITE, .words = {table, slot}};
+    struct oriel_far_answer answer;
+    struct iovec part = {.iov_base = entry, .iov_len = entry_bytes};
+    return oriel_far_ask(0, &request, &part, claims, &answer, entry, entry_bytes) && answer.word != 0;
+}
+
+void oriel_far_order_span(void)
+{
+    static const struct oriel_order_far order = {.home = home,
+                                                 .give = give,
+                                                 .take = take,
+                                                 .forget = forget,
+                                                 .take_rank = take_rank,
+                                                 .take_all = take_all,
+                                                 .floor = floor_over,
+                                                 .doubt = doubt};
+    oriel_order_span(&order);
+    if (oriel_far_own_machine() != 0)
+        oriel_sites_span(ask_site);
+}

@@ -1,0 +1,213 @@
+/* TCP between the checkers of a job.  A connection counts only when both sides have shown a random number that the job's ranks
+ * have told each other over MPI; nothing is encrypted.  far_socket.h says who may call. */
+#include "check/far_socket.h"
+
+#include "base/status.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HIGH_DESCRIPTOR = 200, PATIENCE_MS = 3000, BACKLOG = 128, SKIPPED = 4096 };
+
+int oriel_far_high(int fd)
+{
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+/* --- listening --- */
+
+static int bind_any(int family)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    int no = 0;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    const void *address = family == AF_INET6 ? (const void *)&six : (const void *)&four;
+    if (bind(fd, address, family == AF_INET6 ? sizeof six : sizeof four) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+int oriel_far_listen(uint16_t *port)
+{
+    struct sockaddr_storage bound;
+    socklen_t len_bytes = sizeof bound;
+    int fd = bind_any(AF_INET6);
+    if (fd < 0)
+        fd = bind_any(AF_INET);
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&bound, &len_bytes) != 0) {
+        oriel_fail(ORIEL_E_OTHER, "cannot listen for other machines' checkers: %s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                              : ((struct sockaddr_in *)&bound)->sin_port);
+    return oriel_far_high(fd);
+}
+
+static void add_address(struct oriel_far_address *out, const struct sockaddr *address)
+{
+    const struct sockaddr_in6 *six = (const void *)address;
+    const struct sockaddr_in *four = (const void *)address;
+    if (out->count == ORIEL_FAR_ADDRESSES || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
+        (address->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
+        return;
+    out->families[out->count] = address->sa_family;
+    if (address->sa_family == AF_INET6)
+        memcpy(out->addresses[out->count], &six->sin6_addr, sizeof six->sin6_addr);
+    else
+        memcpy(out->addresses[out->count], &four->sin_addr, sizeof four->sin_addr);
+    out->count++;
+}
+
+void oriel_far_addresses(struct oriel_far_address *out)
+{
+    struct ifaddrs *all;
+    out->count = 0;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (int loopback = 0; loopback < 2; loopback++)
+        for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next)
+            if (one->ifa_addr != NULL && (one->ifa_flags & IFF_UP) && !(one->ifa_flags & IFF_LOOPBACK) == !loopback)
+                add_address(out, one->ifa_addr);
+    freeifaddrs(all);
+}
+
+/* --- connecting --- */
+
+static bool wait_connected(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    int error = 0;
+    socklen_t len_bytes = sizeof error;
+    int answer;
+    do
+        answer = poll(&ready, 1, PATIENCE_MS);
+    while (answer < 0 && errno == EINTR);
+    if (answer == 0)
+        errno = ETIMEDOUT;
+    if (answer <= 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len_bytes) != 0)
+        return false;
+    errno = error;
+    return error == 0;
+}
+
+static int connect_one(const struct oriel_far_address *to, int which, int thread)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(to->ports[thread])};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(to->ports[thread])};
+    bool is_six = to->families[which] == AF_INET6;
+    const void *address = is_six ? (const void *)&six : (const void *)&four;
+    memcpy(&six.sin6_addr, to->addresses[which], sizeof six.sin6_addr);
+    memcpy(&four.sin_addr, to->addresses[which], sizeof four.sin_addr);
+    int fd = socket(to->families[which], SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    bool connected = connect(fd, address, is_six ? sizeof six : sizeof four) == 0 || (errno == EINPROGRESS && wait_connected(fd));
+    if (connected && fcntl(fd, F_SETFL, 0) == 0)
+        return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+/* Somebody else may listen there: it is silent, or answers something else. */
+static bool proves(int fd, const struct oriel_far_address *to)
+{
+    struct oriel_far_hello hello = {.proof = to->proof[0]};
+    struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int answer;
+    if (!oriel_far_write(fd, &part, 1))
+        return false;
+    do
+        answer = poll(&ready, 1, PATIENCE_MS);
+    while (answer < 0 && errno == EINTR);
+    errno = ECONNREFUSED;
+    return answer == 1 && oriel_far_read(fd, &hello, sizeof hello) && hello.proof == to->proof[1];
+}
+
+int oriel_far_connect(const struct oriel_far_address *to, int thread)
+{
+    int yes = 1;
+    errno = ENETUNREACH;
+    for (int i = 0; i < to->count; i++) {
+        int fd = connect_one(to, i, thread);
+        if (fd >= 0 && proves(fd, to)) {
+            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+            return oriel_far_high(fd);
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    oriel_fail(ORIEL_E_OTHER, "none of its %d addresses answers: %s", to->count, strerror(errno));
+    return -1;
+}
+
+/* --- messages --- */
+
+bool oriel_far_write(int fd, struct iovec *parts, int count)
+{
+    while (count > 0) {
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return false;
+        while (count > 0 && (size_t)sent >= parts->iov_len) {
+            sent -= (ssize_t)parts->iov_len;
+            parts++;
+            count--;
+        }
+        if (count > 0) {
+            parts->iov_base = (char *)parts->iov_base + sent;
+            parts->iov_len -= (size_t)sent;
+        }
+    }
+    return true;
+}
+
+bool oriel_far_read(int fd, void *data, size_t len_bytes)
+{
+    char *at = data;
+    while (len_bytes > 0) {
+        ssize_t got = recv(fd, at, len_bytes, MSG_WAITALL);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += got;
+        len_bytes -= (size_t)got;
+    }
+    return true;
+}
+
+bool oriel_far_skip(int fd, size_t len_bytes)
+{
+    char room[SKIPPED];
+    bool read = true;
+    for (size_t left = len_bytes; left > 0 && read; left -= left < sizeof room ? left : sizeof room)
+        read = oriel_far_read(fd, room, left < sizeof room ? left : sizeof room);
+    return read;
+}
