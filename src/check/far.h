@@ -63,6 +63,7 @@ enum oriel_far_kind {
     ORIEL_FAR_TAKE_RANK,    /* rank: whether it is there; a clock */
     ORIEL_FAR_TAKE_ALL,     /* : a clock */
     ORIEL_FAR_DOUBT,
+    ORIEL_FAR_COUNT,        /* key; more: the number */
     ORIEL_FAR_ADD,          /* history; struct oriel_access, clock, extents: ticket; conflicts */
     ORIEL_FAR_COMPLETE,     /* history, origin, number, ticket */
     ORIEL_FAR_COMPLETE_ONE, /* history, ticket, number */

@@ -98,6 +98,15 @@ static void doubt(void)
     }
 }
 
+static uint32_t count(const struct oriel_key *key, uint32_t more)
+{
+    struct oriel_far_request request = {.kind = ORIEL_FAR_COUNT, .words = {more}};
+    struct oriel_far_answer answer = {.word = 0};
+    int machine = home_of(key, &request.key);
+    oriel_far_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    return (uint32_t)answer.word;
+}
+
 /* Where nothing is known of a machine, nothing is known to all. */
 static void floor_over(oriel_tick *out)
 {
@@ -134,7 +143,8 @@ void oriel_far_order_span(void)
                                                  .take_rank = take_rank,
                                                  .take_all = take_all,
                                                  .floor = floor_over,
-                                                 .doubt = doubt};
+                                                 .doubt = doubt,
+                                                 .count = count};
     oriel_order_span(&order);
     if (oriel_far_own_machine() != 0)
         oriel_sites_span(ask_site);

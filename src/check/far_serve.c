@@ -105,6 +105,7 @@ static struct iovec work(struct server *server, const struct oriel_far_request *
     case ORIEL_FAR_TAKE_RANK: answer->word = oriel_rank_take((int)words[0], server->clock); return clock;
     case ORIEL_FAR_TAKE_ALL: oriel_ranks_take_all(-1, server->clock); return clock;
     case ORIEL_FAR_DOUBT: oriel_given_doubt(); return nothing;
+    case ORIEL_FAR_COUNT: answer->word = oriel_given_count(&request->key, (uint32_t)words[0]); return nothing;
     case ORIEL_FAR_FLOOR:
         oriel_ranks_floor(server->clock, &any);
         answer->word = any;

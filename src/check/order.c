@@ -229,6 +229,11 @@ void oriel_order_forget(const struct oriel_key *key)
         oriel_board_drop(key);
 }
 
+uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more)
+{
+    return is_elsewhere(key) ? own.far->count(key, more) : oriel_given_count(key, more);
+}
+
 /* --- more than was given --- */
 
 bool oriel_order_take_rank(int world_rank)

@@ -21,6 +21,7 @@ enum oriel_order_kind {
     ORIEL_ORDER_WORD,        /* window's id; target; offset in bytes: accumulates that order */
     ORIEL_ORDER_SYNC,        /* window's id; 0; 0: MPI_Win_sync */
     ORIEL_ORDER_UNKNOWN,     /* 0; 0; 0: calls that are not modelled */
+    ORIEL_ORDER_COUNT,       /* window's id; which; 0: oriel_order_count */
     ORIEL_ORDER_CLOCKS,      /* 0; 0; 0: ranks.c's own: where each process's clock lies */
 };
 enum { ORIEL_ORDER_HOME_SHIFT = 32 };
@@ -42,6 +43,7 @@ struct oriel_order_far {
     void (*take_all)(oriel_tick *out);
     void (*floor)(oriel_tick *out);
     void (*doubt)(void);
+    uint32_t (*count)(const struct oriel_key *key, uint32_t more);
 };
 void oriel_order_span(const struct oriel_order_far *far);
 
@@ -71,6 +73,9 @@ bool oriel_order_look(const struct oriel_key *key);
 void oriel_order_end(const struct oriel_key *key, int takers, bool takes);
 
 void oriel_order_forget(const struct oriel_key *key);
+
+/* A number under the key, which orders nothing: adds to it, and answers what it is then. */
+uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more);
 
 /* Everything that the rank has done so far comes before what this process does from now on: where it is not known exactly what it
  * gave.  False when the rank is not reached. */

@@ -53,6 +53,9 @@ void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more, c
 /* Takes what stands there into out.  takers 0: nothing is made where nothing is.  made: nobody has given yet. */
 bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made);
 
+/* A number that stands there: adds to it, and answers what it is then. */
+uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
+
 /* Something that was given has found no room: who finds nothing takes all that there is. */
 bool oriel_given_was_lost(void);
 void oriel_given_lose(void);

@@ -82,15 +82,21 @@ struct oriel_fence_note {
     struct oriel_site site;
 };
 
+/* What members count while the window is freed. */
+enum oriel_ending_count {
+    ORIEL_ENDING_ARRIVED, /* in MPI_Win_free */
+    ORIEL_ENDING_NEEDS_FENCE,
+    ORIEL_ENDING_STUCK, /* epochs could not be ended */
+    ORIEL_ENDING_SETTLED,
+    ORIEL_ENDING_LEFT, /* all of this is needed no more */
+    ORIEL_ENDING_COUNTS,
+};
+
 /* What all members of a window share; in the board. */
 struct oriel_common {
     struct oriel_board_lock lock;
     bool ending;              /* some member is in MPI_Win_free; under the lock */
-    _Atomic uint32_t left;    /* members that need it no more */
-    _Atomic uint32_t arrived; /* in MPI_Win_free */
-    _Atomic uint32_t stuck;   /* members there whose epochs could not be ended */
-    _Atomic uint32_t need_fence;
-    _Atomic uint32_t settled;
+    _Atomic uint32_t counts[ORIEL_ENDING_COUNTS];
     _Atomic uint32_t locked_all; /* MPI_Win_lock_all was used */
     _Atomic uint32_t bulk;       /* accumulates of many elements were */
     oriel_place locks;           /* history of the locks held: a member is a byte */

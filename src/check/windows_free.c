@@ -2,6 +2,7 @@
  * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
  * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
  * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
+#include "check/far.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
 
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 static const uint64_t patience_ns = 2000000000;
 
@@ -39,18 +41,37 @@ static bool somebody_died(const struct oriel_checked *window)
     return false;
 }
 
-/* site NULL: nobody needs help.  False: a member is dead, and what is behind says so. */
-static bool meet(struct oriel_checked *window, _Atomic uint32_t *counter, const struct oriel_site *site)
+static struct oriel_key count_key(const struct oriel_checked *window, enum oriel_ending_count which)
+{
+    return oriel_window_key(window, ORIEL_ORDER_COUNT, (uint64_t)which, 0);
+}
+
+/* Adds to what the members count, and answers how many it is then: on the board where all are, or where the first member is. */
+static uint32_t count(const struct oriel_checked *window, enum oriel_ending_count which, uint32_t more)
+{
+    if (window->common != NULL)
+        return atomic_fetch_add(&window->common->counts[which], more) + more;
+    struct oriel_key key = count_key(window, which);
+    return oriel_order_count(&key, more);
+}
+
+/* site NULL: nobody needs help.  False: a member is dead, or does not answer, and what is behind says so. */
+static bool meet(struct oriel_checked *window, enum oriel_ending_count which, const struct oriel_site *site)
 {
     enum { PATIENT = 32, ANXIOUS = 4096 };
-    atomic_fetch_add(counter, 1);
-    for (unsigned tries = 1; atomic_load(counter) < (uint32_t)window->n; tries++) {
+    static const struct timespec between = {.tv_nsec = 200000};
+    uint32_t met = count(window, which, 1);
+    for (unsigned tries = 1; met < (uint32_t)window->n; tries++) {
         oriel_wait_progress();
-        sched_yield();
-        if (site != NULL && tries % PATIENT == 0)
+        if (window->common == NULL)
+            nanosleep(&between, NULL);
+        else
+            sched_yield();
+        if (window->common != NULL && site != NULL && tries % PATIENT == 0)
             help(window, site);
-        if (tries % ANXIOUS == 0 && somebody_died(window))
+        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window) : oriel_far_is_lost())
             return false;
+        met = count(window, which, 0);
     }
     return true;
 }
@@ -71,22 +92,22 @@ static bool end_post(struct oriel_checked *window)
 /* All have arrived with their locks and starts ended.  False: the window cannot be freed. */
 static bool settle(struct oriel_checked *window)
 {
-    struct oriel_common *common = window->common;
-    if (atomic_load(&common->need_fence) == 0)
+    if (count(window, ORIEL_ENDING_NEEDS_FENCE, 0) == 0)
         return true;
     if (window->epochs.post.open && !end_post(window))
-        atomic_fetch_add(&common->stuck, 1);
-    meet(window, &common->settled, NULL);
-    if (atomic_load(&common->stuck) == 0)
+        count(window, ORIEL_ENDING_STUCK, 1);
+    meet(window, ORIEL_ENDING_SETTLED, NULL);
+    bool settled = count(window, ORIEL_ENDING_STUCK, 0) == 0;
+    if (settled)
         oriel_host()->Win_fence(MPI_MODE_NOSUCCEED, window->win);
-    return atomic_load(&common->stuck) == 0;
+    return settled;
 }
 
 /* The last of the members frees what they shared. */
 static void leave_common(struct oriel_checked *window)
 {
     struct oriel_common *common = window->common;
-    if (common == NULL || atomic_fetch_add(&common->left, 1) != (uint32_t)window->n - 1)
+    if (common == NULL || count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
         return;
     for (int32_t i = 0; i < window->n; i++) {
         struct oriel_share *share = &common->shares[i];
@@ -108,22 +129,19 @@ static void leave_common(struct oriel_checked *window)
     oriel_common_drop(window->id);
 }
 
-static struct oriel_key end_key(const struct oriel_checked *window)
-{
-    return oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
-}
-
-/* A window over several machines: all have come to the call that has returned, or need not be known to have (no_locks), and then
- * nobody who is right works on this member's part any more. */
+/* A window over several machines: all have met, and nobody works on this member's part any more. */
 static void leave_machines(struct oriel_checked *window)
 {
-    struct oriel_key key = end_key(window);
     if (!window->ordered || window->common != NULL)
         return;
-    oriel_order_take(&key);
-    oriel_window_completed(window, -1);
     if (window->members[window->rank].part != 0)
         oriel_part_close(window->members[window->rank].part);
+    if (count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
+        return;
+    for (int which = 0; which < ORIEL_ENDING_COUNTS; which++) {
+        struct oriel_key key = count_key(window, which);
+        oriel_order_forget(&key);
+    }
 }
 
 /* False: the call is not passed on. */
@@ -137,23 +155,24 @@ static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
         oriel_window_tell(window, &finding, site);
         oriel_window_end_epochs(window);
     }
-    struct oriel_key key = end_key(window);
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
     if (window->common != NULL)
         oriel_hint_end(window, site);
     if (window->ordered) {
         oriel_window_complete(window, -1);
         oriel_order_give(&key, window->n);
     }
-    if (window->common == NULL)
+    if (window->common == NULL && !window->ordered)
         return true;
     if (verdict == ORIEL_VERDICT_WRONG)
-        atomic_fetch_add(&window->common->need_fence, 1);
+        count(window, ORIEL_ENDING_NEEDS_FENCE, 1);
     bool settled = true;
     bool waits = oriel_window_wait_for_call(window, true, site);
-    bool met = meet(window, &window->common->arrived, site);
+    bool met = meet(window, ORIEL_ENDING_ARRIVED, site);
     oriel_wait_done(waits);
     if (met) {
-        oriel_hint_ended(window, site);
+        if (window->common != NULL)
+            oriel_hint_ended(window, site);
         settled = settle(window);
     }
     if (window->ordered) {

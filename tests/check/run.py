@@ -97,8 +97,9 @@ def brief(finding):
 
 def job_run(args, ranks, seed, words):
     """Status, text and findings of one job; findings are None when none were written."""
-    with tempfile.TemporaryDirectory(prefix="oriel-check.") as folder:
-        path = os.path.join(folder, "findings.json")
+    # A net's machines share the build with this one.
+    with tempfile.TemporaryDirectory(prefix="oriel-check.", dir=args.build if args.net else None) as folder:
+        path = os.path.join(os.path.abspath(folder), "findings.json")
         machines = ["--net", str(args.net)] if args.net else []
         machines += ["--node-size", str(args.node_size)] if args.node_size else []
         command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
