@@ -167,11 +167,9 @@ oriel_record_number oriel_arrival_keep(struct oriel_arrival *arrival, const stru
 
 /* --- comparing --- */
 
-static bool ordered(const struct oriel_arrival *arrival, const struct oriel_access *earlier) /* 1 */
+static bool ordered(const struct oriel_arrival *arrival, const struct oriel_access *earlier)
 {
-    return !oriel_access_pending(earlier) &&
-           (earlier->origin == arrival->access->origin || arrival->clock == NULL ||
-            earlier->complete <= arrival->clock[earlier->origin]);
+    return !oriel_access_pending(earlier) && oriel_arrival_knows(arrival, earlier->origin, earlier->complete);
 }
 
 static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
@@ -179,7 +177,7 @@ static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
     return a->address == b->address && a->call == b->call && a->world_rank == b->world_rank;
 }
 
-static void tell_conflict(struct oriel_arrival *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes)
+void oriel_arrival_tell(struct oriel_arrival *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes)
 {
     for (int i = 0; i < arrival->told; i++)
         if (same_site(&arrival->sites[i], &earlier->site))
@@ -255,7 +253,7 @@ static void meet_one(struct oriel_arrival *arrival, oriel_record_number number, 
     bool both = oriel_byte_runs_meet(&record->runs, runs, &offset, &len_bytes);
     bool known = both && ordered(arrival, &record->access);
     if (both && !known && oriel_access_conflicts(&record->access, arrival->access))
-        tell_conflict(arrival, &record->access, offset, len_bytes);
+        oriel_arrival_tell(arrival, &record->access, offset, len_bytes);
     if (!arrival->stays)
         return;
     if (may_join(arrival, record, runs))

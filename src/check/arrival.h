@@ -79,6 +79,15 @@ bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_ac
 /* Takes the bytes of runs from a record; what it cannot express, or has no room for, stays. */
 void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number, const struct oriel_extent *runs);
 
+/* Whether the access is issued behind what the origin has completed with that number. */
+static inline bool oriel_arrival_knows(const struct oriel_arrival *arrival, int32_t origin, oriel_tick complete) /* 1 */
+{
+    return origin == arrival->access->origin || arrival->clock == NULL || complete <= arrival->clock[origin];
+}
+
+/* Tells the conflict at those bytes, once for each site that was there. */
+void oriel_arrival_tell(struct oriel_arrival *arrival, const struct oriel_access *earlier, int64_t offset, uint64_t len_bytes);
+
 /* Compares with what stands at the bytes and tells conflicts; for an access that stays it takes away what that supersedes, and
  * finds what it can join.  again: only the last. */
 void oriel_arrival_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs, bool again);

@@ -1,31 +1,38 @@
 /* The board's file and mapping, and its locks.  The maker's descriptor stays open until it leaves, so that others can come; a
  * board has a bounded size, which is memory only where it is touched.  board.h says who may call.
  *
- * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies, whatever it was doing. */
+ * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies, whatever it was doing.  A word lock
+ * has its holder's identity; one who has waited long asks whether that process still lives, and if not puts its own there. */
 #include "check/board_parts.h"
 
 #include "base/atomic.h"
+#include "base/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define LEAST_BYTES (64 * MIB)
 #define MOST_BYTES (UINT64_C(1) << 38)
 
-enum { SPINS = 40, HIGH_DESCRIPTOR = 200, MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
+enum { SPINS = 40, WORD_SPINS = 200, WORD_YIELDS = 20, WORD_SLEEP_NS = 20000, WORD_DEATH = 64 };
+enum { HIGH_DESCRIPTOR = 200, MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
 
 struct oriel_board_head *oriel_board_head;
 
 static int board_fd = -1; /* of the maker */
 static bool is_child;
+static uint64_t turn;
+uint64_t oriel_board_own_word;
 
 /* --- how large --- */
 
@@ -72,6 +79,7 @@ static void in_child(void)
 static enum oriel_status map_board(int fd, uint64_t size_bytes)
 {
     static bool watching;
+    struct oriel_identity self;
     void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_NO_MEM, "cannot map the checker's memory: %s", strerror(errno));
@@ -82,6 +90,8 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
     }
     watching = true;
     is_child = false;
+    turn++;
+    oriel_board_own_word = oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
     oriel_board_head = base;
     return ORIEL_OK;
 }
@@ -197,6 +207,11 @@ bool oriel_board_is_open(void)
     return oriel_board_head != NULL && !is_child;
 }
 
+uint64_t oriel_board_turn(void)
+{
+    return turn;
+}
+
 uint64_t oriel_board_refused(void)
 {
     return oriel_board_head == NULL ? 0 : atomic_load(&oriel_board_head->refused);
@@ -249,4 +264,23 @@ void oriel_board_lock(struct oriel_board_lock *lock)
 void oriel_board_unlock(struct oriel_board_lock *lock)
 {
     pthread_mutex_unlock(mutex_of(lock));
+}
+
+/* Where ranks share a processor the holder may be off it: yields let it go on, or, where they give way to nobody, a sleep does. */
+void oriel_board_word_wait(_Atomic uint64_t *word, uint64_t own)
+{
+    struct timespec nap = {.tv_nsec = WORD_SLEEP_NS};
+    for (unsigned turns = 0;; turns++) {
+        uint64_t found = atomic_load_explicit(word, memory_order_relaxed);
+        bool dead = found != 0 && turns > WORD_SPINS && turns % WORD_DEATH == 0 && !oriel_identity_word_lives(found);
+        if ((found == 0 || dead) && atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,
+                                                                            memory_order_relaxed))
+            return;
+        if (turns < WORD_SPINS)
+            oriel_cpu_relax();
+        else if (turns < WORD_SPINS + WORD_YIELDS)
+            sched_yield();
+        else
+            nanosleep(&nap, NULL);
+    }
 }

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,9 @@ int oriel_board_world_size(void);
  * forked, which may still look at places but allocates nothing. */
 bool oriel_board_is_open(void);
 
+/* Another number each time that this process has mapped a board: places that it remembers are good as long as it stays. */
+uint64_t oriel_board_turn(void);
+
 /* How often a board that was full has answered 0, in all processes. */
 uint64_t oriel_board_refused(void);
 
@@ -51,6 +55,24 @@ struct oriel_board_lock {
 void oriel_board_lock_init(struct oriel_board_lock *lock);
 void oriel_board_lock(struct oriel_board_lock *lock);
 void oriel_board_unlock(struct oriel_board_lock *lock);
+
+/* A lock in one word, 0 when free, for what is done within some tens of nanoseconds: who waits looks again and again, and takes
+ * it over from a process that has died.  Threads of one process exclude each other, too. */
+void oriel_board_word_wait(_Atomic uint64_t *word, uint64_t own);
+extern uint64_t oriel_board_own_word __attribute__((visibility("hidden")));
+
+static inline void oriel_board_word_lock(_Atomic uint64_t *word)
+{
+    uint64_t found = 0;
+    uint64_t own = oriel_board_own_word;
+    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire, memory_order_relaxed))
+        oriel_board_word_wait(word, own);
+}
+
+static inline void oriel_board_word_unlock(_Atomic uint64_t *word)
+{
+    atomic_store_explicit(word, 0, memory_order_release);
+}
 
 /* Places that all processes find by a key, made when first asked for: len_bytes zeroed, then init(at) under the table's lock
  * (may be NULL).  0 when the board is full.  Keys: the words say what, see order.h and windows.c. */

@@ -203,7 +203,7 @@ static oriel_place lock_history(struct oriel_checked *window)
         return 0;
     oriel_board_lock(&window->common->lock);
     if (window->common->locks == 0)
-        window->common->locks = oriel_history_make();
+        window->common->locks = oriel_history_make((uint64_t)window->n);
     oriel_place history = window->common->locks;
     oriel_board_unlock(&window->common->lock);
     return history;

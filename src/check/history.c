@@ -18,12 +18,14 @@
 #include "check/arrival.h"
 #include "check/finding.h"
 #include "check/order.h"
+#include "check/small.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     SWEEP_FIRST = 256, /* records before the floor is asked for the first time */
+    SMALL_TICKET = 1,  /* no record's: those have serials above it */
     LONG = 1 << 14,    /* records from which on neighbours are merged by 2's second half */
 };
 
@@ -33,8 +35,7 @@ static struct oriel_history *enter(oriel_place place)
     oriel_board_lock(&history->lock);
     if (oriel_unlikely(history->busy != 0)) { /* 5 */
         memset(history->lanes, 0, sizeof history->lanes);
-        history->records.root = history->records.unused = 0;
-        history->records.made = history->records.live = 0;
+        oriel_records_empty(&history->records);
     }
     history->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
@@ -48,7 +49,7 @@ static void leave(struct oriel_history *history)
     oriel_board_unlock(&history->lock);
 }
 
-oriel_place oriel_history_make(void)
+oriel_place oriel_history_make(uint64_t size_bytes)
 {
     oriel_place place = oriel_board_allocate(sizeof(struct oriel_history));
     if (place == 0)
@@ -56,8 +57,10 @@ oriel_place oriel_history_make(void)
     struct oriel_history *history = oriel_board_at(place);
     oriel_board_lock_init(&history->lock);
     history->sweep_at = SWEEP_FIRST;
-    oriel_records_init(&history->records);
-    return place;
+    if (oriel_records_init(&history->records, size_bytes))
+        return place;
+    oriel_board_free(place, sizeof *history);
+    return 0;
 }
 
 void oriel_history_free(oriel_place place)
@@ -67,6 +70,16 @@ void oriel_history_free(oriel_place place)
     struct oriel_history *history = oriel_board_at(place);
     oriel_records_free(&history->records);
     oriel_board_free(place, sizeof(struct oriel_history));
+}
+
+void oriel_history_leave(oriel_place place)
+{
+    oriel_underway_leave(place);
+}
+
+void oriel_history_several_threads(void)
+{
+    oriel_underway_several();
 }
 
 /* --- forgetting --- */
@@ -126,34 +139,68 @@ static void grow_less(struct oriel_history *history)
 
 /* --- what is called --- */
 
-uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
-                           size_t count, oriel_conflict_fn *tell, void *closure)
+static struct oriel_arrival arrival_at(oriel_place place, const struct oriel_access *access, oriel_conflict_fn *tell,
+                                       void *closure, bool stays)
 {
-    struct oriel_history *history = enter(place);
-    struct oriel_arrival arrival = {.history = history,
-                              .access = access,
-                              .clock = oriel_order_moment_clock(access->moment),
-                              .tell = tell,
-                              .closure = closure,
-                              .stays = true};
+    return (struct oriel_arrival){.history = oriel_board_at(place),
+                                  .access = access,
+                                  .clock = oriel_order_moment_clock(access->moment),
+                                  .tell = tell,
+                                  .closure = closure,
+                                  .stays = stays};
+}
+
+/* With what stands there, in the tree and in cells. */
+static void meet_all(struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
+{
+    struct oriel_extent runs;
+    for (size_t i = 0; i < count; i++) {
+        if (!oriel_byte_runs_tidy(&extents[i], &runs))
+            continue;
+        oriel_arrival_meet(arrival, &runs, false);
+        oriel_small_meet(arrival, &runs);
+    }
+}
+
+/* While it is about to stand there (small.c, S2). */
+static void mark_all(struct oriel_history *history, const struct oriel_extent *extents, size_t count, int by)
+{
+    struct oriel_extent runs;
+    for (size_t i = 0; i < count; i++)
+        if (oriel_byte_runs_tidy(&extents[i], &runs))
+            oriel_pages_mark(&history->records.pages, runs.offset, oriel_byte_runs_end(&runs), by);
+}
+
+/* The number of its first record; 0: the board is full, or there are no bytes. */
+static oriel_record_number keep_all(struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
+{
+    struct oriel_history *history = arrival->history;
     struct oriel_extent runs;
     oriel_record_number first = 0;
     oriel_record_number last = 0;
-    for (size_t i = 0; i < count; i++)
-        if (oriel_byte_runs_tidy(&extents[i], &runs))
-            oriel_arrival_meet(&arrival, &runs, false);
     for (size_t i = 0; i < count; i++) {
         if (!oriel_byte_runs_tidy(&extents[i], &runs))
             continue;
         if (count > 1) /* the parts do not meet each other, but may be one with each other */
-            oriel_arrival_meet(&arrival, &runs, true);
-        oriel_record_number number = oriel_arrival_keep(&arrival, &runs);
+            oriel_arrival_meet(arrival, &runs, true);
+        oriel_record_number number = oriel_arrival_keep(arrival, &runs);
         if (first == 0)
             first = number;
-        else if (last != 0 && number != 0 && (access->flags & ORIEL_ACCESS_ALONE) != 0)
+        else if (last != 0 && number != 0 && (arrival->access->flags & ORIEL_ACCESS_ALONE) != 0)
             oriel_record_at(&history->records, last)->access.moment = oriel_history_ticket(history, number);
         last = number;
     }
+    return first;
+}
+
+static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *extents, size_t count)
+{
+    struct oriel_history *history = enter(place);
+    const struct oriel_access *access = arrival->access;
+    mark_all(history, extents, count, 1);
+    meet_all(arrival, extents, count);
+    oriel_record_number first = keep_all(arrival, extents, count);
+    mark_all(history, extents, count, -1);
     uint64_t ticket = 0;
     if (oriel_access_pending(access) && first != 0)
         ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
@@ -163,19 +210,30 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
     return ticket;
 }
 
+uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
+                           size_t count, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_arrival arrival = arrival_at(place, access, tell, closure, true);
+    struct oriel_extent runs;
+    enum oriel_small small = ORIEL_SMALL_NOT;
+    if (count == 1 && oriel_byte_runs_tidy(extents, &runs))
+        small = oriel_small_add(&arrival, place, &runs);
+    if (small == ORIEL_SMALL_NOT)
+        return add_to_tree(&arrival, place, extents, count);
+    if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE)) {
+        struct oriel_history *history = enter(place);
+        oriel_arrival_meet(&arrival, &runs, false);
+        leave(history);
+    }
+    return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
+}
+
 void oriel_history_look(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
+    struct oriel_arrival arrival = arrival_at(place, access, tell, closure, false);
     struct oriel_history *history = enter(place);
-    struct oriel_arrival arrival = {.history = history,
-                              .access = access,
-                              .clock = oriel_order_moment_clock(access->moment),
-                              .tell = tell,
-                              .closure = closure};
-    struct oriel_extent runs;
-    for (size_t i = 0; i < count; i++)
-        if (oriel_byte_runs_tidy(&extents[i], &runs))
-            oriel_arrival_meet(&arrival, &runs, false);
+    meet_all(&arrival, extents, count);
     leave(history);
 }
 
@@ -219,8 +277,17 @@ static void complete_record(struct oriel_history *history, oriel_record_number n
     rejoin(history, lane, number);
 }
 
+/* What this process has pending in the lane stays in it until this process completes it: an empty lane has nothing of it. */
+static bool lane_is_empty(const struct oriel_history_lane *lane)
+{
+    return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending, memory_order_relaxed) == 0;
+}
+
 void oriel_history_complete(oriel_place place, int32_t origin, oriel_tick now)
 {
+    oriel_underway_complete(place, origin, 0, now);
+    if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
+        return;
     struct oriel_history *history = enter(place);
     oriel_record_number next;
     for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0; number = next) {
@@ -237,7 +304,8 @@ typedef void ticket_fn(struct oriel_history *history, oriel_record_number number
 /* Calls act for each pending record that has the ticket. */
 static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint64_t argument)
 {
-    if (ticket == 0)
+    if (ticket == 0 ||
+        (ticket >= ORIEL_ACCESS_GROUP && lane_is_empty(oriel_history_lane_of(oriel_board_at(place), 0, ticket))))
         return;
     struct oriel_history *history = enter(place);
     if (ticket < ORIEL_ACCESS_GROUP) {
@@ -263,6 +331,7 @@ static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint6
 
 void oriel_history_complete_one(oriel_place place, uint64_t ticket, oriel_tick now)
 {
+    oriel_underway_complete(place, 0, ticket, now);
     for_ticket(place, ticket, complete_record, now);
 }
 
@@ -274,6 +343,7 @@ static void end_record(struct oriel_history *history, oriel_record_number number
 
 void oriel_history_end_one(oriel_place place, uint64_t ticket)
 {
+    oriel_underway_end(place, ticket);
     for_ticket(place, ticket, end_record, 0);
 }
 
@@ -284,11 +354,15 @@ static void flag_record(struct oriel_history *history, oriel_record_number numbe
 
 void oriel_history_flag_one(oriel_place place, uint64_t ticket, uint8_t flags)
 {
+    oriel_underway_flag(place, 0, ticket, flags);
     for_ticket(place, ticket, flag_record, flags);
 }
 
 void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
 {
+    oriel_underway_flag(place, origin, 0, flags);
+    if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
+        return;
     struct oriel_history *history = enter(place);
     for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0;) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
@@ -320,13 +394,15 @@ void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
         for (size_t i = 0; i < hits.count; i++)
             oriel_history_take_bytes(history, hits.numbers[i], &hole);
     } while (hits.count == ORIEL_RECORD_HITS);
+    oriel_small_forget(history, offset, offset + (int64_t)len_bytes);
     leave(history);
 }
 
 void oriel_history_size(oriel_place place, uint64_t *accesses, uint64_t *bytes)
 {
     struct oriel_history *history = enter(place);
-    *accesses = history->records.live;
-    *bytes = sizeof *history + oriel_records_bytes(&history->records);
+    oriel_pages_size(&history->records.pages, accesses, bytes);
+    *accesses += history->records.live;
+    *bytes += sizeof *history + oriel_records_bytes(&history->records);
     leave(history);
 }

@@ -72,13 +72,19 @@ struct oriel_conflict {
 };
 typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
 
-/* An empty one in the board; 0 when the board is full. */
-oriel_place oriel_history_make(void);
+/* An empty one in the board, of a memory of about so many bytes (0: nobody knows); 0 when the board is full. */
+oriel_place oriel_history_make(uint64_t size_bytes);
 void oriel_history_free(oriel_place history);
+
+/* This process adds nothing more, before whoever is the last frees it. */
+void oriel_history_leave(oriel_place history);
+
+/* From now on several threads of this process may call at once. */
+void oriel_history_several_threads(void);
 
 /* Adds an access to count extents and tells each conflict of it with an unordered one, at most one per pair of sites.  Returns
  * the ticket by which the origin completes it: 0 when it was complete on arrival, or when the board is full (counted).  Without
- * ORIEL_ACCESS_ALONE and group the ticket is that of all that it was merged with. */
+ * ORIEL_ACCESS_ALONE and group only oriel_history_complete of its origin is certain to complete it. */
 uint64_t oriel_history_add(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure);
 

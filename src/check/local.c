@@ -69,7 +69,7 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure)
 {
     own.tell = tell;
     own.closure = closure;
-    own.history = oriel_history_make();
+    own.history = oriel_history_make(0);
     if (oriel_watching.pages != NULL)
         oriel_finding_local_watched();
     return own.history != 0 ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no room for the buffers' history in the checker's memory");

@@ -14,7 +14,7 @@ static struct oriel_key key_of(oriel_place history)
 
 uint64_t oriel_part_open(void)
 {
-    oriel_place history = oriel_history_make();
+    oriel_place history = oriel_history_make(0);
     struct oriel_key key = key_of(history);
     if (history == 0)
         return 0;

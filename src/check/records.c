@@ -11,9 +11,17 @@ static struct oriel_record *at(struct oriel_records *records, oriel_record_numbe
     return oriel_record_at(records, number);
 }
 
-void oriel_records_init(struct oriel_records *records)
+bool oriel_records_init(struct oriel_records *records, uint64_t size_bytes)
 {
     *records = (struct oriel_records){.chance = 2463534242u};
+    return oriel_pages_make(&records->pages, size_bytes);
+}
+
+void oriel_records_empty(struct oriel_records *records)
+{
+    records->root = records->unused = 0;
+    records->made = records->live = 0;
+    oriel_pages_unmark_all(&records->pages);
 }
 
 static size_t slab_bytes(unsigned slab)
@@ -25,6 +33,7 @@ void oriel_records_free(struct oriel_records *records)
 {
     for (unsigned slab = 0; slab < ORIEL_RECORD_SLABS && records->slabs[slab] != 0; slab++)
         oriel_board_free(records->places[slab], slab_bytes(slab));
+    oriel_pages_free(&records->pages);
 }
 
 uint64_t oriel_records_bytes(const struct oriel_records *records)
@@ -119,7 +128,12 @@ static void split(struct oriel_records *records, oriel_record_number tree, const
     know_most(records, top);
 }
 
-void oriel_record_insert(struct oriel_records *records, oriel_record_number number)
+static void mark(struct oriel_records *records, const struct oriel_extent *runs, int by)
+{
+    oriel_pages_mark(&records->pages, runs->offset, oriel_byte_runs_end(runs), by);
+}
+
+static void insert(struct oriel_records *records, oriel_record_number number)
 {
     struct oriel_record *record = at(records, number);
     int64_t end = oriel_byte_runs_end(&record->runs);
@@ -168,19 +182,42 @@ static oriel_record_number without(struct oriel_records *records, oriel_record_n
     return tree;
 }
 
+void oriel_record_insert(struct oriel_records *records, oriel_record_number number)
+{
+    mark(records, &at(records, number)->runs, 1);
+    insert(records, number);
+}
+
 void oriel_record_remove(struct oriel_records *records, oriel_record_number number)
 {
     records->root = without(records, records->root, number);
+    mark(records, &at(records, number)->runs, -1);
+}
+
+/* The pages of the one that are not the other's. */
+static void mark_beyond(struct oriel_records *records, const struct oriel_extent *runs, const struct oriel_extent *other, int by)
+{
+    const int64_t inside = (1 << ORIEL_PAGE_SHIFT) - 1;
+    int64_t low = runs->offset & ~inside;
+    int64_t high = (oriel_byte_runs_end(runs) + inside) & ~inside;
+    int64_t other_low = other->offset & ~inside;
+    int64_t other_high = (oriel_byte_runs_end(other) + inside) & ~inside;
+    if (low < other_low)
+        oriel_pages_mark(&records->pages, low, high < other_low ? high : other_low, by);
+    if (high > other_high)
+        oriel_pages_mark(&records->pages, low > other_high ? low : other_high, high, by);
 }
 
 void oriel_record_change(struct oriel_records *records, oriel_record_number number, const struct oriel_extent *runs)
 {
     struct oriel_record *record = at(records, number);
     int64_t end = oriel_byte_runs_end(runs);
+    mark_beyond(records, runs, &record->runs, 1);
+    mark_beyond(records, &record->runs, runs, -1);
     if (runs->offset != record->runs.offset || end < oriel_byte_runs_end(&record->runs)) {
-        oriel_record_remove(records, number);
+        records->root = without(records, records->root, number);
         record->runs = *runs;
-        oriel_record_insert(records, number);
+        insert(records, number);
         return;
     }
     record->runs = *runs;
@@ -236,6 +273,7 @@ static oriel_record_number sweep(struct oriel_records *records, oriel_record_num
     oriel_record_number left = sweep(records, top->left, gone, closure);
     oriel_record_number right = sweep(records, top->right, gone, closure);
     if (gone(top, closure)) {
+        mark(records, &top->runs, -1);
         oriel_record_drop(records, tree);
         return join(records, left, right);
     }

@@ -5,6 +5,7 @@
 #define ORIEL_CHECK_RECORDS_H
 
 #include "check/history.h"
+#include "check/pages.h"
 #include "check/runs.h"
 
 typedef uint32_t oriel_record_number; /* 0: none */
@@ -25,6 +26,7 @@ _Static_assert(offsetof(struct oriel_record, access) <= 64, "what a search looks
 enum { ORIEL_RECORD_SLABS = 24, ORIEL_RECORD_SLAB_FIRST = 16 };
 
 struct oriel_records {
+    struct oriel_pages pages; /* of their memory: they know where records lie */
     oriel_record_number root;
     oriel_record_number unused; /* the first of the free ones */
     uint32_t made;              /* numbers that were ever given out */
@@ -35,7 +37,11 @@ struct oriel_records {
     oriel_place places[ORIEL_RECORD_SLABS]; /* what the board gave for them */
 };
 
-void oriel_records_init(struct oriel_records *records);
+/* Of a memory of about so many bytes; false when the board is full. */
+bool oriel_records_init(struct oriel_records *records, uint64_t size_bytes);
+
+/* Forgets all records, whatever state they are in. */
+void oriel_records_empty(struct oriel_records *records);
 void oriel_records_free(struct oriel_records *records);
 
 /* What they take in the board. */

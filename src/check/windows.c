@@ -135,7 +135,8 @@ oriel_place oriel_window_history(struct oriel_checked *window, int32_t target)
     uint64_t history = atomic_load_explicit(place, memory_order_acquire);
     if (oriel_likely(history != 0))
         return history;
-    oriel_place made = oriel_history_make();
+    int64_t size_bytes = window->members[target].size_bytes; /* of a dynamic one nobody knows */
+    oriel_place made = oriel_history_make(size_bytes > 0 ? (uint64_t)size_bytes : 0);
     if (made != 0 && !atomic_compare_exchange_strong(place, &history, made)) {
         oriel_history_free(made);
         return history;

@@ -107,6 +107,8 @@ static bool settle(struct oriel_checked *window)
 static void leave_common(struct oriel_checked *window)
 {
     struct oriel_common *common = window->common;
+    for (int32_t i = 0; common != NULL && i < window->n; i++)
+        oriel_history_leave(common->shares[i].history);
     if (common == NULL || count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
         return;
     for (int32_t i = 0; i < window->n; i++) {

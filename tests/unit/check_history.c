@@ -181,7 +181,7 @@ static void conflicts_are_those_of_the_model(void **state)
     (void)state;
     model = malloc(STEPS * sizeof *model);
     for (int round = 0; round < ROUNDS; round++) {
-        oriel_place history = oriel_history_make();
+        oriel_place history = oriel_history_make(0);
         clocks_start();
         model_count = 0;
         uint64_t patience = 2 + below(12); /* long epochs and short ones */
@@ -208,7 +208,7 @@ static void conflicts_are_those_of_the_model(void **state)
 static oriel_place fresh(void)
 {
     clocks_start();
-    return oriel_history_make();
+    return oriel_history_make(0);
 }
 
 static uint64_t size_of(oriel_place history)

@@ -61,7 +61,7 @@ static int start(void **state)
     oriel_check_running = true;
     memset(&outside, 0, sizeof outside);
     memset(&window, 0, sizeof window);
-    history = oriel_history_make();
+    history = oriel_history_make(0);
     assert_int_equal(oriel_local_start(remember, &outside), ORIEL_OK);
     assert_int_equal(oriel_local_region_add(memory, MEMORY_BYTES, history, 0, remember, &window), ORIEL_OK);
     return 0;
@@ -204,7 +204,7 @@ static void memory_of_two_windows_is_told_to_both(void **state)
 {
     (void)state;
     struct told other = {0};
-    oriel_place second = oriel_history_make();
+    oriel_place second = oriel_history_make(0);
     oriel_local_region_add(&memory[8], 64, second, 1000, remember, &other);
     store(&memory[9], "a");
     put_by(0, 72, 8);

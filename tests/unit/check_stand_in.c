@@ -97,6 +97,43 @@ void oriel_board_unlock(struct oriel_board_lock *lock)
         abort();
 }
 
+uint64_t oriel_board_own_word = 1;
+
+void oriel_board_word_wait(_Atomic uint64_t *word, uint64_t own)
+{
+    (void)word;
+    (void)own;
+    abort();
+}
+
+uint64_t oriel_board_turn(void)
+{
+    return 1;
+}
+
+/* A list: nothing is dropped. */
+bool oriel_board_work(const struct oriel_key *key, size_t len_bytes, oriel_board_work_fn *work, void *closure)
+{
+    static oriel_place first;
+    struct entry {
+        oriel_place next;
+        struct oriel_key key;
+    } *entry = oriel_board_at(first);
+    while (entry != NULL && memcmp(&entry->key, key, sizeof *key) != 0)
+        entry = oriel_board_at(entry->next);
+    bool made = entry == NULL;
+    if (made) {
+        oriel_place place = oriel_board_allocate(sizeof *entry + len_bytes);
+        if (place == 0)
+            return false;
+        entry = oriel_board_at(place);
+        *entry = (struct entry){first, *key};
+        first = place;
+    }
+    work(entry + 1, made, closure);
+    return true;
+}
+
 int oriel_order_rank(void)
 {
     return rank_now;

@@ -1,0 +1,432 @@
+/* Small accesses in cells.  The argument, beside history.c's:
+ * S1 What stands in a cell is under the cell's lock.  Two small accesses to one byte therefore meet: the second to have the lock
+ *    finds the first.
+ * S2 An access that goes into the tree raises its buckets' wide before it looks into the cells of its bytes, and lets it be
+ *    lowered only when it stands in the tree itself; a small one reads wide while it holds its cell's lock, where its entry
+ *    stands already.  If it reads 0, its section came before the other's look into that cell, which finds the entry; if not, it
+ *    goes on to the tree, under the history's lock, after the other has left.  (Where each finds the other, both tell: it is one
+ *    finding.)  A cell is looked into if its bit in used is set, which is set before wide is read.
+ * S3 An entry that is pending is changed by its origin only (underway.c), and has its place until it is complete, so that the
+ *    store that completes it needs no lock: who reads the number of before takes the access for pending, and has no clock that
+ *    says otherwise, since completion comes before anything is given.
+ * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
+ *    leaves a free one.
+ * history.c calls. */
+#include "check/small.h"
+
+#include "base/atomic.h"
+#include "check/order.h"
+#include "check/pages.h"
+#include "check/traits.h"
+
+#include <stdlib.h>
+
+enum {
+    CELLS_MOST = 4,  /* of one access */
+    LOOPS = 64,      /* remembered by a thread; a power of 2 */
+    LOOP_TURNS = 2,  /* as often at the same distance: what comes belongs to a loop */
+    SPARSEST = 4096, /* as in arrival.c */
+};
+
+#define TRAIT_SHIFT 20
+#define FIRST_SHIFT 14
+#define LAST_SHIFT  8
+#define OFFSETS     UINT64_C(0x3f)
+#define BYTES       (OFFSETS << FIRST_SHIFT | OFFSETS << LAST_SHIFT)
+
+static uint64_t first_of(uint64_t what)
+{
+    return what >> FIRST_SHIFT & OFFSETS;
+}
+
+static uint64_t last_of(uint64_t what)
+{
+    return what >> LAST_SHIFT & OFFSETS;
+}
+
+static uint64_t with_bytes(uint64_t what, uint64_t first, uint64_t last)
+{
+    return (what & ~BYTES) | first << FIRST_SHIFT | last << LAST_SHIFT;
+}
+
+static const struct oriel_access *trait_of(uint64_t what)
+{
+    return oriel_trait_at(what >> TRAIT_SHIFT);
+}
+
+static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint64_t ticks)
+{
+    struct oriel_access access = *trait_of(entry->what);
+    access.flags = (uint8_t)entry->what;
+    access.issued = ticks >> 16;
+    access.complete = oriel_entry_pending(ticks) ? ORIEL_TICK_PENDING : oriel_entry_complete(ticks);
+    return access;
+}
+
+static uint64_t ticks_of(const struct oriel_cell_entry *entry)
+{
+    return atomic_load_explicit(&entry->ticks, memory_order_acquire);
+}
+
+static void empty(struct oriel_cell_entry *entry)
+{
+    entry->what = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&entry->ticks, 0, memory_order_relaxed);
+}
+
+static void fill(struct oriel_cell_entry *entry, uint64_t what, uint64_t ticks)
+{
+    entry->what = 0; /* S4 */
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&entry->ticks, ticks, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    entry->what = what;
+}
+
+/* --- one cell --- */
+
+/* An access on its way into one cell. */
+struct coming {
+    struct oriel_arrival *arrival;
+    int64_t base; /* of the cell */
+    uint64_t first;
+    uint64_t last;
+    uint64_t what; /* as it will stand; 0: it does not */
+    uint64_t ticks;
+    oriel_place history;
+    bool merged;
+    struct oriel_cell_entry *spot; /* where it can stand */
+};
+
+/* The two are one if they are complete together (history.c, 2). */
+static bool merge(struct coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
+{
+    uint64_t what = entry->what;
+    if (((what ^ coming->what) & ~BYTES) != 0 || first_of(what) > coming->last + 1 || last_of(what) + 1 < coming->first)
+        return false;
+    if (oriel_entry_pending(coming->ticks)) {
+        const struct oriel_underway *one = oriel_entry_pending(ticks) ? oriel_underway_find(entry) : NULL;
+        if (one == NULL || one->history != coming->history || one->group != coming->arrival->access->group)
+            return false;
+    } else if (oriel_entry_pending(ticks) || oriel_entry_complete(ticks) != oriel_entry_complete(coming->ticks)) {
+        return false;
+    }
+    uint64_t first = first_of(what) < coming->first ? first_of(what) : coming->first;
+    uint64_t last = last_of(what) > coming->last ? last_of(what) : coming->last;
+    entry->what = with_bytes(what, first, last);
+    coming->merged = true;
+    return true;
+}
+
+/* Takes the bytes from first to last; what would be two entries then stays as it is. */
+static void take(struct coming *coming, struct oriel_cell_entry *entry)
+{
+    uint64_t first = first_of(entry->what);
+    uint64_t last = last_of(entry->what);
+    if (first < coming->first && last > coming->last)
+        return;
+    if (first < coming->first) {
+        entry->what = with_bytes(entry->what, first, coming->first - 1);
+    } else if (last > coming->last) {
+        entry->what = with_bytes(entry->what, coming->last + 1, last);
+    } else {
+        empty(entry);
+        coming->spot = entry;
+    }
+}
+
+static void meet_entry(struct coming *coming, struct oriel_cell_entry *entry)
+{
+    struct oriel_arrival *arrival = coming->arrival;
+    uint64_t what = entry->what;
+    uint64_t ticks = ticks_of(entry);
+    if (what == 0) {
+        if (!oriel_entry_pending(ticks) && coming->spot == NULL)
+            coming->spot = entry;
+        return;
+    }
+    bool both = first_of(what) <= coming->last && last_of(what) >= coming->first;
+    if (both) {
+        const struct oriel_access *trait = trait_of(what);
+        bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
+        if (!known && oriel_access_conflicts(trait, arrival->access)) {
+            struct oriel_access earlier = access_of(entry, ticks);
+            uint64_t first = first_of(what) > coming->first ? first_of(what) : coming->first;
+            uint64_t last = last_of(what) < coming->last ? last_of(what) : coming->last;
+            oriel_arrival_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
+        }
+        if (coming->what == 0 && !arrival->stays)
+            return;
+        if (known && oriel_access_supersedes(arrival->access, trait)) {
+            take(coming, entry); /* 3 */
+            return;
+        }
+    }
+    if (coming->what != 0 && !coming->merged)
+        merge(coming, entry, ticks);
+}
+
+/* Neighbours that are one, and what everyone knows, go; in a cell that is full. */
+static void compact(struct oriel_cell *whole)
+{
+    oriel_tick *floor = calloc((size_t)oriel_board_world_size(), sizeof *floor);
+    if (floor != NULL)
+        oriel_order_floor(floor);
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            struct oriel_cell_entry *entry = &cell->entries[i];
+            uint64_t ticks = ticks_of(entry);
+            if (entry->what == 0 || oriel_entry_pending(ticks))
+                continue;
+            if (floor != NULL && oriel_entry_complete(ticks) <= floor[trait_of(entry->what)->origin]) { /* 4 */
+                empty(entry);
+                continue;
+            }
+            for (int k = 0; k < i; k++) {
+                struct oriel_cell_entry *other = &cell->entries[k];
+                struct coming coming = {.first = first_of(entry->what), .last = last_of(entry->what), .what = entry->what,
+                                        .ticks = ticks};
+                if (other->what != 0 && merge(&coming, other, ticks_of(other))) {
+                    empty(entry);
+                    break;
+                }
+            }
+        }
+    free(floor);
+}
+
+static struct oriel_cell_entry *free_entry(struct oriel_cell *cell)
+{
+    for (; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
+            if (cell->entries[i].what == 0 && !oriel_entry_pending(ticks_of(&cell->entries[i])))
+                return &cell->entries[i];
+    return NULL;
+}
+
+/* Room for one more; NULL: the board is full. */
+static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
+{
+    compact(whole);
+    struct oriel_cell_entry *entry = free_entry(whole);
+    if (entry != NULL)
+        return entry;
+    oriel_place place = oriel_board_allocate(sizeof(struct oriel_cell));
+    struct oriel_cell *more = oriel_board_at(place);
+    if (more == NULL)
+        return NULL;
+    more->next = whole->next;
+    whole->next = place;
+    return &more->entries[0];
+}
+
+static void meet_cell(struct coming *coming, struct oriel_cell *whole)
+{
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
+            meet_entry(coming, &cell->entries[i]);
+}
+
+/* False: the board is full. */
+static bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned which, const struct oriel_page_bucket *bucket,
+                       bool *wide)
+{
+    struct oriel_cell *cell = &page->cells[which];
+    uint64_t bit = UINT64_C(1) << which;
+    oriel_board_word_lock(&cell->owner);
+    if (oriel_unlikely((atomic_load(&page->used) & bit) == 0))
+        atomic_fetch_or(&page->used, bit); /* S2 */
+    meet_cell(coming, cell);
+    bool stands = coming->merged;
+    if (!stands) {
+        struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
+        stands = entry != NULL;
+        if (stands)
+            fill(entry, coming->what, coming->ticks);
+        if (stands && oriel_entry_pending(coming->ticks))
+            oriel_underway_add(&(struct oriel_underway){coming->history, cell, entry, coming->arrival->access->group,
+                                                        coming->arrival->access->origin});
+    }
+    if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
+        *wide = true;
+    oriel_board_word_unlock(&cell->owner);
+    return stands;
+}
+
+/* --- loops --- */
+
+struct loop {
+    uint64_t which;
+    int64_t offset;
+    int64_t distance;
+    uint32_t turns;
+};
+
+/* Whether the access continues a loop, over places at one distance. */
+static bool in_loop(oriel_place history, oriel_place trait, const struct oriel_extent *runs)
+{
+    static _Thread_local struct loop loops[LOOPS];
+    uint64_t which = (history ^ trait << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    struct loop *loop = &loops[which >> 58];
+    if (loop->which != which)
+        *loop = (struct loop){.which = which, .offset = runs->offset};
+    int64_t distance = runs->offset - loop->offset;
+    bool further = distance != 0 && distance == loop->distance &&
+                   (uint64_t)(distance < 0 ? -distance : distance) <= SPARSEST * runs->len_bytes;
+    loop->turns = further ? loop->turns + 1 : 0;
+    loop->distance = distance;
+    loop->offset = runs->offset;
+    return loop->turns >= LOOP_TURNS;
+}
+
+/* --- what history.c calls --- */
+
+static bool is_small(const struct oriel_access *access, const struct oriel_extent *runs, unsigned *cells)
+{
+    uint64_t low = (uint64_t)runs->offset;
+    uint64_t high = low + runs->len_bytes - 1;
+    uint64_t borders = (high >> ORIEL_CELL_SHIFT) - (low >> ORIEL_CELL_SHIFT);
+    if (runs->count != 1 || (access->flags & ORIEL_ACCESS_ALONE) != 0 || borders >= CELLS_MOST)
+        return false;
+    *cells = (unsigned)borders + 1;
+    return !oriel_access_pending(access) || oriel_underway_room(*cells);
+}
+
+enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *runs)
+{
+    const struct oriel_access *access = arrival->access;
+    const struct oriel_pages *pages = &arrival->history->records.pages;
+    unsigned cells;
+    bool wide = false;
+    if (!is_small(access, runs, &cells))
+        return ORIEL_SMALL_NOT;
+    oriel_place trait = oriel_trait_of(access);
+    if (trait == 0 || in_loop(place, trait, runs))
+        return ORIEL_SMALL_NOT;
+    uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
+    for (uint64_t at = (uint64_t)runs->offset; at < high;) {
+        uint64_t base = at & ~(uint64_t)(ORIEL_CELL_BYTES - 1);
+        uint64_t end = base + ORIEL_CELL_BYTES < high ? base + ORIEL_CELL_BYTES : high;
+        struct coming coming = {.arrival = arrival,
+                                .base = (int64_t)base,
+                                .first = at - base,
+                                .last = end - 1 - base,
+                                .what = with_bytes(trait << TRAIT_SHIFT | access->flags, at - base, end - 1 - base),
+                                .ticks = oriel_entry_ticks(access->issued, access->complete),
+                                .history = place};
+        struct oriel_page *page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
+        if (page == NULL || !enter_cell(&coming, page, base >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1),
+                                        oriel_page_bucket(pages, page->number), &wide))
+            return ORIEL_SMALL_NOT;
+        at = end;
+    }
+    return wide ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
+}
+
+/* Calls act for each cell that has been used and has bytes from low to high, with its lock held. */
+typedef void cell_fn(struct oriel_cell *cell, int64_t base, void *closure);
+static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act, void *closure)
+{
+    uint64_t last = ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT;
+    for (uint64_t at = (uint64_t)low >> ORIEL_CELL_SHIFT; at <= last;) {
+        uint64_t number = at / ORIEL_PAGE_CELLS;
+        uint64_t behind = (number + 1) * ORIEL_PAGE_CELLS;
+        struct oriel_page *page = oriel_page_find(pages, number);
+        uint64_t used = page == NULL ? 0 : atomic_load(&page->used) >> at % ORIEL_PAGE_CELLS;
+        for (; used != 0; used >>= 1, at++) {
+            unsigned skip = (unsigned)__builtin_ctzll(used);
+            at += skip;
+            used >>= skip;
+            if (at > last)
+                break;
+            struct oriel_cell *cell = &page->cells[at % ORIEL_PAGE_CELLS];
+            oriel_board_word_lock(&cell->owner);
+            act(cell, (int64_t)(at << ORIEL_CELL_SHIFT), closure);
+            oriel_board_word_unlock(&cell->owner);
+        }
+        at = behind;
+    }
+}
+
+struct visiting {
+    struct oriel_arrival *arrival;
+    const struct oriel_extent *runs;
+};
+
+static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
+{
+    struct visiting *visiting = closure;
+    const struct oriel_extent *runs = visiting->runs;
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            uint64_t what = cell->entries[i].what;
+            struct oriel_extent bytes = {base + (int64_t)first_of(what), last_of(what) - first_of(what) + 1, 1, 0};
+            int64_t offset;
+            uint64_t len_bytes;
+            if (what == 0 || !oriel_byte_runs_meet(&bytes, runs, &offset, &len_bytes))
+                continue;
+            struct coming coming = {.arrival = visiting->arrival,
+                                    .base = base,
+                                    .first = (uint64_t)(offset - base),
+                                    .last = (uint64_t)(offset - base) + len_bytes - 1};
+            meet_entry(&coming, &cell->entries[i]);
+        }
+}
+
+void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs)
+{
+    struct visiting visiting = {arrival, runs};
+    visit(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs), meet_wide, &visiting);
+}
+
+/* What lies behind the hole, which is in the middle of the entry, becomes an entry of its own; without room it is lost. */
+static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t behind)
+{
+    uint64_t ticks = ticks_of(entry);
+    bool pending = oriel_entry_pending(ticks);
+    const struct oriel_underway *one = pending ? oriel_underway_find(entry) : NULL;
+    struct oriel_cell_entry *more = free_entry(whole);
+    if (more == NULL || (pending && (one == NULL || !oriel_underway_room(1))))
+        return;
+    fill(more, with_bytes(entry->what, behind, last_of(entry->what)), ticks);
+    if (pending) {
+        struct oriel_underway other = *one;
+        other.entry = more;
+        oriel_underway_add(&other);
+    }
+}
+
+struct hole {
+    int64_t low;
+    int64_t high;
+};
+
+static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
+{
+    const struct hole *hole = closure;
+    struct coming coming = {.first = hole->low > base ? (uint64_t)(hole->low - base) : 0,
+                            .last = hole->high < base + ORIEL_CELL_BYTES ? (uint64_t)(hole->high - 1 - base)
+                                                                         : ORIEL_CELL_BYTES - 1};
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            struct oriel_cell_entry *entry = &cell->entries[i];
+            uint64_t what = entry->what;
+            if (what == 0 || first_of(what) > coming.last || last_of(what) < coming.first)
+                continue;
+            if (oriel_entry_pending(ticks_of(entry)) && first_of(what) >= coming.first && last_of(what) <= coming.last) {
+                entry->what = 0; /* S3 */
+            } else if (first_of(what) < coming.first && last_of(what) > coming.last) {
+                part(whole, entry, coming.last + 1);
+                entry->what = with_bytes(what, first_of(what), coming.first - 1);
+            } else {
+                take(&coming, entry);
+            }
+        }
+}
+
+void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high)
+{
+    struct hole hole = {low, high};
+    visit(&history->records.pages, low, high, forget_cell, &hole);
+}

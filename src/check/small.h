@@ -1,0 +1,78 @@
+/* Small accesses: of at most four cells, alone in their call.  They stand in cells (pages.h) instead of the tree, so that most
+ * operations look at a line or two and wait for nobody who works elsewhere.  The same accesses told by a loop, one behind the
+ * other, belong in the tree, where they are one.  history.c calls, with no lock held unless it says so; the argument is in
+ * small.c. */
+#ifndef ORIEL_CHECK_SMALL_H
+#define ORIEL_CHECK_SMALL_H
+
+#include "check/arrival.h"
+
+/* What this process has pending in cells: it alone completes it.  underway.c. */
+struct oriel_underway {
+    oriel_place history;
+    struct oriel_cell *cell; /* has the lock */
+    struct oriel_cell_entry *entry;
+    uint64_t group;
+    int32_t origin;
+};
+enum { ORIEL_UNDERWAY_MOST = 32 };
+
+/* --- in small.c --- */
+
+enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
+
+/* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
+ * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened. */
+enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place history, const struct oriel_extent *runs);
+
+/* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
+void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs);
+
+/* No bytes from low to high are in any cell. */
+void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
+
+/* --- in underway.c: of pending accesses of this process in a history's cells --- */
+
+/* Several threads may call at once: then none is pending in cells. */
+void oriel_underway_several(void);
+bool oriel_underway_room(unsigned more);
+void oriel_underway_add(const struct oriel_underway *one);
+
+/* The one that is the entry; NULL: it is none of this process's. */
+const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry);
+
+/* Complete with now; those of the origin and the group. */
+void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
+
+/* They are over, and go. */
+void oriel_underway_end(oriel_place history, uint64_t group);
+void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, uint8_t flags);
+
+/* This process uses the history no more. */
+void oriel_underway_leave(oriel_place history);
+
+/* --- the words of an entry: issued << 16 | how much later complete; trait << 20 | first << 14 | last << 8 | flags --- */
+
+#define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
+
+static inline bool oriel_entry_pending(uint64_t ticks)
+{
+    return (ticks & ORIEL_ENTRY_PENDING) == ORIEL_ENTRY_PENDING;
+}
+
+static inline oriel_tick oriel_entry_complete(uint64_t ticks)
+{
+    return (ticks >> 16) + (ticks & 0xffff);
+}
+
+/* What was issued too long ago to be told counts as issued later. */
+static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
+{
+    if (complete == ORIEL_TICK_PENDING)
+        return issued << 16 | ORIEL_ENTRY_PENDING;
+    if (issued > complete || complete - issued >= ORIEL_ENTRY_PENDING)
+        issued = complete;
+    return issued << 16 | (complete - issued);
+}
+
+#endif

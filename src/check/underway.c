@@ -1,0 +1,93 @@
+/* The pending accesses of this process in cells: a short list, so that a flush finds them without a search and without a lock.
+ * An entry that is pending is left in its place by everybody, and its ticks are written by its origin alone: one store completes
+ * it.  What is forgotten meanwhile loses its bytes and stays an entry until then.  Processes in which several threads may call
+ * MPI have none.  history.c and small.c call. */
+#include "check/small.h"
+
+#include "base/atomic.h"
+
+static struct {
+    bool several;
+    unsigned count;
+    struct oriel_underway list[ORIEL_UNDERWAY_MOST];
+} own;
+
+void oriel_underway_several(void)
+{
+    own.several = true;
+}
+
+bool oriel_underway_room(unsigned more)
+{
+    return !own.several && own.count + more <= ORIEL_UNDERWAY_MOST;
+}
+
+void oriel_underway_add(const struct oriel_underway *one)
+{
+    own.list[own.count++] = *one;
+}
+
+const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry)
+{
+    for (unsigned i = 0; i < own.count; i++)
+        if (own.list[i].entry == entry)
+            return &own.list[i];
+    return NULL;
+}
+
+static void complete_entry(struct oriel_cell_entry *entry, oriel_tick now)
+{
+    uint64_t ticks = atomic_load_explicit(&entry->ticks, memory_order_relaxed);
+    atomic_store_explicit(&entry->ticks, oriel_entry_ticks(ticks >> 16, now), memory_order_release);
+}
+
+void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now)
+{
+    for (unsigned i = 0; i < own.count;) {
+        const struct oriel_underway *one = &own.list[i];
+        if (one->history != history || one->group != group || (group == 0 && one->origin != origin)) {
+            i++;
+            continue;
+        }
+        complete_entry(one->entry, now);
+        own.list[i] = own.list[--own.count];
+    }
+}
+
+void oriel_underway_end(oriel_place history, uint64_t group)
+{
+    for (unsigned i = 0; i < own.count;) {
+        struct oriel_underway *one = &own.list[i];
+        if (one->history != history || one->group != group) {
+            i++;
+            continue;
+        }
+        oriel_board_word_lock(&one->cell->owner);
+        one->entry->what = 0;
+        atomic_store_explicit(&one->entry->ticks, 0, memory_order_relaxed);
+        oriel_board_word_unlock(&one->cell->owner);
+        own.list[i] = own.list[--own.count];
+    }
+}
+
+void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, uint8_t flags)
+{
+    for (unsigned i = 0; i < own.count; i++) {
+        struct oriel_underway *one = &own.list[i];
+        if (one->history != history || one->group != group || (group == 0 && one->origin != origin))
+            continue;
+        oriel_board_word_lock(&one->cell->owner);
+        if (one->entry->what != 0)
+            one->entry->what |= flags;
+        oriel_board_word_unlock(&one->cell->owner);
+    }
+}
+
+void oriel_underway_leave(oriel_place history)
+{
+    for (unsigned i = 0; i < own.count;)
+        if (own.list[i].history == history)
+            own.list[i] = own.list[--own.count];
+        else
+            i++;
+}
