@@ -1,12 +1,17 @@
 #!/usr/bin/python3
-"""Compares the window functions that a host's libraries export with those of liboriel.so: none may be missing.
+"""Compares the names that Oriel's libraries export with the host's and with the list that is kept of them.
 
-Names are taken from the dynamic symbol tables, C and Fortran alike, with MPI_ and PMPI_, long counts included.
-The host is the library that liboriel.so itself needs. Called by the test rows: symbols.py LIBORIEL"""
+None of the host's window functions may be missing: names are taken from the dynamic symbol tables, C and Fortran alike, with
+MPI_ and PMPI_, long counts included; the host is the library that liboriel.so itself needs. And liboriel.so exports what
+exports.HOST.txt lists, no more and no less, under the SONAME there; the libraries beside it export nothing of another kind.
+Called by the test rows: symbols.py HOST FOLDER. With --write the list is made anew."""
 
+import os
 import re
 import subprocess
 import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 OPERATIONS = "Put|Get|Accumulate|Get_accumulate|Fetch_and_op|Compare_and_swap|Rput|Rget|Raccumulate|Rget_accumulate"
 MEMORY = "Alloc_mem|Free_mem"
@@ -19,10 +24,22 @@ ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_sp
           "MPI_Wait", "MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitall", "MPI_Testall", "MPI_Waitsome", "MPI_Testsome",
           "MPI_Request_get_status"]
 
+# What liboriel.so may export at all: MPI's names, Oriel's, and what a host's Fortran library asks its own C library for.
+NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|MPII_Win_get_attr$"),
+         "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|p?mpi_win_get_attr_{0,2}$|mpi_win_get_name_f08_$|ompi_win_get_attr_f$")}
+RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$")
+BESIDE = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|oriel_check_watch$"), "libtsan.so.2": RUNTIME,
+          f"libclang_rt.tsan-{os.uname().machine}.so": RUNTIME}
+
 
 def exported(library):
     output = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
-    return {line.split()[-1].split("@")[0] for line in output.splitlines() if line.split()[-2] in "TWV"}
+    return {line.split()[-1].split("@")[0] for line in output.splitlines()}
+
+
+def soname(library):
+    output = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    return re.search(r"\(SONAME\).*\[(.*)\]", output).group(1)
 
 
 def host_library(library):
@@ -43,19 +60,60 @@ def wanted(names):
     return found | {name for base in ALWAYS for name in (base, "P" + base)}
 
 
-def main():
-    ours = exported(sys.argv[1])
-    host = exported(host_library(sys.argv[1]))
+def interposed(library, ours):
+    """Whether all that is the host's to serve is Oriel's."""
+    host = exported(host_library(library))
     if not {"MPI_Win_fence", "PMPI_Win_fence"} <= host:
-        print(f"{host_library(sys.argv[1])} exports no windows: not the host's library?")
-        return 1
+        print(f"{host_library(library)} exports no windows: not the host's library?")
+        return False
     names = wanted(host)
     missing = sorted(names - ours)
     for name in missing:
         print(f"not ok {name} is the host's")
     if not missing:
         print(f"ok all {len(names)} functions are interposed")
-    return 1 if missing else 0
+    return not missing
+
+
+def listed(path, lines):
+    """Whether the list says the same."""
+    with open(path, encoding="utf-8") as file:
+        kept = file.read().splitlines()
+    for name in sorted(set(lines) - set(kept)):
+        print(f"not ok {name} is not in {path}: meant for programs? then symbols.py --write, else hide it")
+    for name in sorted(set(kept) - set(lines)):
+        print(f"not ok {name} is in {path} only: programs may be linked to it")
+    if kept == lines:
+        print(f"ok {lines[0]} exports the {len(lines) - 1} names of {os.path.basename(path)}")
+    return kept == lines
+
+
+def of_kind(library, kind):
+    """Whether all names that a library exports are of the kind that it is there for."""
+    names = exported(library)
+    others = sorted(name for name in names if not kind.match(name))
+    for name in others:
+        print(f"not ok {os.path.basename(library)} exports {name}")
+    if names and not others:
+        print(f"ok {os.path.basename(library)} exports nothing but {kind.pattern}")
+    return bool(names) and not others
+
+
+def main():
+    write = "--write" in sys.argv
+    host, folder = [word for word in sys.argv[1:] if word != "--write"]
+    library = os.path.join(folder, "liboriel.so")
+    path = os.path.join(HERE, f"exports.{host}.txt")
+    ours = exported(library)
+    lines = [soname(library)] + sorted(ours)
+    if write:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+    good = [interposed(library, ours), listed(path, lines),
+            os.path.realpath(os.path.join(folder, lines[0])) == os.path.realpath(library),
+            of_kind(library, NAMES[host])]
+    good += [of_kind(os.path.join(folder, name), kind) for name, kind in BESIDE.items()]
+    return 0 if all(good) else 1
 
 
 sys.exit(main())
