@@ -2,7 +2,8 @@
 #
 #   make                       builds into build/
 #   make demo | test | test-full | bench    install what is missing, build, run
-#   make install [PREFIX=...]  installs what was built
+#   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
+#   make deb                   Debian packages, into build/packages
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
 #
@@ -10,6 +11,7 @@
 
 BUILD    ?= build
 PREFIX   ?= /usr/local
+DESTDIR  ?=
 SANITIZE ?=
 ARGS     ?=
 
@@ -36,7 +38,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shel
 # For the scripts below, which look for the programs there.
 export BUILD
 
-.PHONY: all configure deps ready demo test test-full bench install clean
+.PHONY: all configure deps ready demo test test-full bench install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -65,8 +67,15 @@ test-full: ready
 bench: ready
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
+# Only the last installation from a build folder is known to uninstall.
 install: all
-	cmake --install $(BUILD) --prefix $(PREFIX)
+	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(abspath $(PREFIX))"
+
+uninstall:
+	DESTDIR="$(DESTDIR)" scripts/uninstall "$(abspath $(BUILD))" "$(abspath $(PREFIX))"
+
+deb: all
+	cd $(BUILD) && cpack
 
 clean:
 	rm -rf $(BUILD)

@@ -1,0 +1,20 @@
+# Run first by an installation: notes which of the folders that others share do not exist yet, so that `make uninstall` takes
+# them away again. The list grows until then, as several installations may come before.
+if(CMAKE_INSTALL_COMPONENT)
+  return() # for a package, not for the machine
+endif()
+set(folders "")
+set(above "${CMAKE_INSTALL_PREFIX}")
+while(NOT above MATCHES "^/?$")
+  list(APPEND folders "${above}")
+  string(REGEX REPLACE "/[^/]*$" "" above "${above}")
+endwhile()
+foreach(folder bin include lib lib/cmake lib/pkgconfig share share/doc share/man share/modulefiles
+        share/man/man1 share/man/man3 share/man/man5 share/man/man7)
+  list(APPEND folders "${CMAKE_INSTALL_PREFIX}/${folder}")
+endforeach()
+foreach(folder IN LISTS folders)
+  if(NOT EXISTS "$ENV{DESTDIR}${folder}")
+    file(APPEND "${ORIEL_BUILD}/install_folders.txt" "$ENV{DESTDIR}${folder}\n")
+  endif()
+endforeach()

@@ -1,0 +1,22 @@
+# What Debian wants of a package beside its files: the licence under its name there, a changelog, the manual compressed.
+# Run by CPack once the components lie in their folders, before they are packed; timestamps are left out of what gzip writes.
+
+file(GLOB components LIST_DIRECTORIES TRUE "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*")
+foreach(component IN LISTS components)
+  get_filename_component(name "${component}" NAME)
+  string(TOUPPER "${name}" key)
+  set(package "${CPACK_DEBIAN_${key}_PACKAGE_NAME}")
+  set(folder "${component}/usr/share/doc/${package}")
+  file(MAKE_DIRECTORY "${folder}")
+  file(COPY_FILE "${CMAKE_CURRENT_LIST_DIR}/../LICENSE" "${folder}/copyright")
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of the build, or SOURCE_DATE_EPOCH
+  file(WRITE "${folder}/changelog.gz.in"
+       "${package} (${CPACK_PACKAGE_VERSION}) unstable; urgency=low\n\n  * Packaged by Oriel's own build.\n\n"
+       " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+  execute_process(COMMAND gzip -9nc "${folder}/changelog.gz.in" OUTPUT_FILE "${folder}/changelog.gz" COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE "${folder}/changelog.gz.in" "${folder}/LICENSE")
+  file(GLOB pages "${component}/usr/share/man/man*/*.[1-9]")
+  if(pages)
+    execute_process(COMMAND gzip -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+endforeach()

@@ -1,0 +1,50 @@
+# Debian packages by CPack: oriel, oriel-mpich and oriel-openmpi, the last two for the hosts that were found.
+# What they are linked to is asked of dpkg-shlibdeps; what is only started, or loaded when it is wanted, is recommended.
+# Whoever builds packages for others names an address in DEBEMAIL, as for Debian's other tools.
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME oriel)
+set(CPACK_PACKAGE_VENDOR "The Oriel developers")
+set(CPACK_PACKAGE_VERSION "${ORIEL_VERSION}")
+set(CPACK_PACKAGE_CONTACT "The Oriel developers <root@localhost>")
+if(DEFINED ENV{DEBEMAIL})
+  set(CPACK_PACKAGE_CONTACT "$ENV{DEBEMAIL}")
+endif()
+set(CPACK_PACKAGE_DIRECTORY "${CMAKE_BINARY_DIR}/packages")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/debian-files.cmake")
+
+set(CPACK_COMPONENTS_ALL oriel ${ORIEL_HOSTS})
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+
+set(CPACK_DEBIAN_ORIEL_PACKAGE_NAME oriel)
+list(TRANSFORM ORIEL_HOSTS PREPEND "oriel-" OUTPUT_VARIABLE host_packages)
+list(JOIN host_packages " | " host_packages)
+set(CPACK_DEBIAN_ORIEL_PACKAGE_RECOMMENDS "${host_packages}, python3")
+set(CPACK_COMPONENT_ORIEL_DESCRIPTION "One-sided communication for MPI programs as they are
+The oriel command, headers and manual. The windows of MPI programs are served
+by a library that slips under them, in front of the MPI that is there;
+oriel-mpich and oriel-openmpi have it.")
+
+set(launcher_mpich mpich)
+set(launcher_openmpi openmpi-bin)
+set(title_mpich MPICH)
+set(title_openmpi "Open MPI")
+foreach(host IN LISTS ORIEL_HOSTS)
+  string(TOUPPER "${host}" component)
+  set(CPACK_DEBIAN_${component}_PACKAGE_NAME oriel-${host})
+  set(CPACK_DEBIAN_${component}_PACKAGE_SECTION libs)
+  set(CPACK_DEBIAN_${component}_PACKAGE_DEPENDS "oriel (= ${ORIEL_VERSION})")
+  set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "${launcher_${host}}, libucx0")
+  set(CPACK_COMPONENT_${component}_DESCRIPTION "One-sided communication in front of ${title_${host}}
+The libraries that serve the windows of ${title_${host}}'s programs, check them,
+and the benchmark's program.")
+endforeach()
+
+include(CPack)

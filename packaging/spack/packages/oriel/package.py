@@ -1,0 +1,41 @@
+"""Oriel for Spack, built from a checkout, for the one MPI of its dependency tree:
+
+    spack repo add packaging/spack
+    spack dev-build oriel@0.1.0 ^mpich        (or ^openmpi@4)
+
+spack.package brings everything that is used here."""
+
+from spack.package import *
+
+
+class Oriel(CMakePackage):
+    """One-sided communication (windows) for MPI programs as they are, in front of MPICH and Open MPI."""
+
+    license("BSD-3-Clause")
+
+    version("0.1.0")
+
+    variant("ucx", default=True, description="Windows over several machines")
+
+    depends_on("c", type="build")
+    depends_on("cmake@3.25:", type="build")
+    depends_on("ninja", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("python@3.9:", type=("build", "run"))
+    depends_on("mpi")
+    depends_on("jansson")
+    depends_on("elfutils")
+    depends_on("ucx@1.13:", when="+ucx")
+
+    generator("ninja")
+
+    conflicts("^mpich@:3,5:", msg="Oriel has been tested with MPICH 4 only")
+    conflicts("^openmpi@:3,5:", msg="Oriel has been tested with Open MPI 4 only")
+    conflicts("platform=darwin")
+    conflicts("platform=windows")
+
+    def cmake_args(self):
+        return [self.define("BUILD_TESTING", False)]
+
+    def setup_run_environment(self, env):
+        env.prepend_path("PKG_CONFIG_PATH", self.prefix.lib.pkgconfig)

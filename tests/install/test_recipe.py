@@ -1,0 +1,56 @@
+"""The Spack recipe, by a stand-in for Spack's own module: what it says is what the build knows.
+Whether Spack itself takes it is not tested: it is in no distribution."""
+
+import os
+import re
+import sys
+import types
+import unittest
+
+from place import BUILD, ROOT, VERSION
+
+RECIPE = os.path.join(ROOT, "packaging", "spack", "packages", "oriel", "package.py")
+
+
+class Spack(types.ModuleType):
+    """spack.package: directives note what they are given."""
+
+    def __init__(self):
+        super().__init__("spack.package")
+        self.said = []
+        for name in ("version", "variant", "depends_on", "conflicts", "license", "generator"):
+            setattr(self, name, lambda *words, _name=name, **ways: self.said.append((_name, words, ways)))
+
+        class CMakePackage:
+            def define(self, name, value):
+                return f"-D{name}:BOOL={'ON' if value else 'OFF'}"
+
+        self.CMakePackage = CMakePackage
+
+
+class Recipe(unittest.TestCase):
+    def setUp(self):
+        self.spack = Spack()
+        self.spack.__all__ = [name for name in vars(self.spack) if not name.startswith("_")]
+        sys.modules["spack"], sys.modules["spack.package"] = types.ModuleType("spack"), self.spack
+        self.names = {}
+        with open(RECIPE, encoding="utf-8") as file:
+            exec(compile(file.read(), RECIPE, "exec"), self.names)  # a recipe is Python that Spack executes
+
+    def test_version_is_that_of_the_header(self):
+        self.assertEqual([words for name, words, _ in self.spack.said if name == "version"], [(VERSION,)])
+
+    def test_options_are_the_builds(self):
+        with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
+            cache = file.read()
+        for word in self.names["Oriel"]().cmake_args():
+            name = re.fullmatch(r"-D(\w+):BOOL=\w+", word).group(1)
+            self.assertRegex(cache, rf"(?m)^{name}:")
+
+    def test_what_the_build_looks_for_is_depended_on(self):
+        known = {words[0].split("@")[0] for name, words, _ in self.spack.said if name == "depends_on"}
+        self.assertLessEqual({"mpi", "jansson", "elfutils", "cmake", "ninja", "python", "ucx", "pkgconfig"}, known)
+
+
+if __name__ == "__main__":
+    unittest.main()

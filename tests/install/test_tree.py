@@ -1,0 +1,122 @@
+"""What an installation has, that its command finds its libraries wherever it lies, and that it can be taken away."""
+
+import json
+import os
+import shutil
+import unittest
+
+from place import BUILD, CC, HOSTS, ROOT, VERSION, Case, launch, run
+
+WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "include/oriel/mpi_win.hpp",
+          "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
+          "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/checker.md",
+          f"share/modulefiles/oriel/{VERSION}.lua"]
+WANTED_OF_HOST = ["lib/oriel/{0}/liboriel.so", "lib/oriel/{0}/liboriel_{0}.so.0", "lib/oriel/{0}/liboriel_check.so",
+                  "lib/oriel/{0}/libtsan.so.2", "lib/oriel/{0}/rma", "lib/pkgconfig/oriel-{0}.pc"]
+
+
+def files_of(folder):
+    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder) for name in names)
+
+
+class Tree(Case):
+    def check_works(self, prefix, oriel):
+        """The command of an installation finds its libraries, runs and checks programs, and finds its benchmark."""
+        told = json.loads(self.good(oriel, "info", "--json"))
+        for host in told["hosts"]:
+            if host["name"] in HOSTS:
+                self.assertEqual((host["served"], host["liboriel"]), (True, f"{prefix}/lib/oriel/{host['name']}/liboriel.so"))
+        for host in HOSTS:
+            program = os.path.join(BUILD, "tests", "cli", host, "one_put")
+            result = launch(host, 2, oriel, "check", program)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("windows by Oriel", result.stdout)
+            self.assertIn("oriel: check: no findings on 2 ranks", result.stderr)
+            mistaken = launch(host, 2, oriel, "check", os.path.join(BUILD, "tests", "cli", host, "mistaken"))
+            self.assertIn("mistaken.c:", mistaken.stderr)  # the checker has found the command, which knows lines
+        self.assertIn("fetch-and-op", self.good(oriel, "bench", "--list"))
+
+    def test_all_files_are_there(self):
+        self.install()
+        files = files_of(self.prefix)
+        for name in WANTED + [name.format(host) for host in HOSTS for name in WANTED_OF_HOST]:
+            self.assertIn(name, files)
+        self.assertEqual([name for name in files if "__pycache__" in name or name.endswith(".a")], [])
+
+    def test_nothing_leads_back_to_the_build_folder(self):
+        self.install()
+        for name in files_of(self.prefix):
+            with open(os.path.join(self.prefix, name), "rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    self.assertNotIn(BUILD, self.good("readelf", "-d", os.path.join(self.prefix, name)), name)
+
+    def test_works_where_it_was_installed_and_after_a_move(self):
+        self.install()
+        self.check_works(self.prefix, f"{self.prefix}/bin/oriel")
+        moved = self.path("elsewhere")
+        os.rename(self.prefix, moved)
+        self.check_works(moved, f"{moved}/bin/oriel")
+        os.symlink(f"{moved}/bin/oriel", self.path("oriel"))
+        self.check_works(moved, self.path("oriel"))
+
+    def test_one_hosts_libraries_alone_serve_that_host(self):
+        for host in HOSTS:
+            self.install("oriel", host)
+            told = json.loads(self.good(f"{self.prefix}/bin/oriel", "info", "--json"))
+            self.assertEqual([each["name"] for each in told["hosts"] if each["served"]], [host])
+            shutil.rmtree(self.prefix)
+
+
+class Make(Case):
+    """`make install` and `make uninstall` themselves; the build folder's record of an earlier installation is kept."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("install_manifest.txt", "install_folders.txt"):
+            path = os.path.join(BUILD, name)
+            if os.path.exists(path):
+                shutil.move(path, self.path(name))
+                self.addCleanup(shutil.move, self.path(name), path)
+
+    def make(self, target, destination, prefix="/opt/oriel"):
+        return run("make", "-C", ROOT, "-o", "all", target, f"BUILD={BUILD}", f"CC={CC}", f"PREFIX={prefix}",
+                   f"DESTDIR={destination}")
+
+    def test_uninstall_leaves_nothing(self):
+        os.makedirs(self.path("dest"))
+        for prefix in ("/opt/oriel", "/usr/local"):
+            result = self.make("install", self.path("dest"), prefix)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("bin/oriel", files_of(self.path("dest") + prefix))
+            result = self.make("uninstall", self.path("dest"), prefix)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(os.listdir(self.path("dest")), [])
+
+    def test_uninstall_leaves_what_is_others(self):
+        others = ["usr/local/bin", "usr/local/lib/pkgconfig", "usr/local/share/modulefiles/other"]
+        for name in others:
+            os.makedirs(self.path("dest", name))
+        self.write("dest/usr/local/bin/other", "")
+        for _ in range(2):  # the second installation finds the folders of the first one
+            self.assertEqual(self.make("install", self.path("dest"), "/usr/local").returncode, 0)
+        self.write("dest/usr/local/include/other.h", "")
+        self.assertEqual(self.make("uninstall", self.path("dest"), "/usr/local").returncode, 0)
+        found = sorted(os.path.relpath(where, self.path("dest")) for where, folders, _ in os.walk(self.path("dest")) if not folders)
+        self.assertEqual(found, sorted(others + ["usr/local/include"]))
+        self.assertEqual(files_of(self.path("dest")), ["usr/local/bin/other", "usr/local/include/other.h"])
+
+    def test_uninstall_refuses_what_it_does_not_know(self):
+        for destination, prefix, words in (("dest", "/opt/other", "say its PREFIX"), ("other", "/opt/oriel", "say its DESTDIR")):
+            self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
+            before = files_of(self.path("dest"))
+            result = self.make("uninstall", self.path(destination), prefix)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, rf"(?m)^oriel: .*{words}$")
+            self.assertEqual(files_of(self.path("dest")), before)
+            self.assertEqual(self.make("uninstall", self.path("dest")).returncode, 0)
+        result = self.make("uninstall", self.path("dest"))
+        self.assertRegex(result.stderr, r"(?m)^oriel: nothing to take away")
+
+
+if __name__ == "__main__":
+    unittest.main()
