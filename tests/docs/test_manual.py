@@ -1,0 +1,110 @@
+"""The manual's pages: groff has nothing to complain of, and all commands, options, variables, info keys, rules and functions
+are in them."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
+from command import BUILD, ORIEL, start  # noqa: E402
+
+PAGES = sorted(glob.glob(os.path.join(BUILD, "share", "man", "man?", "*.?")))
+ELSEWHERE = {("python3", "1")}  # pages of others that ours lead to
+
+
+def read(*names):
+    with open(os.path.join(ROOT, *names), encoding="utf-8") as file:
+        return file.read()
+
+
+def man(page, *options, width="200"):
+    return subprocess.run(["man", *options, "-l", page], capture_output=True, text=True, check=False,
+                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": width, "PAGER": "cat"})
+
+
+def shown(name):
+    """What a reader sees of a page, on one line."""
+    return " ".join(man(next(page for page in PAGES if page.endswith("/" + name))).stdout.split())
+
+
+@unittest.skipUnless(shutil.which("man"), "no man")
+class Manual(unittest.TestCase):
+    def test_the_pages_that_there_should_be(self):
+        commands = re.findall(r"^  ([a-z]+) +\S", start(ORIEL, "--help").stdout.split("Commands:")[1], re.M)
+        self.assertIn("run", commands)
+        wanted = {f"oriel-{command}.1" for command in commands}
+        wanted |= {"oriel.1", "oriel.5", "oriel.7", "oriel_last_error.3", "oriel_mpi_rma.3", "oriel_mpi_win.3"}
+        self.assertEqual({os.path.basename(page) for page in PAGES}, wanted)
+
+    def test_no_warnings(self):
+        for page in PAGES:
+            for width in ("80", "120"):
+                result = man(page, "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", width=width)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), page)
+
+    def test_nothing_was_left_to_be_put_in(self):
+        for page in PAGES:
+            with open(page, encoding="utf-8") as file:
+                self.assertNotRegex(file.read(), r"@[A-Z]+", page)
+
+    def test_references_lead_somewhere(self):
+        known = {tuple(os.path.basename(page).rsplit(".", 1)) for page in PAGES} | ELSEWHERE
+        for page in PAGES:
+            with open(page, encoding="utf-8") as file:
+                for found in re.findall(r"\bXr (\S+) (\d)", file.read()):
+                    self.assertIn(found, known, page)
+
+    def test_every_option_of_every_command(self):
+        for page in PAGES:
+            command = re.search(r"/oriel-(\w+)\.1$", page)
+            if command:
+                text = shown(os.path.basename(page))
+                options = re.findall(r"(?<![\w-])--[a-z][a-z-]*", start(ORIEL, command.group(1), "--help").stdout)
+                self.assertIn("--help", options)
+                for option in options:
+                    self.assertIn(option, text, page)
+
+    def test_every_variable(self):
+        text = shown("oriel.5")
+        options = json.loads(start(ORIEL, "info", "--json").stdout)["options"]
+        for option in options:
+            meaning = option["meaning"].replace("`", "")
+            self.assertRegex(text, rf"{option['name']} (?i:{re.escape(meaning)})\. \([^()]*; "
+                                   rf"default: {re.escape(option['default'] or 'not set')}\)")
+        self.assertEqual(text.count("; default: "), len(options))
+
+    def test_every_info_key_and_rule(self):
+        text = shown("oriel.7")
+        keys = re.findall(r'^HINT\(\w+, "(\w+)"', read("src", "window", "hints.def"), re.M)
+        self.assertGreater(len(keys), 5)
+        for key in keys + ["oriel_memory", "oriel_memory_reason"]:
+            self.assertIn(f" {key} ", text)
+        text = shown("oriel-check.1")
+        for line in start(ORIEL, "check", "--rules").stdout.splitlines():
+            self.assertIn(" ".join(line.split()), text)
+
+    def test_every_function_of_the_headers(self):
+        text = shown("oriel_mpi_rma.3")
+        names = re.findall(r"ORIEL_LARGE_COUNT\((\w+_c), ", read("include", "oriel", "mpi_rma.h"))
+        self.assertGreater(len(names), 10)
+        for name in names:
+            self.assertRegex(text, rf"int MPI_{name}\([^)]*\w\)")
+        text = shown("oriel_mpi_win.3")
+        members = read("include", "oriel", "mpi_win.hpp").split("class Win {")[1].split("private:")[0]
+        for name in re.findall(r"MPI_(?:Win_)?(\w+)\([^)]*handle", members):
+            self.assertIn(f" {name[0].upper() + name[1:]}()", text)
+
+    def test_headers_and_pages_agree_on_what_is_oriels(self):
+        declared = re.findall(r"\b(oriel_\w+)\(", read("include", "oriel", "oriel.h"))
+        for name in declared:
+            self.assertIn(f"{name}()", shown(f"{name}.3").replace("(void)", "()"))
+
+
+if __name__ == "__main__":
+    unittest.main()

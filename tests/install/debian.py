@@ -1,0 +1,75 @@
+#!/usr/bin/python3
+"""The Debian packages on a clean system: they install with what they declare and nothing else, work, and go without a trace.
+Called by the test rows: debian.py BUILD HOST[,HOST]"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+from clean import Root
+
+NOBODY = 65534
+
+
+def packages(build, into):
+    subprocess.run(["cpack", "-B", into], cwd=build, check=True, stdout=subprocess.DEVNULL)
+    return glob.glob(os.path.join(into, "*.deb"))
+
+
+def check_jobs(root, hosts, user):
+    for host in hosts:
+        for ranks in (1, 2, 4, 8):
+            oversubscribe = "--oversubscribe " if host == "openmpi" else ""
+            job = f"timeout 60 mpiexec.{host} {oversubscribe}-n {ranks} oriel"
+            said = root.must(f"{job} run /srv/{host}/one_put", "windows by Oriel", user=user)
+            assert said.count("memory=42") == ranks, said
+        root.must(f"{job} check /srv/{host}/one_put", "no findings on 8 ranks", user=user)
+        said = root.run(f"{job} check /srv/{host}/mistaken", user=user)
+        assert said.returncode != 0 and "mistaken.c:" in said.stdout, said.stdout
+        print(f"ok mistakes of {host} are told with their lines", flush=True)
+
+
+def main():
+    build, hosts = sys.argv[1], sys.argv[2].split(",")
+    with Root() as root:
+        os.makedirs(root.path("srv/packages"))
+        for package in packages(build, root.path("srv/packages")):
+            print(f"made {os.path.basename(package)}")
+        shutil.rmtree(root.path("srv/packages/_CPack_Packages"))
+        for host in hosts:
+            shutil.copytree(os.path.join(build, "tests", "cli", host), root.path(f"srv/{host}"))
+        before = root.must("apt-get update -qq && dpkg-query -W -f '${Package}\\n'")
+
+        root.must("apt-get install -y -qq --no-install-recommends /srv/packages/*.deb")
+        root.must("oriel --version", "oriel ")
+        root.must("oriel info", *[f"served by /usr/lib/oriel/{host}/liboriel.so" for host in hosts])
+        if "mpich" in hosts:  # Open MPI needs its launcher for a single process, too
+            root.must("oriel run /srv/mpich/one_put", "memory=42", "windows by Oriel")
+        root.must("dpkg --verify oriel $(dpkg-query -W -f '${Package} ' 'oriel-*')")
+
+        root.must("apt-get install -y -qq --no-install-recommends $(dpkg-query -W -f '${Recommends}, ' 'oriel*' | "
+                  "tr , '\\n' | sed 's/|.*//' | sort -u)")
+        check_jobs(root, hosts, None)
+        check_jobs(root, hosts, NOBODY)
+        root.must("oriel bench --quick --patterns put --sizes 8 --memories allocate --runs 1", "put", "Oriel")
+
+        root.must("apt-get install -y -qq --no-install-recommends man-db groff-base")
+        root.must("man -w oriel oriel-run oriel-check", "/usr/share/man/man1/oriel.1.gz")
+
+        root.must("apt-get install -y -qq --no-install-recommends lmod")
+        root.must("""export PATH=/bin
+            . /usr/share/lmod/lmod/init/sh
+            module use /usr/share/modulefiles; module load oriel; module list 2>&1
+            echo "$PATH|$PKG_CONFIG_PATH|$CMAKE_PREFIX_PATH"; module unload oriel; echo "after:$PATH|$PKG_CONFIG_PATH" """,
+                  "oriel/0.1.0", "/usr/bin:/bin|/usr/lib/pkgconfig|/usr", "after:/bin|")
+
+        root.must("apt-get purge -y -qq 'oriel*'")
+        left = root.must("find / -xdev -path /proc -prune -o -path /srv -prune -o -path /var/lib/apt -prune -o "
+                         "-iname '*oriel*' -print")
+        assert not left, left
+        print(f"ok nothing is left; the system had {len(before.split())} packages at first")
+
+
+main()
