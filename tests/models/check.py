@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+"""Checks one model of a protocol by spin: in all its interleavings no assertion fails, and no end leaves somebody waiting or asleep.
+
+A state that is never reached is a failure, and so is a step of the code (a comment as in /* X1, P1 */) that the model has not, or one of
+the model that the code has not.  With --mutants the model's mutants instead, each with an ordering taken away: spin must find the
+error that is named, and a text that is no longer found in the model is a failure.  The status is 0 when all is well, 77 without spin."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(HERE))
+LIMIT_S = 300
+ASSERTION, STUCK = "assertion violated", "invalid end state"
+
+# What a model says of the code: the sources whose steps it has, those of them that it leaves out, and its mutants as
+# (file, text, replacement, error, what is taken away).
+MODELS = {
+    "event": (["base/wait.h", "base/wait.c"], set(), [
+        ("wait.pml", "fetch_add(sleepers, 1, 8); /* S1 */", "skip;", STUCK, "S1: a sleeper says so"),
+        ("wait.pml", "futex_wait(word, seen) /* S2 */", "seen = load(word); futex_wait(word, seen)", STUCK,
+         "S2: the kernel compares with the value that was looked at"),
+        ("wait.pml", "-> futex_wake_all(word) /* W2 */", "-> futex_wake_one(word)", STUCK, "W2: all are woken"),
+        ("wait.pml", "    fetch_add(event, 1, 8); /* W1 */\n    wake(event, sleepers)",
+         "    wake(event, sleepers);\n    fetch_add(event, 1, 8)", STUCK, "W1 before W2"),
+        ("wait.pml", "fetch_add(event, 1, 8); /* W1 */", "fetch_add_relaxed(event, 1, 8);", ASSERTION,
+         "W1 publishes what was stored before"),
+    ]),
+    "ticket": (["sync/ticket.h", "sync/ticket.c"], set(), [
+        ("ticket_steps.pml", "    fence_full();\n", "", STUCK, "X3 before the look for sleepers"),
+        ("ticket_steps.pml", "store_release(SERVING", "store_relaxed(SERVING", ASSERTION, "P1: X3 is a release"),
+        ("ticket_steps.pml", "    await(SERVING, SERVING_SLEEPERS, seen == ticket_of(place)); /* X1 */\n", "", ASSERTION,
+         "X1: one writer after the other"),
+        ("ticket_steps.pml", "    await(DEPARTED, DEPARTED_SLEEPERS, seen == readers_of(place)); /* X2 */\n", "", ASSERTION,
+         "X2: the readers before have left"),
+        ("ticket_steps.pml", "at_least(seen, ticket_of(place))); /* R2 */", "seen == ticket_of(place));", STUCK,
+         "R2: serving may have gone on"),
+        ("ticket_steps.pml", "readers_of(place) == 7 -> pass_on() /* R4 */", "false -> pass_on()", STUCK,
+         "R4: the reader that wraps passes the ticket on"),
+        ("ticket_steps.pml", "    wake(DEPARTED, DEPARTED_SLEEPERS)\n", "    skip\n", STUCK, "R3 wakes the writer"),
+    ]),
+    "gate": (["sync/gate.h", "sync/gate.c"], set(), [
+        ("gate_steps.pml", "seen == 0) /* G4 */", "true)", ASSERTION, "G4: the readers inside have left"),
+        ("gate_steps.pml", "drained && memory[GATE_WRITERS] == 0 -> /* G1 */", "drained ->", ASSERTION,
+         "G1: no reader comes in beside a writer"),
+        ("gate_steps.pml", "    wake(GATE_WRITERS, READER_SLEEPERS)\n", "    skip\n", STUCK, "G5 wakes the readers"),
+        ("gate_steps.pml", "    wake(GATE_READERS, WRITER_SLEEPERS)\n", "    skip\n", STUCK, "G2 wakes the writers"),
+        ("gate_steps.pml", "fetch_add(GATE_WRITERS, 7, 8); /* G5 */", "fetch_add_relaxed(GATE_WRITERS, 7, 8);", ASSERTION,
+         "G5 is a release"),
+        ("gate.pml", "enter_writer(held > 0)", "enter_writer(false)", STUCK, "a writer that is in owes no courtesy"),
+        ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK, "admissions end courtesy"),
+    ]),
+    "lock": (["sync/lock.h", "sync/gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these are for sync/watch.c: who died
+        ("lock.pml", "    lock_writer();\n", "", ASSERTION, "the gate alone keeps no two writers apart"),
+        ("lock.pml", "    enter_writer(false); /* L1 is before */\n", "", ASSERTION, "the queue alone keeps no lock_all out"),
+        ("lock.pml", "    wake(SERVING, SERVING_SLEEPERS);\n", "", STUCK, "who leaves wakes the queue"),
+        ("lock.pml", "    wake(GATE_WRITERS, READER_SLEEPERS);\n", "", STUCK, "who leaves wakes at the gate"),
+        ("lock.pml", "    pull_writer();\n    wake(SERVING, SERVING_SLEEPERS);\n",
+         "    wake(SERVING, SERVING_SLEEPERS);\n    pull_writer();\n", STUCK, "G5 stands for the fence between X3 and the look"),
+    ]),
+    "pscw": (["sync/pscw.c"], set(), [
+        ("pscw.pml", "reached_of_4(wanted)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
+        ("pscw.pml", "reached_of_4(wanted)); /* C4 */", "true);", ASSERTION, "C4: a wait waits for the complete"),
+        ("pscw.pml", "fetch_add(POSTS + me, 1, 4); /* C1 */", "fetch_add_relaxed(POSTS + me, 1, 4);", ASSERTION, "C1 is a release"),
+        ("pscw.pml", "fetch_add(COMPLETES + me, 1, 4); /* C3 */", "fetch_add_relaxed(COMPLETES + me, 1, 4);", ASSERTION,
+         "C3 is a release"),
+        ("pscw.pml", "        wake(POSTS + me, POSTS_SLEEPERS + me);\n", "", STUCK, "C1 wakes"),
+        ("pscw.pml", "reached_of_4(wanted)); /* C2 */", "seen == wanted && seen != 0);", STUCK, "counters wrap"),
+    ]),
+    "partners": (["sync/partners.c"], set(), [
+        ("partners.pml", "    store_release(PLACE(table, i, capacity), peer + 1); /* N2 */\n    signal(MADE, MADE_SLEEPERS) /* N3 */\n",
+         "    signal(MADE, MADE_SLEEPERS);\n    store_release(PLACE(table, i, capacity), peer + 1)\n", STUCK, "P1: N2 before N3"),
+        ("partners.pml", "    :: made = load_shared(MADE); /* F1 */\n        find();\n",
+         "    :: find();\n        made = load_shared(MADE);\n", STUCK, "P1: F1 before F2"),
+        ("partners.pml", "store_release(NEWEST, 2); /* N1 */", "store_relaxed(NEWEST, 2);", ASSERTION,
+         "N1: a table is published as a whole"),
+        ("partners.pml", "table = (table == 2 -> load(OLDER_OF_SECOND) : 0)", "table = 0", STUCK, "F2: older tables are searched"),
+    ]),
+    "barrier": (["sync/barrier.c"], set(), [
+        ("barrier.pml", "arrivals) /* B2 */", "(arrivals + 7) % 8)", ASSERTION, "B2: a rank waits for all"),
+        ("barrier.pml", "fetch_add(ARRIVALS, 1, 8); /* B1 */", "fetch_add_relaxed(ARRIVALS, 1, 8);", ASSERTION, "B1 is a release"),
+        ("barrier.pml", "-> wake(ARRIVALS, SLEEPERS)", "-> skip", STUCK, "the last arrival wakes"),
+        ("barrier.pml", "arrivals = (arrivals + PROCESSES) % 8;", "arrivals = (FIRST + PROCESSES) % 8;", ASSERTION,
+         "each barrier needs as many arrivals more"),
+    ]),
+    "machines": (["sync/barrier.c"], set(), [
+        ("machines.pml", "(was + 2) % 8 == arrivals -> /* M */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
+         "M: the last rank of a machine meets the others"),
+    ]),
+    "rounds": (["sync/far.c"], {"F1", "F2", "F3"}, [  # these are of flushes
+        ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as it takes to hear of all"),
+        ("rounds_steps.pml", "at_least(seen, times) -> break", "seen > 0 -> break", ASSERTION,
+         "each barrier has messages of its own"),
+        ("rounds_steps.pml", "at_least(seen, times) -> break", "seen == times -> break", STUCK,
+         "a message of the next barrier may come early"),
+    ]),
+    "singles": (["sync/singles.h", "sync/singles.c"], set(), [
+        ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n", ASSERTION,
+         "P1: S1 before the look at bulk_targets"),
+        ("singles.pml", "        store_seq_cst(SLOT + me, 1); /* S1 */\n        if\n", "        store_release(SLOT + me, 1);\n        if\n",
+         ASSERTION, "P1: S1 before the look at bulk"),
+        ("singles.pml", "store_seq_cst(BULK + target, 1);", "store_release(BULK + target, 1);", ASSERTION, "P1: B1 before B2"),
+        ("singles.pml", "        load(SLOT) == 0; /* B2 */\n", "", ASSERTION, "B2: singles that are inside have left"),
+        ("singles.pml", "load(BULK + target) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single looks at bulk"),
+        ("singles.pml", "    unlock(target)\n}\n\nactive [2] proctype single", "    memory[LOCK + target] = 0\n}\n\nactive [2] proctype single",
+         ASSERTION, "P2: what a bulk update has done is published with the lock"),
+    ]),
+    "mutex": (["sync/mutex.c"], set(), [
+        ("mutex.pml", "try_lock(ASLEEP + me + 1)", "try_lock(me + 1)", STUCK, "who has slept takes the lock with asleep set"),
+        ("mutex.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word says that somebody sleeps"),
+        ("mutex.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
+         "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release"),
+        ("mutex.pml", "-> futex_wake_one(WORD)", "-> skip", STUCK, "M3 wakes"),
+    ]),
+}
+
+STEP = re.compile(r"/\* ((?:[A-Z]\d, )*[A-Z]\d)\b(?! and)")
+
+
+class Failure(Exception):
+    pass
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def steps(text):
+    return {step for found in STEP.findall(text) for step in found.split(", ") if step[0] != "P"}
+
+
+def check_steps(name):
+    sources, left_out, _ = MODELS[name]
+    texts = [read(os.path.join(TREE, "src", source)) for source in sources]
+    model = read(os.path.join(HERE, name + ".pml"))
+    own = "".join(read(os.path.join(HERE, f)) for f in re.findall(r'#include "(\w+\.pml)"', model)) + model
+    of_code = set().union(*(steps(text) for text in texts)) - left_out
+    missing = of_code - steps(own)
+    if missing:
+        raise Failure(f"steps of {', '.join(sources)} that {name}.pml has not: {' '.join(sorted(missing))}")
+    everywhere = " ".join(texts)
+    unknown = [step for step in steps(model) - left_out if not re.search(rf"\b{step}\b", everywhere)]
+    if unknown:
+        raise Failure(f"steps of {name}.pml that {', '.join(sources)} have not: {' '.join(sorted(unknown))}")
+
+
+def run(command, folder):
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    if result.returncode != 0:
+        raise Failure(f"{' '.join(command)}: {result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def search(name, folder, defines, optimise):
+    """What spin's search says."""
+    run(["spin", *defines, "-a", name + ".pml"], folder)
+    run(["cc", optimise, "-w", "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
+    said = run(["./pan", "-m100000", "-w22"], folder)
+    if "max search depth too small" in said or "errors:" not in said:
+        raise Failure(f"{name}.pml: the search is not complete\n{said}")
+    return said
+
+
+def found_error(said):
+    return next((line for line in said.splitlines() if line.startswith("pan:1:")), None)
+
+
+def check_model(name, folder, defines):
+    said = search(name, folder, defines, "-O1")
+    error = found_error(said)
+    if error is not None:
+        trail = subprocess.run(["spin", "-t", "-p", "-g", name + ".pml"], cwd=folder, capture_output=True, text=True, check=False)
+        raise Failure(f"{name}.pml: {error}\n{trail.stdout[-6000:]}")
+    unreached = [line.strip() for line in said.splitlines() if re.match(r"\t\S+, state ", line) and '"-end-"' not in line]
+    if unreached:
+        raise Failure(f"{name}.pml: never reached: {'; '.join(unreached)}")
+    return re.search(r"(\d\S*) states, stored", said).group(1)
+
+
+def check_mutant(name, folder, mutant):
+    path, text, replacement, error, taken = mutant
+    unchanged = read(os.path.join(HERE, path))
+    if unchanged.count(text) != 1:
+        raise Failure(f"BROKEN    {name}: {taken}: the text is found {unchanged.count(text)} times in {path}")
+    with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
+        file.write(unchanged.replace(text, replacement))
+    said = found_error(search(name, folder, [], "-O0"))
+    shutil.copy(os.path.join(HERE, path), folder)
+    if said is None or error not in said or "invalid array index" in said:
+        raise Failure(f"SURVIVED  {name}: {taken}: {said}")
+    return f"noticed   {name}: {taken} ({error}, {re.search(r'at depth [0-9]+', said).group()})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", choices=sorted(MODELS))
+    parser.add_argument("-D", action="append", default=[], help="a larger model: NAME=VALUE")
+    parser.add_argument("--mutants", action="store_true", help="the mutants instead of the model")
+    arguments = parser.parse_args()
+    if shutil.which("spin") is None:
+        print("SKIP: no spin")
+        return 77
+    name = arguments.model
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="oriel-model-") as folder:
+        for file in os.listdir(HERE):
+            if file.endswith(".pml"):
+                shutil.copy(os.path.join(HERE, file), folder)
+        if arguments.mutants:
+            checks = [lambda mutant=mutant: check_mutant(name, folder, mutant) for mutant in MODELS[name][2]]
+        else:
+            checks = [lambda: check_steps(name) or f"steps     {name}: as in the code",
+                      lambda: f"holds     {name}: {check_model(name, folder, ['-D' + d for d in arguments.D])} states"]
+        for check in checks:
+            try:
+                print(check(), flush=True)
+            except (Failure, subprocess.TimeoutExpired) as failure:
+                failures += 1
+                print(failure, flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+/* The rounds between the leaders of four machines (oriel_far_barrier in src/sync/far.c), twice: a message of the second barrier may
+ * come before one of the first is looked at, which takes four machines. */
+#define PROCESSES 4
+#define STORED 4
+#define WORDS 12
+#define DATA 0    /* of each machine: the barriers that it has come to */
+#define ARRIVED 4 /* of each machine and round; a leader waits alone */
+#define MACHINES 4
+#define TIMES 2
+
+#include "memory.pml"
+#include "wait.pml"
+
+byte ended;
+
+#include "rounds_steps.pml"
+
+active [PROCESSES] proctype leader()
+{
+    byte seen, times, own = me;
+    do
+    :: times < TIMES ->
+        times++;
+        store_relaxed(DATA + me, times);
+        meet_round(0, 1);
+        meet_round(1, 2);
+        seen = 0;
+        assert(load(DATA) >= times && load(DATA + 1) >= times && load(DATA + 2) >= times && load(DATA + 3) >= times)
+    :: else -> break
+    od;
+    ended++
+}
+
+active proctype ending()
+{
+    run agents();
+    ended == PROCESSES
+}

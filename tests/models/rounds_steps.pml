@@ -1,0 +1,49 @@
+/* The rounds of a barrier over several machines (oriel_far_barrier in src/sync/far.c).  A message stays under way as long as it
+ * likes, and messages overtake each other; the agent's count and wake are one step. */
+byte sent[2 * MACHINES]; /* messages under way to each machine, of each round */
+
+inline tell(machine, round)
+{
+    atomic { drained -> sent[2 * (machine) + round]++ }
+}
+
+inline meet_round(round, step)
+{
+    tell((own + step) % MACHINES, round);
+    do
+    :: seen = load_shared(ARRIVED + 2 * own + round);
+        if
+        :: at_least(seen, times) -> break
+        :: else
+        fi;
+        futex_wait(ARRIVED + 2 * own + round, seen)
+    od
+}
+
+#define DELIVER(to) \
+    :: d_step { \
+           sent[to] > 0; \
+           sent[to]--; \
+           memory[ARRIVED + to] = (memory[ARRIVED + to] + 1) % 8; \
+           futex_wake_all(ARRIVED + to) \
+       }
+
+proctype agents()
+{
+    byte sleeper;
+end:
+    do
+    DELIVER(0)
+    DELIVER(1)
+    DELIVER(2)
+    DELIVER(3)
+#if MACHINES > 2
+    DELIVER(4)
+    DELIVER(5)
+#endif
+#if MACHINES > 3
+    DELIVER(6)
+    DELIVER(7)
+#endif
+    od
+}

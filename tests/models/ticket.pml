@@ -1,0 +1,62 @@
+/* A target's lock: two writers and two readers, from a free lock on whose counters are about to wrap. */
+#define PROCESSES 4
+#define STORED 2
+#define WORDS 6
+#define DATA 0 /* how often it was written */
+#define SERVING 1
+#define QUEUE 2
+#define DEPARTED 3
+#define SERVING_SLEEPERS 4
+#define DEPARTED_SLEEPERS 5
+#ifndef WRITES
+#define WRITES 1
+#endif
+
+#include "memory.pml"
+#include "wait.pml"
+#include "ticket_steps.pml"
+
+byte ready, ended, written, writers, readers;
+
+active [2] proctype writer()
+{
+    byte seen, was, place, sleeper, times = WRITES;
+    ready;
+    do
+    :: times > 0 ->
+        lock_writer();
+        writers++;
+        assert(writers == 1 && readers == 0 && load(DATA) == written);
+        store_relaxed(DATA, written + 1);
+        written++;
+        writers--;
+        pass_on();
+        times--
+    :: else -> break
+    od;
+    ended++
+}
+
+active [2] proctype reader()
+{
+    byte seen, was, place, sleeper;
+    ready;
+    lock_reader();
+    readers++;
+    assert(writers == 0 && load(DATA) == written);
+    readers--;
+    unlock_reader();
+    ended++
+}
+
+active proctype begin_and_end()
+{
+    d_step {
+        memory[QUEUE] = 7 * 8 + 6;
+        memory[SERVING] = 7;
+        memory[DEPARTED] = 6;
+        ready = 1
+    };
+    ended == PROCESSES;
+    assert(memory[SERVING_SLEEPERS] == 0 && memory[DEPARTED_SLEEPERS] == 0)
+}
