@@ -24,7 +24,7 @@ oriel.draw.ratios = (container, spec, width, chosen) => {
         row.top = height + (row.heading ? 22 : 0);
         height = row.top + step;
     });
-    const svg = oriel.canvas(container, width, height + 40, spec.title);
+    const svg = oriel.canvas(container, width, height + 40, oriel.label(spec));
     const x = d3.scaleLog().domain(spec.x.domain).range([first + 6, last - 6]), middle = x(1);
     const halves = [["slower", first, middle, middle - first < 112 ? "◀ slower" : "◀ Oriel slower"],
                     ["faster", middle, last, last - middle < 112 ? "faster ▶" : "Oriel faster ▶"]];
@@ -64,7 +64,7 @@ oriel.draw.ratios = (container, spec, width, chosen) => {
             .attr("d", item => item.kind < 0 ? "M-4-4L4 4M4-4L-4 4"
                 : d3.symbol().type(oriel.memoryShape(item.memory)).size(58)())
             .attr("transform", item => `translate(${at(item)},${y + lane(item)})`)
-            .on("pointermove pointerdown", item => oriel.tell(d3.event, row.label + (item.where ? ", " + item.where : ""),
+            .on("pointermove pointerdown", (event, item) => oriel.tell(event, row.label + (item.where ? ", " + item.where : ""),
                 item.figures.map(([name, text]) => [oriel.columnClass(name), oriel.columnTitle(name), text]),
                 item.verdict + "; " + oriel.data.memories[item.memory]))
             .on("pointerleave", oriel.hush);

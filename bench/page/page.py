@@ -7,7 +7,7 @@ from . import figures, plots, skeleton, tables, units
 from .skeleton import element, join
 
 SCRIPTS = ["plots.js", "overview.js", "bench.js"]
-STYLES = ["page.css"]
+STYLES = ["page.css", "bench.css"]
 
 
 def machine_facts(results, raw):

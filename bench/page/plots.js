@@ -1,80 +1,19 @@
 "use strict";
-/* What any plot of Oriel's pages needs (size, axes, the pointer's box) and two of them: lines over a logarithmic axis, and
- * grouped bars. Text enters by .text() alone, so that nothing in the data can become an element; colours are the style
- * sheet's. Called by the page's own script, with what the page's writer has put into its data. */
-const oriel = {data: JSON.parse(document.getElementById("data").textContent), draw: {}};
+/* Two plots of the page of `oriel bench`: lines over a logarithmic axis, and grouped bars. Called by the page's own script,
+ * with what the page's writer has put into its data. */
+const {d3} = library;
+const oriel = {...library.plot, data: JSON.parse(document.getElementById("data").textContent), draw: {}};
 
 oriel.columnTitle = name => (oriel.data.columns.find(column => column.name === name) || {title: name}).title;
 oriel.columnClass = name => "c-" + (["mpich", "openmpi", "oriel-mpich", "oriel-openmpi", "raw"].includes(name) ? name : "other");
 /* The host is the shape: circle or square; filled is Oriel, hollow the host alone (both in the style sheet too). */
 oriel.symbol = name => name.endsWith("openmpi") ? d3.symbolSquare : name.endsWith("mpich") ? d3.symbolCircle : d3.symbolTriangle;
 
-/* A drawing as wide as its container, emptied first. */
-oriel.canvas = (container, width, height, title) => d3.select(container).html(null).append("svg")
-    .attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height)
-    .attr("role", "img").attr("aria-label", title + "; the figures are in the table below");
-
-/* The box at the pointer: a heading, and rows of [class or null, name, value]. */
-oriel.box = d3.select("body").append("div").attr("class", "box").attr("hidden", "");
-oriel.tell = (event, heading, rows, note) => {
-    oriel.box.html(null).attr("hidden", null);
-    oriel.box.append("strong").text(heading);
-    const table = oriel.box.append("table");
-    rows.forEach(([kind, name, value]) => {
-        const row = table.append("tr");
-        row.append("td").append("i").attr("class", kind);
-        row.append("td").text(name);
-        row.append("td").text(value);
-    });
-    if (note)
-        oriel.box.append("p").text(note);
-    const size = oriel.box.node().getBoundingClientRect();
-    const right = event.clientX + 16 + size.width < window.innerWidth;
-    oriel.box.style("left", Math.max(4, right ? event.clientX + 16 : event.clientX - 16 - size.width) + "px")
-        .style("top", Math.max(4, Math.min(event.clientY + 12, window.innerHeight - size.height - 4)) + "px");
-};
-oriel.hush = () => oriel.box.attr("hidden", "");
-
-/* A label as far as there is room for it; bold letters of 12 pixels are some 7.3 wide. */
-oriel.shorten = (text, room) => text.length * 7.3 <= room ? text : text.slice(0, Math.max(1, Math.floor(room / 7.3) - 1)) + "…";
-
-/* Ticks [[value, label]] as far as their labels have room: those that come too close to one before them are left out. */
-oriel.thin = (ticks, scale, room) => {
-    const taken = [];
-    return ticks.filter(([value]) => {
-        const fits = taken.every(place => Math.abs(scale(value) - place) >= room);
-        if (fits)
-            taken.push(scale(value));
-        return fits;
-    });
-};
-
-oriel.axisBelow = (svg, ticks, scale, top, bottom, label) => {
-    const axis = svg.append("g").attr("class", "axis");
-    const width = Math.max(...ticks.map(([, text]) => text.length), 1) * 6 + 14;
-    oriel.thin(ticks, scale, width).forEach(([value, text]) => {
-        axis.append("line").attr("class", "grid").attr("x1", scale(value)).attr("x2", scale(value)).attr("y1", top)
-            .attr("y2", bottom);
-        axis.append("text").attr("x", scale(value)).attr("y", bottom + 15).attr("text-anchor", "middle").text(text);
-    });
-    axis.append("text").attr("class", "title").attr("x", d3.mean(scale.range())).attr("y", bottom + 31)
-        .attr("text-anchor", "middle").text(label);
-};
-
-oriel.axisLeft = (svg, ticks, scale, left, right, label) => {
-    const axis = svg.append("g").attr("class", "axis");
-    oriel.thin(ticks, scale, 18).forEach(([value, text]) => {
-        axis.append("line").attr("class", "grid").attr("y1", scale(value)).attr("y2", scale(value)).attr("x1", left)
-            .attr("x2", right);
-        axis.append("text").attr("x", left - 6).attr("y", scale(value)).attr("dy", "0.32em").attr("text-anchor", "end")
-            .text(text);
-    });
-    axis.append("text").attr("class", "title").attr("x", 0).attr("y", 9).text("↑ " + label);
-};
+oriel.label = spec => spec.title + "; the figures are in the table below";
 
 oriel.draw.lines = (container, spec, width) => {
     const height = 260, left = 62, right = width - 14, top = 26, bottom = height - 42;
-    const svg = oriel.canvas(container, width, height, spec.title);
+    const svg = oriel.canvas(container, width, height, oriel.label(spec));
     const x = d3.scaleLog().domain(spec.x.domain).range([left + 8, right - 6]);
     /* Failures have no height: where there are any in the section they stand in a band of their own above the plots. */
     const band = spec.y.failing.length ? 12 * spec.y.failing.length + 4 : 0;
@@ -127,15 +66,15 @@ oriel.draw.lines = (container, spec, width) => {
         oriel.hush();
     };
     const nearest = event => {
-        const here = d3.clientPoint(svg.node(), event)[0];
-        return d3.scan(spec.x.values, (a, b) => Math.abs(x(a) - here) - Math.abs(x(b) - here));
+        const here = d3.pointer(event, svg.node())[0];
+        return d3.leastIndex(spec.x.values, (a, b) => Math.abs(x(a) - here) - Math.abs(x(b) - here));
     };
-    svg.on("pointermove pointerdown", () => show(d3.event, nearest(d3.event))).on("pointerleave", hide).on("blur", hide)
-        .attr("tabindex", 0).on("keydown", () => {
-            const step = {ArrowRight: 1, ArrowLeft: -1}[d3.event.key];
+    svg.on("pointermove pointerdown", event => show(event, nearest(event))).on("pointerleave", hide).on("blur", hide)
+        .attr("tabindex", 0).on("keydown", event => {
+            const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
             if (!step)
                 return;
-            d3.event.preventDefault();
+            event.preventDefault();
             const corner = svg.node().getBoundingClientRect();
             const next = Math.max(0, Math.min(spec.x.values.length - 1, at + step));
             show({clientX: corner.left + x(spec.x.values[next]), clientY: corner.top + top}, next);
@@ -158,7 +97,7 @@ oriel.draw.bars = (container, spec, width, chosen) => {
         row.top = bottom;
         bottom += head + row.bars.length * (bar + gap) + foot;
     });
-    const svg = oriel.canvas(container, width, bottom + 38, spec.title);
+    const svg = oriel.canvas(container, width, bottom + 38, oriel.label(spec));
     const x = d3.scaleLog().domain(spec.x.domain).range([left, right]);
     oriel.axisBelow(svg, spec.x.ticks, x, top, bottom, spec.x.label + " →");
     rows.forEach(row => {
@@ -183,7 +122,7 @@ oriel.draw.bars = (container, spec, width, chosen) => {
             if (row.limit)
                 entries.push(["c-raw", "limit: " + row.limit[2], row.limit[1]]);
             const notes = [more && oriel.columnTitle(column) + ": " + more, row.limitRatio].filter(Boolean);
-            line.on("pointermove pointerdown", () => oriel.tell(d3.event, row.label, entries, notes.join("; ")))
+            line.on("pointermove pointerdown", event => oriel.tell(event, row.label, entries, notes.join("; ")))
                 .on("pointerleave", oriel.hush);
         });
         if (row.limit)

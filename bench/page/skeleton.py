@@ -11,15 +11,11 @@ import os
 import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIBRARY = "d3.min.js"
-LIBRARY_PACKAGE = "node-d3"
-LIBRARY_LICENCE = "d3-licence.txt"
-# Beside this file where a build or an installation has put it, else where Debian's package has it.
-LIBRARY_FOLDERS = [HERE, "/usr/share/nodejs/d3/dist"]
+LIBRARY = "library.js"  # beside this file in a build and in an installation; with its licences in it
 
 
 class MissingLibrary(RuntimeError):
-    """The library that draws the plots is not there; the text says what to install."""
+    """The library that draws the plots is not there; the text says why."""
 
 
 class Markup(str):
@@ -76,16 +72,12 @@ def own_file(name):
 
 
 def library():
-    """The drawing library's code, with its licence, as both have to be passed on."""
-    for folder in LIBRARY_FOLDERS:
-        try:
-            with open(os.path.join(folder, LIBRARY), encoding="utf-8") as file:
-                code = file.read()
-        except OSError:
-            continue
-        return "/*\n" + own_file(LIBRARY_LICENCE).replace("*/", "") + "*/\n" + code
-    raise MissingLibrary(f"the HTML page needs the library D3: no {LIBRARY} in {' or '.join(LIBRARY_FOLDERS)}; "
-                         f"install Debian's package {LIBRARY_PACKAGE} (scripts/install-deps does)")
+    """What draws the plots: the parts of D3 that they use, bundled when Oriel was built (web/)."""
+    try:
+        return own_file(LIBRARY)
+    except OSError as error:
+        raise MissingLibrary("the HTML page needs the library that draws its plots, which was not built in: "
+                             f"{error.filename}: {error.strerror}; scripts/install-deps installs what the build needs for it") from error
 
 
 def inline(text):

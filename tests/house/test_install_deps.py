@@ -6,14 +6,24 @@ import subprocess
 import tempfile
 import unittest
 
-SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "scripts",
-                      "install-deps")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class InstallDeps(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="oriel-deps.")
         self.addCleanup(shutil.rmtree, self.folder)
+        self.tree = os.path.join(self.folder, "tree")
+        os.makedirs(os.path.join(self.tree, "web", "node_modules"))
+        os.mkdir(os.path.join(self.tree, "scripts"))
+        shutil.copy(os.path.join(ROOT, "scripts", "install-deps"), os.path.join(self.tree, "scripts"))
+        self.lock("package-lock.json", 1)
+        self.lock("node_modules/.package-lock.json", 2)
+
+    def lock(self, name, time):
+        path = os.path.join(self.tree, "web", name)
+        with open(path, "w", encoding="utf-8"):
+            os.utime(path, (time, time))
 
     def tool(self, name, text):
         path = os.path.join(self.folder, name)
@@ -26,10 +36,12 @@ class InstallDeps(unittest.TestCase):
         self.tool("dpkg-query", f'for word; do :; done; [ "$word" = "{missing}" ] || echo installed')
         self.tool("apt-get", f'echo "$*" >> {self.folder}/calls')
         self.tool("id", f"echo {user}")
+        self.tool("node", "")
+        self.tool("npm", f'echo "npm $* in ${{PWD##*/}}" >> {self.folder}/calls')
         self.tool("env", '[ "$1" = DEBIAN_FRONTEND=noninteractive ] && shift; "$@"')
 
     def run_script(self):
-        return subprocess.run(["/bin/bash", SCRIPT], env={"PATH": self.folder}, capture_output=True, text=True,
+        return subprocess.run(["/bin/bash", os.path.join(self.tree, "scripts", "install-deps")], env={"PATH": self.folder}, capture_output=True, text=True,
                               timeout=60, check=False)
 
     def calls(self):
@@ -64,11 +76,27 @@ class InstallDeps(unittest.TestCase):
         self.assertEqual((result.returncode, self.calls()), (1, []))
         self.assertIn("as root: apt-get install libmpich-dev", result.stderr)
 
+    def test_packages_of_the_pages_are_as_the_lock_file_says(self):
+        self.apt(user=1000)
+        self.lock("package-lock.json", 3)
+        result = self.run_script()
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(self.calls(), ["npm ci --ignore-scripts --no-audit --no-fund --loglevel=error in web"])
+        os.remove(os.path.join(self.tree, "web", "node_modules", ".package-lock.json"))
+        self.assertEqual(self.run_script().returncode, 0)
+        self.assertEqual(len(self.calls()), 2)
+
+    def test_npm_is_installed_where_there_is_none(self):
+        self.apt(user=0, missing="npm")
+        os.remove(os.path.join(self.folder, "npm"))
+        self.assertEqual(self.run_script().returncode, 0)
+        self.assertEqual(self.calls(), ["update -qq", "install -y -qq --no-install-recommends npm"])
+
     def test_other_distribution_is_told_what_is_needed(self):
         result = self.run_script()
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("this distribution has no apt", result.stderr)
-        for package in ("libmpich-dev", "libopenmpi-dev", "libjansson-dev", "ninja-build"):
+        for package in ("libmpich-dev", "libopenmpi-dev", "libjansson-dev", "ninja-build", "npm"):
             self.assertIn(f"  {package}\n", result.stderr)
 
 
