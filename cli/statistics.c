@@ -146,24 +146,25 @@ static void add_window(struct oriel_job_sum *job, const struct told *told, int32
     record->site[sizeof record->site - 1] = '\0';
     record->reason[sizeof record->reason - 1] = '\0';
     struct oriel_window_sum *window = window_of(job, told);
-    window->told++;
+    window->told += record->thread == 0;
     window->freed |= record->state == 2;
     window->shared_by = record->shared_by > window->shared_by ? record->shared_by : window->shared_by;
     if (window->name[0] == '\0')
         window->name = record->name;
-    if (window->site[0] == '\0' || record->rank == 0)
+    if (window->site[0] == '\0' || (record->rank == 0 && record->thread == 0))
         window->site = record->site;
     add_sums(window->operations, record->operations, ORIEL_COUNTED_OPERATIONS);
     add_sums(window->paths, record->paths, ORIEL_COUNTED_PATHS);
     add_calls(window, record, world_rank);
-    if (record->n == 0)
+    if (record->n > 0)
+        add_toward(window, told);
+    if (record->n == 0 || record->thread > 0)
         return;
     struct oriel_member_told *member = &window->members[record->rank];
     member->has_told = true;
     member->path = record->own_path < ORIEL_COUNTED_PATHS ? record->own_path : ORIEL_PATH_host;
     member->size_bytes = record->size_bytes;
     member->reason = record->reason;
-    add_toward(window, told);
 }
 
 /* --- all --- */

@@ -10,12 +10,18 @@
 
 #include <stdbool.h>
 
-/* One of this process's windows, Oriel's or the host's. */
+enum { ORIEL_COUNTING_THREADS = 16 };
+
+/* One of this process's windows, Oriel's or the host's, as a thread counts it.  Where threads call at the same time each has its
+ * own, but for those beyond the first ORIEL_COUNTING_THREADS - 1 of the process, who count together in the last. */
 struct oriel_observed {
+    struct oriel_observed *first; /* the one that describes the window: this or another thread's */
+    struct oriel_observed *of_thread[ORIEL_COUNTING_THREADS]; /* the first's: by thread, NULL before it calls */
     struct oriel_window_record *record;
     struct oriel_toward *toward; /* n; the record's, but for windows that share one */
     struct oriel_window *window; /* NULL: the host's */
     uint32_t n;
+    bool by_many; /* threads count in it at the same time */
     bool is_quick; /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
     uint8_t paths[]; /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
 };
@@ -24,8 +30,8 @@ enum { ORIEL_PATH_BY_PLACE = 255 };
 /* The functions that were in the table before. */
 extern struct oriel_api oriel_observe_before __attribute__((visibility("hidden")));
 
-/* Whether threads count at the same time. */
-extern bool oriel_count_by_many __attribute__((visibility("hidden")));
+/* Whether threads call at the same time. */
+extern bool oriel_observe_threads __attribute__((visibility("hidden")));
 
 /* What this thread is doing, for its waits. */
 struct oriel_doing {
@@ -55,9 +61,9 @@ static inline struct oriel_observed *oriel_observed_find(MPI_Win win)
 }
 
 /* Where only one thread counts a locked instruction would be most of the cost. */
-static inline void oriel_count(_Atomic uint64_t *word, uint64_t more)
+static inline void oriel_count(const struct oriel_observed *observed, _Atomic uint64_t *word, uint64_t more)
 {
-    if (oriel_unlikely(oriel_count_by_many))
+    if (oriel_unlikely(observed->by_many))
         atomic_fetch_add_explicit(word, more, memory_order_relaxed);
     else
         atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more, memory_order_relaxed);
@@ -86,13 +92,24 @@ struct oriel_observed_creation {
 void oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation);
 
 /* Its record stays. */
-void oriel_observed_remove(MPI_Win win, struct oriel_observed *observed);
-
-/* What others take to this rank's memory, after a change. */
-void oriel_observed_set_path(struct oriel_observed *observed);
+void oriel_observed_remove(MPI_Win win, struct oriel_observed *first);
 
 /* The newest record; NULL: none. */
 struct oriel_window_record *oriel_records_newest(void);
+
+/* --- describe.c --- */
+
+/* What others take to this rank's memory, and why nothing better. */
+void oriel_observed_set_path(struct oriel_observed *observed);
+
+/* Of operations on a target's memory; NULL: the host's window. */
+uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target);
+
+/* A group's ranks in MPI_COMM_WORLD; -1 for those that are not in it. */
+void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks);
+
+/* The id of a window of the host's over these ranks, another one with each call; not thread-safe. */
+uint64_t oriel_observed_host_id(const int32_t *ranks, int n);
 
 /* --- sites.c --- */
 

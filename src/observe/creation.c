@@ -55,7 +55,7 @@ static int observe_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     int code = oriel_observe_before.Win_attach(win, base, size);
     struct oriel_observed *observed = oriel_observed_find(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
-        oriel_observed_set_path(observed);
+        oriel_observed_set_path(observed->first);
     return code;
 }
 
@@ -64,7 +64,7 @@ static int observe_Win_set_name(MPI_Win win, const char *win_name)
     int code = oriel_observe_before.Win_set_name(win, win_name);
     struct oriel_observed *observed = oriel_observed_find(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
-        snprintf(observed->record->name, sizeof observed->record->name, "%s", win_name);
+        snprintf(observed->first->record->name, ORIEL_RECORD_NAME, "%s", win_name);
     return code;
 }
 
@@ -82,13 +82,13 @@ static int observe_Win_free(MPI_Win *win)
     int code = oriel_observe_before.Win_free(win);
     oriel_doing.observed = NULL;
     uint64_t waiting_ns = oriel_waited.total_ns - making.waited_ns;
-    oriel_count(&timed->count, 1);
-    oriel_count(&timed->time_ns, oriel_now_ns() - making.begin_ns);
-    oriel_count(&timed->waiting_ns, waiting_ns);
-    oriel_count(&timed->waited, waiting_ns != 0);
+    oriel_count(observed, &timed->count, 1);
+    oriel_count(observed, &timed->time_ns, oriel_now_ns() - making.begin_ns);
+    oriel_count(observed, &timed->waiting_ns, waiting_ns);
+    oriel_count(observed, &timed->waited, waiting_ns != 0);
     oriel_count_most(&timed->longest_ns, waiting_ns);
     if (*win == MPI_WIN_NULL)
-        oriel_observed_remove(handle, observed);
+        oriel_observed_remove(handle, observed->first);
     return code;
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct oriel_api oriel_observe_before;
-bool oriel_count_by_many;
+bool oriel_observe_threads;
 
 static struct {
     bool wanted;
@@ -103,7 +103,7 @@ void oriel_observe_start(struct oriel_api *table)
     if ((!statistics.wanted && !options->watch) || !attach_stop())
         return;
     oriel_host()->Query_thread(&level);
-    oriel_count_by_many = level == MPI_THREAD_MULTIPLE;
+    oriel_observe_threads = level == MPI_THREAD_MULTIPLE;
     oriel_observe_before = *table;
     oriel_waiting_start();
     oriel_observe_operations(table);

@@ -64,12 +64,12 @@ static inline void count_operation(struct oriel_observed *observed, enum oriel_c
     if (oriel_unlikely(path == ORIEL_PATH_BY_PLACE))
         path = path_by_place(observed->window, target, disp, bytes);
     struct oriel_window_record *record = observed->record;
-    oriel_count(&record->operations[kind].count, 1);
-    oriel_count(&record->operations[kind].bytes, bytes);
-    oriel_count(&record->paths[path].count, 1);
-    oriel_count(&record->paths[path].bytes, bytes);
-    oriel_count(&observed->toward[target].operations, 1);
-    oriel_count(&observed->toward[target].bytes, bytes);
+    oriel_count(observed, &record->operations[kind].count, 1);
+    oriel_count(observed, &record->operations[kind].bytes, bytes);
+    oriel_count(observed, &record->paths[path].count, 1);
+    oriel_count(observed, &record->paths[path].bytes, bytes);
+    oriel_count(observed, &observed->toward[target].operations, 1);
+    oriel_count(observed, &observed->toward[target].bytes, bytes);
 }
 
 #define ENTRY(name, kind, parameters, arguments, count, datatype)                                                        \

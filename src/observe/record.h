@@ -1,5 +1,8 @@
 /* What a process counts for one window, in its memory file, so that `oriel run --watch` and `oriel top` read it while the program
- * runs.  count.c writes, with relaxed atomics and for several threads; statistics.c and the command line read.  No mpi.h here.
+ * runs.  The entries of observe/ write, with relaxed atomics; gather.c and the command line read.  No mpi.h here.
+ *
+ * Where threads may call at the same time, all but the first that calls for a window count in records of their own: of the same
+ * window_id, n, rank, toward and ranks, and with thread above 0; all else in these is empty.
  *
  * A record is never moved or given back: a freed window's stays for the table at the end, marked as freed.  After
  * ORIEL_RECORDS_MOST windows all later ones share one record, which says so. */
@@ -75,6 +78,8 @@ struct oriel_window_record {
     uint32_t flavour;       /* enum oriel_flavour; meaningless where path is the host's */
     _Atomic uint32_t state; /* 0: being made, 1: alive, 2: freed */
     uint64_t size_bytes;    /* of this rank's memory; 0 for dynamic */
+    uint32_t thread;    /* above 0: what another thread counted, beside the record that describes the window */
+    uint32_t reserved_too;
     uint64_t shared_by;     /* 0, or how many windows share this record because there were too many */
     uint64_t toward;        /* offset of struct oriel_toward [n] in the same file */
     uint64_t ranks;         /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 where not in it */

@@ -40,18 +40,18 @@ static __attribute__((noinline)) void count_time(const struct call *call, enum o
     uint64_t waiting_ns = oriel_waited.total_ns - call->waited_ns;
     uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
     uint64_t working_ns = took_ns > waiting_ns ? took_ns - waiting_ns : 0;
-    oriel_count(&timed->time_ns, working_ns * call->weight + waiting_ns);
+    oriel_count(call->observed, &timed->time_ns, working_ns * call->weight + waiting_ns);
     if (waiting_ns == 0)
         return;
-    oriel_count(&timed->waiting_ns, waiting_ns);
-    oriel_count(&timed->waited, 1);
+    oriel_count(call->observed, &timed->waiting_ns, waiting_ns);
+    oriel_count(call->observed, &timed->waited, 1);
     oriel_count_most(&timed->longest_ns, waiting_ns);
 }
 
 static inline int end(const struct call *call, enum oriel_counted_call kind, int code)
 {
     oriel_doing.observed = NULL;
-    oriel_count(&call->observed->record->calls[kind].count, 1);
+    oriel_count(call->observed, &call->observed->record->calls[kind].count, 1);
     if (oriel_unlikely(call->begin_ns != 0) || oriel_unlikely(oriel_waited.total_ns != call->waited_ns))
         count_time(call, kind);
     return code;

@@ -14,7 +14,7 @@ static void blame(const struct oriel_observed *observed, enum oriel_counted_caus
     oriel_waited.cause = (uint8_t)cause;
     oriel_waited.rank = rank;
     if ((uint32_t)rank < observed->n)
-        oriel_count(&observed->toward[rank].caused_ns[cause], waited_ns);
+        oriel_count(observed, &observed->toward[rank].caused_ns[cause], waited_ns);
 }
 
 /* --- barriers --- */
@@ -28,7 +28,7 @@ static uint32_t barriers_of(const struct oriel_window *window)
 void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns)
 {
     if (observed->window != NULL)
-        atomic_store_explicit(&observed->record->arrived_ns[(barriers_of(observed->window) + 1) % 2], now_ns,
+        atomic_store_explicit(&observed->first->record->arrived_ns[(barriers_of(observed->window) + 1) % 2], now_ns,
                               memory_order_relaxed);
 }
 
@@ -61,7 +61,7 @@ static void blame_latest(const struct oriel_observed *observed, uint64_t waited_
     uint64_t latest_ns;
     unsigned turn = barriers_of(window) % 2; /* of the barrier that this rank is at */
     int32_t latest = find_latest(window, turn, &latest_ns);
-    uint64_t own_ns = atomic_load_explicit(&observed->record->arrived_ns[turn], memory_order_relaxed);
+    uint64_t own_ns = atomic_load_explicit(&observed->first->record->arrived_ns[turn], memory_order_relaxed);
     bool explains = latest != window->rank && latest_ns >= own_ns + waited_ns / 2;
     blame(observed, ORIEL_CAUSE_late_fence, explains ? latest : -1, waited_ns);
 }
