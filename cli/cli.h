@@ -13,6 +13,7 @@ enum { ORIEL_EXIT_REFUSED = 2 };
  * and check where it runs a program. */
 int oriel_command_run(int argc, char **argv);
 int oriel_command_check(int argc, char **argv);
+int oriel_command_report(int argc, char **argv);
 int oriel_command_bench(int argc, char **argv);
 int oriel_command_info(int argc, char **argv);
 

@@ -351,6 +351,8 @@ static bool visit_one(const struct oriel_trace_event *event, void *context)
     if (visiting->event.window == UINT32_MAX)
         return true;
     visiting->event.begin_ns = aligned_ns(visiting->run, visiting->file, event->begin_ns) - visiting->run->base_ns;
+    visiting->event.end_ns =
+        aligned_ns(visiting->run, visiting->file, event->begin_ns + event->duration_ns) - visiting->run->base_ns;
     visiting->event.event = event;
     return visiting->visit(&visiting->event, visiting->context);
 }

@@ -19,7 +19,7 @@ struct oriel_traced_rank {
     uint64_t events;   /* that can be read */
     uint64_t dropped;
     int64_t first_ns, last_ns; /* aligned: since the earliest event of the run */
-    uint64_t error_ns; /* how far off its times may be; UINT64_MAX: nobody has compared its clock, and the dates are all there is */
+    uint64_t error_ns; /* how far off its times may be; UINT64_MAX: its clock has not been compared, the dates are all there is */
     const char *trouble; /* NULL, or what is wrong with the file */
 };
 
@@ -35,12 +35,12 @@ struct oriel_traced_window {
     int64_t disp_unit;
 };
 
-/* An event with its time since the earliest of the run, and indices into the tables below. */
+/* An event with its times since the earliest of the run, on rank 0's clock, and indices into the tables below. */
 struct oriel_traced_event {
-    int64_t begin_ns;
+    int64_t begin_ns, end_ns;
     uint32_t rank;   /* index of oriel_traced_rank */
     uint32_t window; /* index of oriel_traced_window */
-    const struct oriel_trace_event *event; /* durations, bytes, target, kind: as they are in the file */
+    const struct oriel_trace_event *event; /* bytes, target, kind, times of the own clock: as they are in the file */
 };
 
 struct oriel_traces {
@@ -54,8 +54,8 @@ struct oriel_traces {
 /* False, with a line on complaints, when there is nothing that can be read. */
 bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out);
 
-/* Calls visit for each event, rank by rank, each rank's in the order of its file: a thread's by their ends.  False from visit ends
- * it.  Files are read block by block, so millions of events are no trouble; the event is gone when visit returns. */
+/* Calls visit for each event, rank by rank, each rank's in the order of its file: a thread's by their ends.  False from visit
+ * ends it.  Files are read block by block, so millions of events are no trouble; the event is gone when visit returns. */
 void oriel_traces_each(const struct oriel_traces *traces,
                        bool (*visit)(const struct oriel_traced_event *event, void *context), void *context);
 

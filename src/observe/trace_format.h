@@ -1,6 +1,6 @@
-/* Trace files: DIR/rank-<world rank>.oriel, one per process, little-endian.  A file is a header and blocks, each whole and checked
- * by itself, so that what is there after a kill can be read up to the last one.  The library writes (trace_write.c), the command
- * line reads (cli/trace.h); nothing here is for one process only.
+/* Trace files: DIR/rank-<world rank>.oriel, one per process, little-endian.  A file is a header and blocks, each whole and
+ * checked by itself, so that what is there after a kill can be read up to the last one.  The library writes (trace_file.c), the
+ * command line reads (cli/trace.h); nothing here is for one process only.
  *
  * A reader takes nothing for granted: sizes are bounded, indices checked, and a block whose checksum is wrong ends the file. */
 #ifndef ORIEL_OBSERVE_TRACE_FORMAT_H
@@ -82,8 +82,8 @@ struct oriel_trace_window {
     int32_t world_ranks[]; /* n; as many as fit the block */
 };
 
-/* This process's monotonic clock reads own_ns when rank 0's reads zero_ns, give or take error_ns.  The first is taken in MPI_Init,
- * the last in MPI_Finalize; between two of them clocks run evenly. */
+/* This machine's monotonic clock reads own_ns when rank 0's reads zero_ns, give or take error_ns.  The first is taken in MPI_Init,
+ * and is in the files of all its ranks; the last in MPI_Finalize, and is in one of them; between the two clocks run evenly. */
 struct oriel_trace_clock {
     uint64_t own_ns;
     uint64_t zero_ns;

@@ -23,6 +23,9 @@ class Help(Case):
     def test_help_of_check(self):
         self.golden("help-check", "check", "--help")
 
+    def test_help_of_report(self):
+        self.golden("help-report", "report", "--help")
+
     def test_help_of_info(self):
         self.golden("help-info", "info", "--help")
 
@@ -30,6 +33,7 @@ class Help(Case):
         self.golden("version", "--version")
         self.golden("version", "run", "--version")
         self.golden("version", "check", "--version")
+        self.golden("version", "report", "--version")
         self.golden("version", "info", "--version")
         self.golden("version", "bench", "--version")
 
