@@ -4,22 +4,27 @@
 #include "cli/cli.h"
 
 #include <argp.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/become.h"
 
 struct request {
     const char *host;
+    const char *trace;
     char **program;
 };
 
-enum { OPTION_HOST = 256 };
+enum { OPTION_HOST = 256, OPTION_TRACE };
 
 static error_t option_take(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
     case OPTION_HOST: request->host = argument; return 0;
+    case OPTION_TRACE: request->trace = argument; return 0;
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
         state->next = state->argc; /* the rest is the program's */
@@ -33,6 +38,7 @@ static void request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
+        {"trace", OPTION_TRACE, "FOLDER", 0, "Each rank writes a trace of its calls to FOLDER, for oriel report", 0},
         {0},
     };
     static const struct argp argp = {
@@ -48,9 +54,27 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
+/* The folder is opened in MPI_Init, when the program may be in another one.  What is wrong with it is told then, once for all
+ * ranks, and the program runs all the same. */
+static void trace_set(const char *folder)
+{
+    (void)mkdir(folder, 0777);
+    char *path = realpath(folder, NULL);
+    if (path == NULL && folder[0] != '/') {
+        char *here = getcwd(NULL, 0);
+        path = oriel_format("%s/%s", here == NULL ? "" : here, folder);
+        free(here);
+    }
+    if (setenv("ORIEL_TRACE", path == NULL ? folder : path, 1) != 0)
+        oriel_die("out of memory");
+    free(path);
+}
+
 int oriel_command_run(int argc, char **argv)
 {
     struct request request;
     request_parse(argc, argv, &request);
+    if (request.trace != NULL)
+        trace_set(request.trace);
     oriel_become(&(struct oriel_way){.host = request.host}, request.program);
 }
