@@ -96,12 +96,12 @@ static json_t *job(const struct oriel_helper_json *head)
         json_array_append_new(findings, finding(&records[i]));
     for (uint32_t i = 0; i < head->counts; i++)
         json_array_append_new(unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what), "count",
-                                                        (json_int_t)counts[i].count)));
-    return oriel_json_checked(json_pack("{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check", "version", 1,
-                             "oriel", TEXT(head->version), "host", head->host, "ranks", (int)head->ranks, "program",
-                             TEXT(head->program), "complete", (int)head->complete, "local_accesses_watched",
-                             (int)head->local_watched, "findings", findings, "findings_lost", (json_int_t)head->lost,
-                             "not_looked_at", unseen));
+                                                                   (json_int_t)counts[i].count)));
+    return oriel_json_checked(
+        json_pack("{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check", "version", 1, "oriel",
+                  TEXT(head->version), "host", head->host, "ranks", (int)head->ranks, "program", TEXT(head->program), "complete",
+                  (int)head->complete, "local_accesses_watched", (int)head->local_watched, "findings", findings,
+                  "findings_lost", (json_int_t)head->lost, "not_looked_at", unseen));
 }
 
 char *oriel_findings_write(const void *request, size_t len_bytes)

@@ -14,10 +14,11 @@
 struct request {
     const char *host;
     const char *trace;
+    const char *stats;
     char **program;
 };
 
-enum { OPTION_HOST = 256, OPTION_TRACE };
+enum { OPTION_HOST = 256, OPTION_TRACE, OPTION_STATS };
 
 static error_t option_take(int key, char *argument, struct argp_state *state)
 {
@@ -25,6 +26,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     switch (key) {
     case OPTION_HOST: request->host = argument; return 0;
     case OPTION_TRACE: request->trace = argument; return 0;
+    case OPTION_STATS: request->stats = argument == NULL ? "" : argument; return 0;
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
         state->next = state->argc; /* the rest is the program's */
@@ -38,6 +40,8 @@ static void request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
+        {"stats", OPTION_STATS, "FILE.json", OPTION_ARG_OPTIONAL,
+         "At the end print what was done with each window, or write it to FILE.json", 0},
         {"trace", OPTION_TRACE, "FOLDER", 0, "Each rank writes a trace of its calls to FOLDER, for oriel report", 0},
         {0},
     };
@@ -54,19 +58,35 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
+static void variable_set(const char *name, const char *value)
+{
+    if (setenv(name, value, 1) != 0)
+        oriel_die("out of memory");
+}
+
+/* From the root on: the program may go to another folder before MPI_Init reads it. */
+static char *absolute(const char *path)
+{
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *whole = oriel_format("%s%s%s", here == NULL ? "" : here, here == NULL ? "" : "/", path);
+    free(here);
+    return whole;
+}
+
+static void stats_set(const char *file)
+{
+    char *path = file[0] == '\0' ? oriel_format("1") : absolute(file);
+    variable_set("ORIEL_STATS", path);
+    free(path);
+}
+
 /* The folder is opened in MPI_Init, when the program may be in another one.  What is wrong with it is told then, once for all
  * ranks, and the program runs all the same. */
 static void trace_set(const char *folder)
 {
     (void)mkdir(folder, 0777);
-    char *path = realpath(folder, NULL);
-    if (path == NULL && folder[0] != '/') {
-        char *here = getcwd(NULL, 0);
-        path = oriel_format("%s/%s", here == NULL ? "" : here, folder);
-        free(here);
-    }
-    if (setenv("ORIEL_TRACE", path == NULL ? folder : path, 1) != 0)
-        oriel_die("out of memory");
+    char *path = absolute(folder);
+    variable_set("ORIEL_TRACE", path);
     free(path);
 }
 
@@ -74,6 +94,8 @@ int oriel_command_run(int argc, char **argv)
 {
     struct request request;
     request_parse(argc, argv, &request);
+    if (request.stats != NULL)
+        stats_set(request.stats);
     if (request.trace != NULL)
         trace_set(request.trace);
     oriel_become(&(struct oriel_way){.host = request.host}, request.program);

@@ -88,7 +88,8 @@ static json_t *window_object(const struct oriel_window_sum *window)
 {
     return oriel_json_checked(json_pack(
         "{s:o, s:s, s:o, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-        oriel_json_text(window->name, strlen(window->name)), "flavour", window->shared_by != 0 ? "" : oriel_flavour_call(window->flavour), "site",
+        oriel_json_text(window->name, strlen(window->name)), "flavour",
+        window->shared_by != 0 ? "" : oriel_flavour_call(window->flavour), "site",
         oriel_json_text(window->site, strlen(window->site)), "freed", (int)window->freed, "windows",
         count(window->shared_by != 0 ? window->shared_by : 1), "ranks_told", (int)window->told, "ranks", members(window),
         "operations", sums(oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS), "paths",

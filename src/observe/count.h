@@ -6,6 +6,7 @@
 #include "base/recent.h"
 #include "observe/observe.h"
 #include "observe/record.h"
+#include "observe/trace.h"
 #include "window/window.h"
 
 #include <stdbool.h>
@@ -38,6 +39,7 @@ struct oriel_doing {
     const struct oriel_observed *observed; /* NULL: nothing that is observed */
     int32_t target;                        /* -1: none, or all */
     uint8_t call;                          /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
+    int32_t blocker;                       /* of the lock that it waits for, when that began */
 };
 extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
 
@@ -83,19 +85,44 @@ static inline void oriel_count_most(_Atomic uint64_t *word, uint64_t value)
 struct oriel_observed_creation {
     enum oriel_flavour flavour;
     uint64_t size_bytes;
+    int64_t disp_unit;
     MPI_Comm comm;
+    uint64_t begin_ns;
     uint64_t time_ns;
     uint64_t waiting_ns;
 };
 
-/* From now on the window is observed; where there is no room for its record, it is not, and a line says so once. */
-void oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation);
+/* From now on the window is observed; where there is no room for its record, it is not, NULL, and a line says so once. */
+struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation);
 
 /* Its record stays. */
 void oriel_observed_remove(MPI_Win win, struct oriel_observed *first);
 
 /* The newest record; NULL: none. */
 struct oriel_window_record *oriel_records_newest(void);
+
+/* --- traced.c --- */
+
+/* When a call began that is traced, and what the thread had waited until then; begin_ns is 0 where nothing is traced. */
+struct oriel_traced {
+    uint64_t begin_ns;
+    uint64_t waited_ns;
+};
+
+/* What it was. */
+struct oriel_traced_event {
+    uint8_t kind; /* enum oriel_trace_kind */
+    uint8_t path;
+    int32_t target;
+    uint64_t bytes;
+};
+
+/* Ends now. */
+void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
+                      const struct oriel_traced_event *event);
+
+/* The window is there, or its description has changed. */
+void oriel_traced_describe(struct oriel_window_record *record);
 
 /* --- describe.c --- */
 

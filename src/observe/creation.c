@@ -15,7 +15,15 @@ struct making {
 static struct making begin(void)
 {
     oriel_doing.observed = NULL;
+    oriel_waited.rank = -1;
+    oriel_waited.cause = ORIEL_CAUSE_late_fence;
     return (struct making){oriel_now_ns(), oriel_waited.total_ns};
+}
+
+static void trace(const struct oriel_observed *observed, const struct making *making, enum oriel_counted_call kind)
+{
+    oriel_traced_add(observed, &(struct oriel_traced){making->begin_ns, making->waited_ns},
+                     &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, -1, 0});
 }
 
 static int end(const struct making *making, struct oriel_observed_creation *creation, int code, const MPI_Win *win)
@@ -24,16 +32,18 @@ static int end(const struct making *making, struct oriel_observed_creation *crea
         return code;
     creation->time_ns = oriel_now_ns() - making->begin_ns;
     creation->waiting_ns = oriel_waited.total_ns - making->waited_ns;
-    oriel_observed_add(*win, creation);
+    struct oriel_observed *observed = oriel_observed_add(*win, creation);
+    if (observed != NULL && oriel_tracing)
+        trace(observed, making, ORIEL_CALL_OF_create);
     return code;
 }
 
 /* Every one has these names for its arguments. */
-#define ENTRY(name, flavour, size, parameters, arguments)                                                                \
+#define ENTRY(name, flavour, size, unit, parameters, arguments)                                                                \
     static int observe_##name parameters                                                                                 \
     {                                                                                                                    \
         struct making making = begin();                                                                                  \
-        struct oriel_observed_creation creation = {flavour, size, comm, 0, 0};              \
+        struct oriel_observed_creation creation = {flavour, size, unit, comm, 0, 0, 0};              \
         return end(&making, &creation, oriel_observe_before.name arguments, win);                                        \
     }
 
@@ -42,20 +52,30 @@ static int end(const struct making *making, struct oriel_observed_creation *crea
 #define GIVEN          (base, size, disp_unit, info, comm, win)
 #define TAKEN          (size, disp_unit, info, comm, baseptr, win)
 
-ENTRY(Win_create, ORIEL_FLAVOUR_CREATE, (uint64_t)size, CREATE(int), GIVEN)
-ENTRY(Win_create_c, ORIEL_FLAVOUR_CREATE, (uint64_t)size, CREATE(MPI_Aint), GIVEN)
-ENTRY(Win_allocate, ORIEL_FLAVOUR_ALLOCATE, (uint64_t)size, ALLOCATE(int), TAKEN)
-ENTRY(Win_allocate_c, ORIEL_FLAVOUR_ALLOCATE, (uint64_t)size, ALLOCATE(MPI_Aint), TAKEN)
-ENTRY(Win_allocate_shared, ORIEL_FLAVOUR_SHARED, (uint64_t)size, ALLOCATE(int), TAKEN)
-ENTRY(Win_allocate_shared_c, ORIEL_FLAVOUR_SHARED, (uint64_t)size, ALLOCATE(MPI_Aint), TAKEN)
-ENTRY(Win_create_dynamic, ORIEL_FLAVOUR_DYNAMIC, 0, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
+ENTRY(Win_create, ORIEL_FLAVOUR_CREATE, (uint64_t)size, disp_unit, CREATE(int), GIVEN)
+ENTRY(Win_create_c, ORIEL_FLAVOUR_CREATE, (uint64_t)size, disp_unit, CREATE(MPI_Aint), GIVEN)
+ENTRY(Win_allocate, ORIEL_FLAVOUR_ALLOCATE, (uint64_t)size, disp_unit, ALLOCATE(int), TAKEN)
+ENTRY(Win_allocate_c, ORIEL_FLAVOUR_ALLOCATE, (uint64_t)size, disp_unit, ALLOCATE(MPI_Aint), TAKEN)
+ENTRY(Win_allocate_shared, ORIEL_FLAVOUR_SHARED, (uint64_t)size, disp_unit, ALLOCATE(int), TAKEN)
+ENTRY(Win_allocate_shared_c, ORIEL_FLAVOUR_SHARED, (uint64_t)size, disp_unit, ALLOCATE(MPI_Aint), TAKEN)
+ENTRY(Win_create_dynamic, ORIEL_FLAVOUR_DYNAMIC, 0, 1, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
+
+/* What is known of the window has changed: its name, or for NULL the way to its memory. */
+static void describe(struct oriel_observed *observed, const char *name)
+{
+    if (name != NULL)
+        snprintf(observed->first->record->name, ORIEL_RECORD_NAME, "%s", name);
+    else
+        oriel_observed_set_path(observed->first);
+    oriel_traced_describe(observed->first->record);
+}
 
 static int observe_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
     int code = oriel_observe_before.Win_attach(win, base, size);
     struct oriel_observed *observed = oriel_observed_find(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
-        oriel_observed_set_path(observed->first);
+        describe(observed, NULL);
     return code;
 }
 
@@ -64,7 +84,7 @@ static int observe_Win_set_name(MPI_Win win, const char *win_name)
     int code = oriel_observe_before.Win_set_name(win, win_name);
     struct oriel_observed *observed = oriel_observed_find(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
-        snprintf(observed->first->record->name, ORIEL_RECORD_NAME, "%s", win_name);
+        describe(observed, win_name);
     return code;
 }
 
@@ -87,6 +107,8 @@ static int observe_Win_free(MPI_Win *win)
     oriel_count(observed, &timed->waiting_ns, waiting_ns);
     oriel_count(observed, &timed->waited, waiting_ns != 0);
     oriel_count_most(&timed->longest_ns, waiting_ns);
+    if (oriel_tracing)
+        trace(observed, &making, ORIEL_CALL_OF_free);
     if (*win == MPI_WIN_NULL)
         oriel_observed_remove(handle, observed->first);
     return code;

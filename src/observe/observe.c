@@ -48,13 +48,7 @@ static bool can_write(const char *path)
     return true;
 }
 
-static bool is_rank_0(void)
-{
-    int rank = -1;
-    return oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0;
-}
-
-static void read_statistics(const char *value)
+static void read_statistics(const char *value, bool is_rank_0)
 {
     size_t len = value == NULL ? 0 : strlen(value);
     statistics.wanted = len > 0 && strcmp(value, "0") != 0;
@@ -62,9 +56,9 @@ static void read_statistics(const char *value)
         return;
     if (len <= 5 || strcmp(value + len - 5, ".json") != 0) {
         statistics.wanted = false;
-        if (is_rank_0())
+        if (is_rank_0)
             oriel_warn("ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is counted", value);
-    } else if (is_rank_0() && (!find_path(value, statistics.file) || !can_write(statistics.file))) {
+    } else if (is_rank_0 && (!find_path(value, statistics.file) || !can_write(statistics.file))) {
         oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed", value, strerror(errno));
         statistics.file[0] = '\0';
     }
@@ -79,6 +73,7 @@ static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)value;
     (void)extra;
     oriel_sites_resolve();
+    oriel_trace_stop();
     if (statistics.wanted)
         oriel_statistics_write(statistics.file);
     return MPI_SUCCESS;
@@ -99,8 +94,15 @@ void oriel_observe_start(struct oriel_api *table)
 {
     const struct oriel_options *options = oriel_options();
     int level = MPI_THREAD_SINGLE;
-    read_statistics(options->stats);
-    if ((!statistics.wanted && !options->watch) || !attach_stop())
+    int rank = 0;
+    int ranks = 1;
+    oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
+    oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks);
+    read_statistics(options->stats, rank == 0);
+    if ((!statistics.wanted && !options->watch && options->trace == NULL) || !attach_stop())
+        return;
+    oriel_trace_start(rank, ranks);
+    if (!statistics.wanted && !options->watch && !oriel_tracing)
         return;
     oriel_host()->Query_thread(&level);
     oriel_observe_threads = level == MPI_THREAD_MULTIPLE;

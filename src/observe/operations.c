@@ -2,6 +2,7 @@
  * fails is not counted.  Programs call, through the table of api/. */
 #include "observe/count.h"
 
+#include "base/wait.h"
 #include "host/host.h"
 #include "ops/datatype.h"
 #include "ops/remote.h"
@@ -54,10 +55,20 @@ static __attribute__((noinline)) uint8_t path_by_place(const struct oriel_window
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
 }
 
-static inline void count_operation(struct oriel_observed *observed, enum oriel_counted_operation kind, int target, MPI_Aint disp,
-                                   MPI_Count count, MPI_Datatype datatype)
+static inline struct oriel_traced begin(const struct oriel_observed *observed, int target)
 {
-    if (oriel_unlikely((uint32_t)target >= observed->n))
+    oriel_doing.observed = observed;
+    oriel_doing.target = target;
+    oriel_doing.call = ORIEL_COUNTED_CALLS;
+    return oriel_unlikely(oriel_tracing) ? (struct oriel_traced){oriel_now_ns(), oriel_waited.total_ns}
+                                         : (struct oriel_traced){0, 0};
+}
+
+static inline void end(struct oriel_observed *observed, const struct oriel_traced *traced, enum oriel_counted_operation kind,
+                       int code, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
+{
+    oriel_doing.observed = NULL;
+    if (oriel_unlikely(code != MPI_SUCCESS) || oriel_unlikely((uint32_t)target >= observed->n))
         return;
     uint64_t bytes = bytes_of(observed, count, datatype);
     uint8_t path = observed->paths[target];
@@ -70,6 +81,9 @@ static inline void count_operation(struct oriel_observed *observed, enum oriel_c
     oriel_count(observed, &record->paths[path].bytes, bytes);
     oriel_count(observed, &observed->toward[target].operations, 1);
     oriel_count(observed, &observed->toward[target].bytes, bytes);
+    if (oriel_unlikely(traced->begin_ns != 0))
+        oriel_traced_add(observed, traced,
+                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_OPERATION + kind), path, target, bytes});
 }
 
 #define ENTRY(name, kind, parameters, arguments, count, datatype)                                                        \
@@ -78,13 +92,9 @@ static inline void count_operation(struct oriel_observed *observed, enum oriel_c
         struct oriel_observed *observed = oriel_observed_find(win);                                                      \
         if (oriel_unlikely(observed == NULL))                                                                            \
             return oriel_observe_before.name arguments;                                                                  \
-        oriel_doing.observed = observed;                                                                                 \
-        oriel_doing.target = target_rank;                                                                                \
-        oriel_doing.call = ORIEL_COUNTED_CALLS;                                                                          \
+        struct oriel_traced traced = begin(observed, target_rank);                                                       \
         int code = oriel_observe_before.name arguments;                                                                  \
-        oriel_doing.observed = NULL;                                                                                     \
-        if (oriel_likely(code == MPI_SUCCESS))                                                                           \
-            count_operation(observed, ORIEL_COUNTS_##kind, target_rank, target_disp, count, datatype);                   \
+        end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp, count, datatype);                    \
         return code;                                                                                                     \
     }
 
@@ -94,7 +104,6 @@ static inline void count_operation(struct oriel_observed *observed, enum oriel_c
 #define FROM                     origin_addr, origin_count, origin_datatype
 #define INTO                     result_addr, result_count, result_datatype
 #define AT                       target_rank, target_disp, target_count, target_datatype
-#define MOVED                    target_count, target_datatype
 
 /* One row for both widths of the counts. */
 #define BOTH(name, kind, parameters, arguments)                       \

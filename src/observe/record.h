@@ -78,8 +78,9 @@ struct oriel_window_record {
     uint32_t flavour;       /* enum oriel_flavour; meaningless where path is the host's */
     _Atomic uint32_t state; /* 0: being made, 1: alive, 2: freed */
     uint64_t size_bytes;    /* of this rank's memory; 0 for dynamic */
+    int64_t disp_unit;
     uint32_t thread;    /* above 0: what another thread counted, beside the record that describes the window */
-    uint32_t reserved_too;
+    uint32_t traced;    /* its number in the trace */
     uint64_t shared_by;     /* 0, or how many windows share this record because there were too many */
     uint64_t toward;        /* offset of struct oriel_toward [n] in the same file */
     uint64_t ranks;         /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 where not in it */

@@ -119,8 +119,10 @@ struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
 /* The one that all later windows share, which has no ranks. */
 static struct oriel_window_record *join_crowd(struct oriel_observed *observed)
 {
-    if (crowd == NULL && (crowd = make_record(0)) != NULL)
+    if (crowd == NULL && (crowd = make_record(0)) != NULL) {
+        oriel_traced_describe(crowd);
         publish(crowd);
+    }
     if (crowd != NULL)
         crowd->shared_by++;
     observed->by_many = oriel_observe_threads;
@@ -135,6 +137,7 @@ static void fill(struct oriel_window_record *record, const struct oriel_observed
     record->rank = rank;
     record->flavour = creation->flavour;
     record->size_bytes = creation->size_bytes;
+    record->disp_unit = creation->disp_unit;
     record->window_id = observed->window != NULL ? observed->window->id : oriel_observed_host_id(ranks, record->n);
 }
 
@@ -151,6 +154,7 @@ static struct oriel_window_record *give_record(struct oriel_observed *observed, 
     fill(record, observed, group, rank, creation);
     oriel_observed_set_path(observed);
     oriel_sites_keep(record);
+    oriel_traced_describe(record);
     publish(record);
     if (observed->window != NULL)
         atomic_store_explicit(&observed->window->control->record_offset, newest, memory_order_release);
@@ -205,7 +209,7 @@ static bool add(MPI_Win win, struct oriel_observed *observed, MPI_Group group, i
     return oriel_table_set(&table, (uint64_t)(uintptr_t)win, observed);
 }
 
-void oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation)
+struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     const struct oriel_host_calls *host = oriel_host();
@@ -214,14 +218,16 @@ void oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creat
     MPI_Group group = MPI_GROUP_NULL;
     if (host->Comm_size(creation->comm, &n) != MPI_SUCCESS || host->Comm_rank(creation->comm, &rank) != MPI_SUCCESS ||
         host->Comm_group(creation->comm, &group) != MPI_SUCCESS)
-        return;
+        return NULL;
     struct oriel_observed *observed = make_observed(oriel_handle_find(win), n);
     if (!add(win, observed, group, rank, creation)) {
         free(observed);
+        observed = NULL;
         if (!atomic_flag_test_and_set(&told))
             oriel_warn("no room for what is counted of a window: it is missing in the statistics");
     }
     host->Group_free(&group);
+    return observed;
 }
 
 static void end(struct oriel_observed *observed)

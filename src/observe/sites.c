@@ -75,7 +75,9 @@ void oriel_sites_resolve(void)
     size_t len_bytes = places_count * sizeof *places;
     if (len_bytes > 0 && oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
-        for (unsigned i = 0; i < kept_count; i++)
+        for (unsigned i = 0; i < kept_count; i++) {
             write_site((const struct oriel_place *)answer + kept[i].place, kept[i].record);
+            oriel_traced_describe(kept[i].record);
+        }
     free(answer);
 }

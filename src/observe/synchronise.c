@@ -1,15 +1,16 @@
 /* The observing synchronisation calls: each calls the one before, and counts it with its time and what of that was waiting.
  *
  * A clock takes longer than a flush.  So calls of quick windows that may be over at once (flush, sync, lock, unlock, test) are
- * timed one in SAMPLE, and that time counts SAMPLE times; what they waited is known of each of them (waiting.c) and counts as it
- * is.  Programs call, through the table of api/. */
+ * timed one in SAMPLE, after the first SAMPLE of a kind, and that time counts SAMPLE times; what they waited is known of each of
+ * them (waiting.c) and counts as it is.  The clock's own time is taken off, and a call that took AT_ONCE_NS or more was
+ * interrupted, and counts once.  What is traced is timed each time.  Programs call, through the table of api/. */
 #include "observe/count.h"
 
 #include "base/wait.h"
 
-enum { SAMPLE = 64 };
+enum { SAMPLE = 64, AT_ONCE_NS = 10000, CLOCKS_TRIED = 100 };
 
-static _Thread_local unsigned calls_so_far;
+static uint64_t clock_ns; /* between two readings */
 
 /* A call on its way. */
 struct call {
@@ -17,17 +18,19 @@ struct call {
     uint64_t begin_ns; /* 0: not timed */
     uint64_t waited_ns;
     unsigned weight;
+    int32_t target;
 };
 
 static inline struct call begin(struct oriel_observed *observed, enum oriel_counted_call kind, int target, bool may_be_short)
 {
-    struct call call = {.observed = observed, .waited_ns = oriel_waited.total_ns, .weight = 1};
+    struct call call = {.observed = observed, .waited_ns = oriel_waited.total_ns, .weight = 1, .target = target};
     oriel_doing.observed = observed;
     oriel_doing.target = target;
     oriel_doing.call = (uint8_t)kind;
-    if (may_be_short && observed->is_quick) {
+    uint64_t before = atomic_load_explicit(&observed->record->calls[kind].count, memory_order_relaxed);
+    if (may_be_short && observed->is_quick && before >= SAMPLE && oriel_likely(!oriel_tracing)) {
         call.weight = SAMPLE;
-        if (oriel_likely(++calls_so_far % SAMPLE != 0))
+        if (oriel_likely(before % SAMPLE != 0))
             return call;
     }
     call.begin_ns = oriel_now_ns();
@@ -39,8 +42,11 @@ static __attribute__((noinline)) void count_time(const struct call *call, enum o
     struct oriel_timed *timed = &call->observed->record->calls[kind];
     uint64_t waiting_ns = oriel_waited.total_ns - call->waited_ns;
     uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
-    uint64_t working_ns = took_ns > waiting_ns ? took_ns - waiting_ns : 0;
-    oriel_count(call->observed, &timed->time_ns, working_ns * call->weight + waiting_ns);
+    uint64_t working_ns = took_ns > waiting_ns + clock_ns ? took_ns - waiting_ns - clock_ns : 0;
+    oriel_count(call->observed, &timed->time_ns, working_ns * (working_ns < AT_ONCE_NS ? call->weight : 1) + waiting_ns);
+    if (oriel_tracing && call->begin_ns != 0)
+        oriel_traced_add(call->observed, &(struct oriel_traced){call->begin_ns, call->waited_ns},
+                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, call->target, 0});
     if (waiting_ns == 0)
         return;
     oriel_count(call->observed, &timed->waiting_ns, waiting_ns);
@@ -93,8 +99,19 @@ static int observe_Win_fence(int assert, MPI_Win win)
     return end(&call, ORIEL_CALL_OF_fence, oriel_observe_before.Win_fence(assert, win));
 }
 
+static void measure_clock(void)
+{
+    clock_ns = UINT64_MAX;
+    for (int i = 0; i < CLOCKS_TRIED; i++) {
+        uint64_t begin_ns = oriel_now_ns();
+        uint64_t took_ns = oriel_now_ns() - begin_ns;
+        clock_ns = took_ns < clock_ns ? took_ns : clock_ns;
+    }
+}
+
 void oriel_observe_synchronisation(struct oriel_api *table)
 {
+    measure_clock();
     table->Win_fence = observe_Win_fence;
     table->Win_post = observe_Win_post;
     table->Win_start = observe_Win_start;

@@ -1,5 +1,6 @@
 /* The observer of all waits: how long this thread has waited, and for whom.  Nothing here is called in a run that nobody
- * observes, and nothing before a wait has found that it must wait; threads of the library's own are in no call that is observed. */
+ * observes, and nothing before a wait has found that it must wait; threads of the library's own are in no call that is
+ * observed. */
 #include "observe/count.h"
 
 #include "base/wait.h"
@@ -68,46 +69,53 @@ static void blame_latest(const struct oriel_observed *observed, uint64_t waited_
 
 /* --- the observer --- */
 
-/* Why this thread has waited, and for which rank. */
-static void find_cause(const struct oriel_watch *watch, enum oriel_counted_cause *cause, int32_t *rank)
+/* Who holds the lock, or else stands in its queue, as far as their words tell; -1: nobody does any more. */
+static int32_t find_blocker(const struct oriel_watch *watch)
 {
-    const struct oriel_watched *watched = watch != NULL ? watch->context : NULL;
-    *rank = oriel_doing.target;
-    *cause = ORIEL_CAUSE_busy_target;
-    if (watch == NULL)
-        return; /* another machine's answer */
-    if (watch->check == oriel_watch_rank) {
-        *rank = watched->win_rank;
-        *cause = oriel_doing.call == ORIEL_COUNTED_CALLS      ? ORIEL_CAUSE_busy_lock /* of accumulates */
-                 : oriel_doing.call == ORIEL_CALL_OF_wait     ? ORIEL_CAUSE_late_complete
-                 : oriel_doing.call == ORIEL_CALL_OF_start    ? ORIEL_CAUSE_late_post
-                 : oriel_doing.call == ORIEL_CALL_OF_complete ? ORIEL_CAUSE_late_post
-                                                              : ORIEL_CAUSE_busy_target;
-    } else if (watch->check == oriel_watch_lock || watch->check == oriel_watch_reads || watch->check == oriel_watch_locks) {
-        *cause = ORIEL_CAUSE_busy_lock;
-        *rank = -1;
-    }
+    const struct oriel_watched *watched = watch->context;
+    const struct oriel_window *window = watched->window;
+    for (int queued = 0; queued < 2; queued++)
+        for (int32_t i = 0; i < window->n; i++)
+            if (i != window->rank && oriel_watch_blocks(watch, i, queued))
+                return i;
+    return -1;
 }
 
+static bool is_for_lock(const struct oriel_watch *watch)
+{
+    return watch != NULL && (watch->what == ORIEL_WAITING_LOCK || watch->what == ORIEL_WAITING_LOCK_ALL);
+}
+
+/* Who is in the way is known while it is there. */
 static void begin(const struct oriel_watch *watch)
 {
-    (void)watch;
+    if (oriel_doing.observed != NULL && is_for_lock(watch))
+        oriel_doing.blocker = find_blocker(watch);
 }
 
+static int32_t watched_rank(const struct oriel_watch *watch)
+{
+    return ((const struct oriel_watched *)watch->context)->win_rank;
+}
+
+/* What the wait was for says why, and for which rank; a target's agent or machine where it says nothing. */
 static void end(const struct oriel_watch *watch, uint64_t waited_ns)
 {
     const struct oriel_observed *observed = oriel_doing.observed;
-    enum oriel_counted_cause cause;
-    int32_t rank;
     oriel_waited.total_ns += waited_ns;
     if (observed == NULL)
         return;
-    if (watch != NULL && watch->check == oriel_watch_all) {
-        blame_latest(observed, waited_ns);
-        return;
+    switch (watch == NULL ? ORIEL_WAITING_NOTHING : watch->what) {
+    case ORIEL_WAITING_FENCE:
+    case ORIEL_WAITING_FREE: blame_latest(observed, waited_ns); break;
+    case ORIEL_WAITING_POST: blame(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_COMPLETE: blame(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_LOCK:
+    case ORIEL_WAITING_LOCK_ALL: blame(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns); break;
+    case ORIEL_WAITING_UPDATE: blame(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_MACHINE: blame(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns); break;
+    default: blame(observed, ORIEL_CAUSE_busy_target, oriel_doing.target, waited_ns); break;
     }
-    find_cause(watch, &cause, &rank);
-    blame(observed, cause, rank, waited_ns);
 }
 
 void oriel_waiting_start(void)
