@@ -191,7 +191,7 @@ static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
     if ((size_t)(end - *at) < sizeof *part || part->magic != ORIEL_GATHERED_MAGIC ||
         part->len_bytes > (size_t)(end - *at) - sizeof *part || part->world_rank < 0 || part->world_rank >= job->head->ranks)
         return false;
-    job->has_told[part->world_rank] = true;
+    job->has_told[part->world_rank] = part->is_early ? ORIEL_TOLD_EARLY : ORIEL_TOLD_ALL;
     *at += sizeof *part;
     const char *part_end = *at + part->len_bytes;
     for (uint32_t i = 0; i < part->windows; i++) {

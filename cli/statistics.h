@@ -53,9 +53,11 @@ struct oriel_window_sum {
     struct oriel_pair pairs[ORIEL_PAIRS_TOLD]; /* the busiest first; operations is 0 behind the last */
 };
 
+enum oriel_has_told { ORIEL_TOLD_NOTHING, ORIEL_TOLD_EARLY, ORIEL_TOLD_ALL };
+
 struct oriel_job_sum {
     const struct oriel_statistics_head *head;
-    bool *has_told; /* head->ranks */
+    uint8_t *has_told; /* head->ranks: enum oriel_has_told */
     struct oriel_window_sum *windows;
     size_t windows_count;
 };

@@ -101,17 +101,18 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
 {
     const struct oriel_statistics_head *head = job->head;
     json_t *missing = oriel_json_checked(json_array());
+    json_t *early = oriel_json_checked(json_array());
     json_t *windows = oriel_json_checked(json_array());
     for (int32_t i = 0; i < head->ranks; i++)
-        if (!job->has_told[i])
-            json_array_append_new(missing, oriel_json_checked(json_integer(i)));
+        if (job->has_told[i] != ORIEL_TOLD_ALL)
+            json_array_append_new(job->has_told[i] == ORIEL_TOLD_EARLY ? early : missing, oriel_json_checked(json_integer(i)));
     for (size_t i = 0; i < job->windows_count; i++)
         json_array_append_new(windows, window_object(&job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
-        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o}", "format", "oriel-statistics", "version", 1, "oriel",
+        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics", "version", 1, "oriel",
         oriel_json_text(head->version, sizeof head->version), "host", head->host, "program",
-        oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks, "missing_ranks", missing, "windows",
-        windows));
+        oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks, "missing_ranks", missing, "early_ranks",
+        early, "windows", windows));
     char *trouble = oriel_json_write(path, object);
     json_decref(object);
     return trouble;

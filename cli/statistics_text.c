@@ -185,20 +185,20 @@ static void print_window(FILE *out, const struct oriel_window_sum *window, size_
     print_pairs(out, window);
 }
 
-static void print_missing(FILE *out, const struct oriel_job_sum *job)
+static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_has_told what, const char *before, const char *after)
 {
-    int missing = 0;
+    int found = 0;
     for (int32_t i = 0; i < job->head->ranks; i++) {
-        if (job->has_told[i])
+        if (job->has_told[i] != what)
             continue;
-        missing++;
-        if (missing <= 2 * RANKS_TOLD)
-            fprintf(out, missing == 1 ? "oriel: no figures came from rank %d" : ", %d", (int)i);
+        found++;
+        if (found <= 2 * RANKS_TOLD)
+            fprintf(out, "%s%d", found == 1 ? before : ", ", (int)i);
     }
-    if (missing > 2 * RANKS_TOLD)
-        fprintf(out, " and %d more", missing - 2 * RANKS_TOLD);
-    if (missing > 0)
-        fprintf(out, ": without Oriel or ORIEL_STATS, or not in MPI_Finalize within 10 s\n");
+    if (found > 2 * RANKS_TOLD)
+        fprintf(out, " and %d more", found - 2 * RANKS_TOLD);
+    if (found > 0)
+        fputs(after, out);
 }
 
 void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
@@ -206,7 +206,10 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
     const char *slash = strrchr(job->head->program, '/');
     fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n", slash == NULL ? job->head->program : slash + 1,
             (int)job->head->ranks, job->head->ranks == 1 ? "" : "s", job->head->host);
-    print_missing(out, job);
+    print_ranks(out, job, ORIEL_TOLD_NOTHING, "oriel: no figures came from rank ",
+                ": it has no ORIEL_STATS or no Oriel, or did not come to MPI_Finalize within 10 s\n");
+    print_ranks(out, job, ORIEL_TOLD_EARLY, "oriel: all ranks did not come to MPI_Finalize within 10 s: figures so far of rank ",
+                "\n");
     for (size_t i = 0; i < job->windows_count && i < WINDOWS_TOLD; i++)
         print_window(out, &job->windows[i], i + 1);
     if (job->windows_count > WINDOWS_TOLD)

@@ -128,3 +128,8 @@ bool oriel_peer_alive(const struct oriel_peer *peer)
     return is_own(&peer->identity) || oriel_identity_alive(&peer->identity) ||
            atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_LEFT;
 }
+
+void oriel_peer_visit(void (*visit)(void *peer, void *context), void *context)
+{
+    oriel_table_visit(&peers, visit, context);
+}

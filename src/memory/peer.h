@@ -24,6 +24,9 @@ enum oriel_status oriel_peer_open(const struct oriel_identity *who, struct oriel
 /* The peer whose mapped file holds [address, address + len_bytes), and the offset in it; NULL when none does. */
 struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint64_t *offset);
 
+/* Calls visit for each peer that has been opened; visit must not open others. */
+void oriel_peer_visit(void (*visit)(void *peer, void *context), void *context);
+
 /* Whether the peer can still be waited for: true while its process lives and after it left in good order. */
 bool oriel_peer_alive(const struct oriel_peer *peer);
 

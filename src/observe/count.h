@@ -98,8 +98,8 @@ struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observ
 /* Its record stays. */
 void oriel_observed_remove(MPI_Win win, struct oriel_observed *first);
 
-/* The newest record; NULL: none. */
-struct oriel_window_record *oriel_records_newest(void);
+/* The offset of the newest record in the memory file; 0: none. */
+uint64_t oriel_records_newest(void);
 
 /* --- traced.c --- */
 

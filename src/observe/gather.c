@@ -10,8 +10,9 @@
 #include "base/log.h"
 #include "base/wait.h"
 #include "host/host.h"
-#include "memory/file.h"
+#include "memory/peer.h"
 #include "observe/gathered.h"
+#include "observe/state.h"
 #include "oriel/oriel.h"
 
 #include <limits.h>
@@ -28,44 +29,55 @@ struct part {
     size_t len_bytes;
 };
 
-/* --- the own part --- */
+/* --- a process's part, from its memory file --- */
 
-static char *pack_window(const struct oriel_window_record *record, char *at)
+/* Where the file is mapped, and its newest record. */
+struct source {
+    const char *base;
+    uint64_t newest;
+};
+
+static const struct oriel_window_record *record_at(const struct source *source, uint64_t offset)
+{
+    return offset == 0 ? NULL : (const struct oriel_window_record *)(source->base + offset);
+}
+
+static char *pack_window(const struct source *source, const struct oriel_window_record *record, char *at)
 {
     size_t toward_bytes = (size_t)record->n * sizeof(struct oriel_toward);
     memcpy(at, record, sizeof *record);
-    memcpy(at + sizeof *record, oriel_file_base() + record->toward, toward_bytes);
-    memcpy(at + sizeof *record + toward_bytes, oriel_file_base() + record->ranks, (size_t)record->n * sizeof(int32_t));
+    memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);
+    memcpy(at + sizeof *record + toward_bytes, source->base + record->ranks, (size_t)record->n * sizeof(int32_t));
     return at + oriel_gathered_window_bytes(record->n);
 }
 
-static const struct oriel_window_record *older(const struct oriel_window_record *record)
-{
-    return record->next == 0 ? NULL : (const struct oriel_window_record *)(oriel_file_base() + record->next);
-}
-
-static struct part pack(int world_rank)
+/* The chain goes from the newest on. */
+static struct part pack(const struct source *source, int world_rank)
 {
     struct part part = {.len_bytes = sizeof *part.gathered};
+    const struct oriel_window_record *record;
     uint32_t windows = 0;
-    for (const struct oriel_window_record *record = oriel_records_newest(); record != NULL; record = older(record)) {
+    for (record = record_at(source, source->newest); record != NULL; record = record_at(source, record->next)) {
         part.len_bytes += oriel_gathered_window_bytes(record->n);
         windows++;
     }
-    part.gathered = calloc(1, part.len_bytes);
-    const struct oriel_window_record **records = calloc(windows + 1, sizeof *records);
-    if (part.gathered == NULL || records == NULL || part.len_bytes > INT_MAX) {
+    part.gathered = part.len_bytes <= INT_MAX ? calloc(1, part.len_bytes) : NULL;
+    const struct oriel_window_record **records = calloc(windows + 1, sizeof(const struct oriel_window_record *));
+    if (part.gathered == NULL || records == NULL) {
         free(part.gathered);
         free(records);
         return (struct part){NULL, 0};
     }
-    *part.gathered = (struct oriel_gathered){ORIEL_GATHERED_MAGIC, part.len_bytes - sizeof *part.gathered, world_rank, windows};
+    *part.gathered = (struct oriel_gathered){.magic = ORIEL_GATHERED_MAGIC,
+                                             .len_bytes = part.len_bytes - sizeof *part.gathered,
+                                             .world_rank = world_rank,
+                                             .windows = windows};
     uint32_t i = windows;
-    for (const struct oriel_window_record *record = oriel_records_newest(); record != NULL; record = older(record))
+    for (record = record_at(source, source->newest); record != NULL; record = record_at(source, record->next))
         records[--i] = record;
     char *at = (char *)(part.gathered + 1);
     for (i = 0; i < windows; i++)
-        at = pack_window(records[i], at);
+        at = pack_window(source, records[i], at);
     free(records);
     return part;
 }
@@ -191,6 +203,27 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     free(head);
 }
 
+/* Ranks of this machine that have a window with this one, and have not told their figures: they are read where they lie. */
+struct missing {
+    struct part *parts;
+    int32_t ranks;
+};
+
+static void read_peer(void *value, void *context)
+{
+    const struct oriel_peer *peer = value;
+    const struct missing *missing = context;
+    const struct oriel_state *state = (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
+    int32_t rank = state->world_rank;
+    struct source source = {peer->base, atomic_load_explicit(&state->records, memory_order_acquire)};
+    if (state->world_size != missing->ranks || rank < 0 || rank >= missing->ranks || missing->parts[rank].gathered != NULL ||
+        source.newest == 0)
+        return;
+    missing->parts[rank] = pack(&source, rank);
+    if (missing->parts[rank].gathered != NULL)
+        missing->parts[rank].gathered->is_early = 1;
+}
+
 static void collect(const struct part *own, int ranks, bool all_here, const char *file)
 {
     struct part *parts = calloc((unsigned)ranks, sizeof *parts);
@@ -202,6 +235,7 @@ static void collect(const struct part *own, int ranks, bool all_here, const char
     parts[0] = *own;
     for (int i = 1; i < ranks && all_here; i++)
         parts[i] = receive(i, until_ns);
+    oriel_peer_visit(read_peer, &(struct missing){parts, ranks});
     write_parts(parts, ranks, file);
     for (int i = 1; i < ranks; i++)
         free(parts[i].gathered);
@@ -215,7 +249,8 @@ void oriel_statistics_write(const char *file)
     if (oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
         oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
         return;
-    struct part own = pack(rank);
+    struct source source = {oriel_file_base(), oriel_records_newest()};
+    struct part own = pack(&source, rank);
     bool all_here = meet();
     bool is_free = true;
     if (rank == 0)

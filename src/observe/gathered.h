@@ -26,6 +26,8 @@ struct oriel_gathered {
     uint64_t len_bytes; /* of the windows that follow */
     int32_t world_rank;
     uint32_t windows;
+    uint32_t is_early; /* 1: the rank was not in MPI_Finalize, or did not answer; read in its memory file */
+    uint32_t reserved;
 };
 
 static inline size_t oriel_gathered_window_bytes(int32_t n)

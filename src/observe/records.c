@@ -22,9 +22,9 @@ static uint64_t newest; /* offset of the newest record; 0: none */
 static unsigned records_count;
 static struct oriel_window_record *crowd; /* the one of all windows that came too late to have their own */
 
-struct oriel_window_record *oriel_records_newest(void)
+uint64_t oriel_records_newest(void)
 {
-    return newest == 0 ? NULL : (struct oriel_window_record *)(oriel_file_base() + newest);
+    return newest;
 }
 
 /* --- records --- */
