@@ -31,6 +31,9 @@ enum { ORIEL_PATH_BY_PLACE = 255 };
 /* The functions that were in the table before. */
 extern struct oriel_api oriel_observe_before __attribute__((visibility("hidden")));
 
+/* Whether there will be statistics at the end. */
+extern bool oriel_observe_gathers __attribute__((visibility("hidden")));
+
 /* Whether threads call at the same time. */
 extern bool oriel_observe_threads __attribute__((visibility("hidden")));
 

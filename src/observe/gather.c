@@ -2,8 +2,8 @@
  *
  * Messages of the host carry them, over MPI_COMM_WORLD, the one communicator that all ranks have.  A program may still be
  * receiving whatever comes there, so nothing is sent before all ranks have come here: a barrier of the host's tells, one that
- * does not block, since a rank without Oriel, or without ORIEL_STATS, never comes.  Every step has PATIENCE_S at most: who is
- * missing then is named, and the program ends as it would. */
+ * does not block, since a rank without Oriel, or without ORIEL_STATS, never comes.  Every step has PATIENCE_S at most, unless all
+ * ranks are known to be on their way: who is missing then is named, and the program ends as it would. */
 #include "observe/count.h"
 
 #include "base/helper.h"
@@ -111,11 +111,55 @@ static uint64_t until(void)
     return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
 }
 
+/* A process of this machine that this one has a window with; false for one that is not of this world. */
+static bool look_at(const struct oriel_peer *peer, int ranks, int32_t *rank, struct source *source)
+{
+    const struct oriel_state *state = (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
+    *rank = state->world_rank;
+    *source = (struct source){peer->base, atomic_load_explicit(&state->records, memory_order_acquire)};
+    return state->world_size == ranks && *rank >= 0 && *rank < ranks && source->newest != 0;
+}
+
+struct census {
+    bool *is_coming; /* by rank */
+    int ranks;
+};
+
+static void count_peer(void *value, void *context)
+{
+    const struct oriel_peer *peer = value;
+    const struct census *census = context;
+    const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
+    struct source source;
+    int32_t rank;
+    if (look_at(peer, census->ranks, &rank, &source) && record_at(&source, source.newest)->is_gathered &&
+        atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_RUNNING && oriel_peer_alive(peer))
+        census->is_coming[rank] = true;
+}
+
+/* Whether each rank is known to be on its way: then the late ones are waited for, as in any MPI_Finalize. */
+static bool all_are_coming(int ranks)
+{
+    struct census census = {calloc((unsigned)ranks, sizeof *census.is_coming), ranks};
+    bool all = census.is_coming != NULL;
+    if (all)
+        oriel_peer_visit(count_peer, &census);
+    for (int i = 0; i < ranks && all; i++)
+        all = census.is_coming[i];
+    free(census.is_coming);
+    return all;
+}
+
 /* Whether all ranks are here. */
-static bool meet(void)
+static bool meet(int ranks)
 {
     MPI_Request request;
-    return oriel_host()->Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS && await(&request, until(), false);
+    if (oriel_host()->Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+        return false;
+    while (!await(&request, until(), false))
+        if (!all_are_coming(ranks))
+            return false;
+    return true;
 }
 
 /* False: the host may still be reading it. */
@@ -211,13 +255,10 @@ struct missing {
 
 static void read_peer(void *value, void *context)
 {
-    const struct oriel_peer *peer = value;
     const struct missing *missing = context;
-    const struct oriel_state *state = (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
-    int32_t rank = state->world_rank;
-    struct source source = {peer->base, atomic_load_explicit(&state->records, memory_order_acquire)};
-    if (state->world_size != missing->ranks || rank < 0 || rank >= missing->ranks || missing->parts[rank].gathered != NULL ||
-        source.newest == 0)
+    struct source source;
+    int32_t rank;
+    if (!look_at(value, missing->ranks, &rank, &source) || missing->parts[rank].gathered != NULL)
         return;
     missing->parts[rank] = pack(&source, rank);
     if (missing->parts[rank].gathered != NULL)
@@ -251,7 +292,7 @@ void oriel_statistics_write(const char *file)
         return;
     struct source source = {oriel_file_base(), oriel_records_newest()};
     struct part own = pack(&source, rank);
-    bool all_here = meet();
+    bool all_here = meet(ranks);
     bool is_free = true;
     if (rank == 0)
         collect(&own, ranks, all_here, file);

@@ -16,10 +16,9 @@
 struct oriel_api oriel_observe_before;
 bool oriel_observe_threads;
 
-static struct {
-    bool wanted;
-    char file[PATH_MAX]; /* ""; standard error */
-} statistics;
+bool oriel_observe_gathers;
+
+static char statistics_file[PATH_MAX]; /* "": standard error */
 
 /* --- ORIEL_STATS --- */
 
@@ -51,16 +50,16 @@ static bool can_write(const char *path)
 static void read_statistics(const char *value, bool is_rank_0)
 {
     size_t len = value == NULL ? 0 : strlen(value);
-    statistics.wanted = len > 0 && strcmp(value, "0") != 0;
-    if (!statistics.wanted || strcmp(value, "1") == 0)
+    oriel_observe_gathers = len > 0 && strcmp(value, "0") != 0;
+    if (!oriel_observe_gathers || strcmp(value, "1") == 0)
         return;
     if (len <= 5 || strcmp(value + len - 5, ".json") != 0) {
-        statistics.wanted = false;
+        oriel_observe_gathers = false;
         if (is_rank_0)
             oriel_warn("ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is counted", value);
-    } else if (is_rank_0 && (!find_path(value, statistics.file) || !can_write(statistics.file))) {
+    } else if (is_rank_0 && (!find_path(value, statistics_file) || !can_write(statistics_file))) {
         oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed", value, strerror(errno));
-        statistics.file[0] = '\0';
+        statistics_file[0] = '\0';
     }
 }
 
@@ -74,8 +73,8 @@ static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)extra;
     oriel_sites_resolve();
     oriel_trace_stop();
-    if (statistics.wanted)
-        oriel_statistics_write(statistics.file);
+    if (oriel_observe_gathers)
+        oriel_statistics_write(statistics_file);
     return MPI_SUCCESS;
 }
 
@@ -99,10 +98,10 @@ void oriel_observe_start(struct oriel_api *table)
     oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
     oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks);
     read_statistics(options->stats, rank == 0);
-    if ((!statistics.wanted && !options->watch && options->trace == NULL) || !attach_stop())
+    if ((!oriel_observe_gathers && !options->watch && options->trace == NULL) || !attach_stop())
         return;
     oriel_trace_start(rank, ranks);
-    if (!statistics.wanted && !options->watch && !oriel_tracing)
+    if (!oriel_observe_gathers && !options->watch && !oriel_tracing)
         return;
     oriel_host()->Query_thread(&level);
     oriel_observe_threads = level == MPI_THREAD_MULTIPLE;

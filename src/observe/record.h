@@ -89,7 +89,8 @@ struct oriel_window_record {
      * for as long as anybody who was at its barrier can still look. */
     _Atomic uint64_t arrived_ns[2];
     uint8_t own_path;       /* enum oriel_counted_path on which others reach this rank's memory */
-    uint8_t reserved[7];
+    uint8_t is_gathered;    /* 1: its process will tell its figures in MPI_Finalize */
+    uint8_t reserved[6];
     char name[ORIEL_RECORD_NAME];     /* "" where the program gave none */
     char site[ORIEL_RECORD_SITE];     /* "main at halo.c:42" or "app+0x1234": where it was made */
     char reason[ORIEL_RECORD_REASON]; /* why own_path is no better; "" */

@@ -41,6 +41,7 @@ static struct oriel_window_record *make_record(int n)
         return NULL;
     struct oriel_window_record *record = (struct oriel_window_record *)(oriel_file_base() + offset);
     record->n = n;
+    record->is_gathered = oriel_observe_gathers;
     record->toward = n > 0 ? offset + record_bytes : 0;
     record->ranks = n > 0 ? record->toward + toward_bytes : 0;
     return record;
