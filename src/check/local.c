@@ -189,7 +189,7 @@ static bool make_access(struct oriel_access *access, bool writes, uint8_t flags,
     *access = (struct oriel_access){.kind = writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                     .flags = flags,
                                     .origin = oriel_order_rank(),
-                                    .moment = oriel_order_moment(),
+                                    .moment = ORIEL_MOMENT_NOW,
                                     .group = group};
     const oriel_tick *clock = oriel_order_moment_clock(access->moment);
     if (clock == NULL)
@@ -303,7 +303,6 @@ void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype dataty
             empty_shadows();
         use_memory(&access, &extents);
         unlock();
-        oriel_order_moment_release(access.moment);
     }
     oriel_extents_close(&extents);
 }
@@ -372,7 +371,6 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
     lock();
     use_memory(&access, &extents);
     unlock();
-    oriel_order_moment_release(access.moment);
 }
 
 bool oriel_local_watched(const void *address, uint64_t len_bytes)

@@ -38,6 +38,7 @@ static struct {
     struct oriel_rank *row; /* NULL: not started */
     oriel_place moment;     /* has a reference; 0 when the clock has changed since */
     oriel_tick *scratch;    /* a clock on its way */
+    _Atomic uint64_t news;  /* how often something was learnt */
     const struct oriel_order_far *far; /* NULL: no other machine is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
@@ -146,8 +147,10 @@ static void learn(const oriel_tick *ticks)
             atomic_store_explicit(&own.row->known[i], ticks[i], memory_order_relaxed);
             news = true;
         }
-    if (news)
-        drop_moment();
+    if (!news)
+        return;
+    atomic_fetch_add_explicit(&own.news, 1, memory_order_relaxed);
+    drop_moment();
 }
 
 static void give(const struct oriel_key *key, int takers, bool more)
@@ -285,6 +288,27 @@ bool oriel_order_is_doubtful(void)
     return is_started() && oriel_given_is_doubtful();
 }
 
+/* --- clocks that others keep --- */
+
+/* O1.  The moment is found to be of before by its number (O3). */
+void oriel_order_raise(void)
+{
+    atomic_fetch_add_explicit(&own.row->known[own.rank], 1, memory_order_relaxed);
+}
+
+void oriel_order_learn(const oriel_tick *clock)
+{
+    pthread_mutex_lock(&own.mutex);
+    if (is_started())
+        learn(clock);
+    pthread_mutex_unlock(&own.mutex);
+}
+
+uint64_t oriel_order_news(void)
+{
+    return atomic_load_explicit(&own.news, memory_order_relaxed);
+}
+
 /* --- moments --- */
 
 /* O3 */
@@ -329,6 +353,8 @@ oriel_place oriel_order_moment(void)
 
 void oriel_order_moment_release(oriel_place place)
 {
+    if (place == ORIEL_MOMENT_NOW)
+        return;
     struct moment *moment = oriel_board_at(place);
     if (moment != NULL && atomic_fetch_sub_explicit(&moment->references, 1, memory_order_acq_rel) == 1)
         oriel_board_free(place, moment_bytes());
@@ -336,6 +362,8 @@ void oriel_order_moment_release(oriel_place place)
 
 const oriel_tick *oriel_order_moment_clock(oriel_place place)
 {
+    if (place == ORIEL_MOMENT_NOW)
+        return own.row == NULL ? NULL : (const oriel_tick *)own.row->known;
     const struct moment *moment = oriel_board_at(place);
     return moment == NULL ? NULL : moment->clock;
 }

@@ -97,7 +97,21 @@ void oriel_order_unknown_end(void);
 void oriel_order_doubt(void);
 bool oriel_order_is_doubtful(void);
 
+/* --- for clocks that others keep (words_carried.c) --- */
+
+/* The own clock has been given: the own number is raised. */
+void oriel_order_raise(void);
+
+/* The clock is taken into the own one. */
+void oriel_order_learn(const oriel_tick *clock);
+
+/* Another number whenever something was learnt. */
+uint64_t oriel_order_news(void);
+
 /* --- what accesses are stamped with --- */
+
+/* In the place of a moment: the own clock itself, as it is when it is looked at.  Nothing is to be released. */
+enum { ORIEL_MOMENT_NOW = 1 };
 
 /* The clock of this moment as an object in the board that stays as long as it has references: the same place until the clock
  * changes by taking or giving.  The caller owns a reference. */

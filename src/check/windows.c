@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
+#include "check/words_carried.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,23 +126,36 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
     return (struct oriel_key){.words = {kind | home, window->id, first, second}};
 }
 
+/* Of the one that comes first. */
+static oriel_place made_once(const struct oriel_checked *window, int32_t target, oriel_place *at,
+                             oriel_place (*make)(uint64_t size_bytes), void (*drop)(oriel_place))
+{
+    _Atomic oriel_place *place = (_Atomic oriel_place *)at;
+    oriel_place found = atomic_load_explicit(place, memory_order_acquire);
+    if (oriel_likely(found != 0))
+        return found;
+    int64_t size_bytes = window->members[target].size_bytes;
+    oriel_place made = make(size_bytes > 0 ? (uint64_t)size_bytes : 0);
+    if (made == 0 || atomic_compare_exchange_strong(place, &found, made))
+        return made;
+    drop(made);
+    return found;
+}
+
 oriel_place oriel_window_history(struct oriel_checked *window, int32_t target)
 {
     if (!window->ordered)
         return 0;
     if (window->common == NULL)
         return window->members[target].part;
-    _Atomic uint64_t *place = (_Atomic uint64_t *)&window->common->shares[target].history;
-    uint64_t history = atomic_load_explicit(place, memory_order_acquire);
-    if (oriel_likely(history != 0))
-        return history;
-    int64_t size_bytes = window->members[target].size_bytes; /* of a dynamic one nobody knows */
-    oriel_place made = oriel_history_make(size_bytes > 0 ? (uint64_t)size_bytes : 0);
-    if (made != 0 && !atomic_compare_exchange_strong(place, &history, made)) {
-        oriel_history_free(made);
-        return history;
-    }
-    return made;
+    return made_once(window, target, &window->common->shares[target].history, oriel_history_make, oriel_history_free);
+}
+
+oriel_place oriel_window_words(const struct oriel_checked *window, int32_t target)
+{
+    if (window->common == NULL)
+        return 0;
+    return made_once(window, target, &window->common->shares[target].words, oriel_words_make, oriel_words_free);
 }
 
 uint64_t oriel_window_local_ticket(void)
@@ -185,7 +199,7 @@ static void take_late(struct oriel_checked *window)
 {
     if (window->late_count == 0)
         return;
-    struct oriel_key late[ORIEL_LATE_WORDS];
+    struct oriel_late_word late[ORIEL_LATE_WORDS];
     oriel_window_enter(window);
     uint32_t count = window->late_count;
     bool more = window->late_more;
@@ -194,7 +208,7 @@ static void take_late(struct oriel_checked *window)
     window->late_more = false;
     oriel_window_leave(window);
     for (uint32_t i = 0; i < count; i++)
-        oriel_order_take(&late[i]);
+        oriel_window_take_word(window, late[i].target, late[i].offset);
     for (int32_t i = 0; i < window->n && more; i++)
         oriel_order_take_rank((int)window->members[i].world_rank);
 }

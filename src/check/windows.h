@@ -64,6 +64,7 @@ struct oriel_pair {
 /* One member's part of what all share. */
 struct oriel_share {
     oriel_place history; /* of the accesses to this member's memory; 0 before the first */
+    oriel_place words;   /* that carry order there; likewise */
     oriel_place regions;
     oriel_place pairs;  /* by origin, this member being the target */
     uint64_t fences;    /* that this member has called */
@@ -106,6 +107,11 @@ struct oriel_common {
 
 enum { ORIEL_LATE_WORDS = 16 };
 
+struct oriel_late_word {
+    int32_t target;
+    int64_t offset;
+};
+
 struct oriel_attached;
 struct oriel_asked;
 
@@ -139,7 +145,7 @@ struct oriel_checked {
     uint32_t *started;                       /* epochs to each member, posts of which are taken */
     uint32_t *posted;                        /* epochs to each member as origin */
     uint8_t *untaken;                        /* members whose post was not there yet at start */
-    struct oriel_key late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
+    struct oriel_late_word late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
     uint32_t late_count;
     bool late_more; /* than there is room for */
     bool threaded;             /* MPI_THREAD_MULTIPLE: the mutex is needed */
@@ -188,6 +194,9 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
 
 /* The history of a member's memory (parts.h), made when first wanted; 0: there is none, the board is full. */
 oriel_place oriel_window_history(struct oriel_checked *window, int32_t target);
+
+/* The words of a member's memory, likewise; 0 also for windows over several machines. */
+oriel_place oriel_window_words(const struct oriel_checked *window, int32_t target);
 
 /* Operations on the target (-1: on all) are complete, and their buffers free: before the call that completes them.
  * oriel_window_completed follows behind the call. */

@@ -3,7 +3,7 @@
  *
  * Words.  A process that reads with a fetching accumulate what another one's accumulate has left there, may go on with what that
  * one did before: programs build locks and flags so.  Every accumulate that writes gives its clock to the word before it is
- * passed on, every one that fetches takes the word's behind the call, and again behind the flush, where the host may have
+ * passed on (behind its own access: what is given has been issued by then, and is told so), every one that fetches takes the word's behind the call, and again behind the flush, where the host may have
  * delayed it.  Nobody can tell whose value was read: all that gave before are taken, which may hide a conflict and blames
  * nobody.  An accumulate of more than one element gives to one word of the target that stands for all of them, and every fetch
  * takes that word too; a fetch of several elements takes their words, up to WORDS_TAKEN.  A large memory has as many words as
@@ -13,11 +13,14 @@
 
 #include "check/extents.h"
 #include "check/parts.h"
+#include "check/ranks.h"
 #include "check/requests.h"
+#include "check/words_carried.h"
 
 #include <stdlib.h>
 
 enum { WORDS_TAKEN = 256, WORD_KINDS = 1 << 16, BULK = -1 };
+_Static_assert((uint64_t)BULK == ORIEL_WORD_BULK, "as an offset");
 
 static struct oriel_key word_key(const struct oriel_checked *window, int32_t target, int64_t offset)
 {
@@ -32,19 +35,37 @@ static bool bulk_was_used(const struct oriel_checked *window)
     return window->common == NULL || atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
 }
 
+/* Where the board had no room for a word, or it is another machine's, it stands under a key. */
+static void give_to_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
+{
+    oriel_place words = oriel_window_words(window, target);
+    if (oriel_likely(words != 0 && oriel_word_give(words, (uint64_t)offset, fetches)))
+        return;
+    if (window->common != NULL)
+        oriel_given_lose();
+    struct oriel_key key = word_key(window, target, offset);
+    oriel_order_give(&key, 0);
+}
+
+void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset)
+{
+    oriel_place words = oriel_window_words(window, target);
+    if (oriel_likely(words != 0 && oriel_word_take(words, (uint64_t)offset)))
+        return;
+    struct oriel_key key = word_key(window, target, offset);
+    oriel_order_take(&key);
+}
+
 void oriel_window_order_atomic(void *closure, int64_t offset, bool gives)
 {
     const struct oriel_conflict_place *place = closure;
-    struct oriel_key key = word_key(place->window, place->target, offset);
     if (gives) {
-        oriel_order_give(&key, 0);
+        give_to_word(place->window, place->target, offset, false);
         return;
     }
-    oriel_order_take(&key);
-    if (!bulk_was_used(place->window))
-        return;
-    key = word_key(place->window, place->target, BULK);
-    oriel_order_take(&key);
+    oriel_window_take_word(place->window, place->target, offset);
+    if (bulk_was_used(place->window))
+        oriel_window_take_word(place->window, place->target, BULK);
 }
 
 static bool is_bulk(const struct oriel_operation *operation)
@@ -67,20 +88,18 @@ static void give_word(const struct oriel_operation *operation)
     bool bulk = is_bulk(operation);
     if (bulk && operation->window->common != NULL)
         atomic_store_explicit(&operation->window->common->bulk, 1, memory_order_release);
-    struct oriel_key key = word_key(operation->window, operation->target_rank, bulk ? BULK : operation->offset);
-    oriel_order_give(&key, 0);
+    give_to_word(operation->window, operation->target_rank, bulk ? BULK : operation->offset, fetches(operation));
 }
 
 static void take_word(struct oriel_operation *operation, int64_t offset)
 {
     struct oriel_checked *window = operation->window;
-    struct oriel_key key = word_key(window, operation->target_rank, offset);
-    oriel_order_take(&key);
+    oriel_window_take_word(window, operation->target_rank, offset);
     if (oriel_likely(window->prompt))
         return;
     oriel_window_enter(window);
     if (window->late_count < ORIEL_LATE_WORDS)
-        window->late[window->late_count++] = key;
+        window->late[window->late_count++] = (struct oriel_late_word){operation->target_rank, offset};
     else
         window->late_more = true;
     oriel_window_leave(window);
@@ -123,8 +142,8 @@ static void add_access(struct oriel_operation *operation, oriel_place history)
                                   .element = (uint8_t)operation->target_type->kind,
                                   .flags = flags_of(operation),
                                   .origin = oriel_order_rank(),
-                                  .moment = oriel_order_moment(),
-                                  .issued = oriel_order_now(),
+                                  .moment = ORIEL_MOMENT_NOW,
+                                  .issued = oriel_order_now() + (writes_words(operation) ? 1 : 0),
                                   .site = operation->site};
     if (operation->request == NULL && (operation->kind == ORIEL_ACCESS_GET || fetches(operation)))
         access.group = oriel_window_local_ticket();
@@ -133,7 +152,6 @@ static void add_access(struct oriel_operation *operation, oriel_place history)
         operation->ticket = oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
                                            &window->places[operation->target_rank]);
     oriel_extents_close(&extents);
-    oriel_order_moment_release(access.moment);
 }
 
 static void use_buffers(struct oriel_operation *operation)
@@ -158,14 +176,14 @@ void oriel_access_begin(struct oriel_operation *operation)
         return;
     if (oriel_unlikely(window->untaken[target]))
         oriel_window_take_post(window, target, &operation->site);
-    if (writes_words(operation))
-        give_word(operation);
     operation->accessed = true;
     operation->buffers = operation->request != NULL ? oriel_local_group_new() : oriel_local_group_target(window->id, target);
     use_buffers(operation);
     oriel_place history = operation->items == 0 ? 0 : oriel_window_history(window, target);
     if (history != 0)
         add_access(operation, history);
+    if (writes_words(operation))
+        give_word(operation);
     window->touched[target] = ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_BUFFERS;
     window->touched_any = true;
 }

@@ -5,6 +5,7 @@
 #include "check/far.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
+#include "check/words_carried.h"
 
 #include "base/wait.h"
 
@@ -115,6 +116,7 @@ static void leave_common(struct oriel_checked *window)
         struct oriel_share *share = &common->shares[i];
         if (share->history != 0)
             oriel_history_free(share->history);
+        oriel_words_free(share->words);
         while (share->regions != 0) {
             oriel_place region = share->regions;
             share->regions = ((struct oriel_region *)oriel_board_at(region))->next;

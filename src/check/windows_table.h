@@ -61,6 +61,9 @@ void oriel_checked_visit(void (*visit)(void *window, void *context), void *conte
 /* The number by which this process's gets are completed in every history: they are complete where they are locally. */
 uint64_t oriel_window_local_ticket(void);
 
+/* What has been given to the word of the target's memory is taken. */
+void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset);
+
 /* Flags pending accesses of this process to the target's memory. */
 void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags);
 

@@ -151,7 +151,7 @@ void oriel_order_moment_release(oriel_place moment)
 
 const oriel_tick *oriel_order_moment_clock(oriel_place moment)
 {
-    return oriel_board_at(moment);
+    return moment == ORIEL_MOMENT_NOW ? clocks[rank_now] : oriel_board_at(moment);
 }
 
 oriel_tick oriel_order_now(void)

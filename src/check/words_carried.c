@@ -1,0 +1,147 @@
+/* Words in chains by their offsets.  A word is filled before it is linked, at the end of its chain, and stays as long as the
+ * table: chains are read without a lock.  A memory has at most MOST words and those that come first in their chains: others share
+ * these, always the same.
+ *
+ * What one process gives to its words again and again costs a lock and a store.  giver says whose clock holds all of the word's:
+ *   W1 A giver takes the word's clock under the word's lock when it fetches, and then all of the word's is its own: giver is its
+ *      rank, and news is what it had learnt by then.  It gives again to a word that still has its rank: only its own number has
+ *      changed, unless it has learnt something since.
+ *   W2 Who fetches looks behind the call whether the word has its rank still: then nobody else has given since, and there is
+ *      nothing to take.  Who else gives puts another rank there before its accumulate is done.
+ * windows_access.c and windows.c call. */
+#include "check/words_carried.h"
+
+#include "base/atomic.h"
+#include "check/order.h"
+#include "check/ranks.h"
+
+enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = 3 };
+
+#define MIXED UINT32_MAX /* of several, or of one that has not taken it */
+
+struct word {
+    _Atomic uint64_t owner; /* a board word lock: of what follows next */
+    _Atomic oriel_place next;
+    uint64_t offset;
+    uint64_t news;
+    _Atomic uint32_t giver;
+    uint32_t unused;
+    oriel_tick clock[];
+};
+
+struct words {
+    uint64_t chains; /* a power of 2 */
+    _Atomic uint64_t count;
+    _Atomic oriel_place first[];
+};
+
+static size_t words_bytes(uint64_t chains)
+{
+    return sizeof(struct words) + chains * sizeof(oriel_place);
+}
+
+static size_t word_bytes(void)
+{
+    return sizeof(struct word) + (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+}
+
+oriel_place oriel_words_make(uint64_t size_bytes)
+{
+    uint64_t chains = size_bytes == 0 ? MOST : LEAST;
+    while (chains < MOST && chains << WORD_SHIFT < size_bytes)
+        chains *= 2;
+    oriel_place place = oriel_board_allocate(words_bytes(chains));
+    if (place != 0)
+        ((struct words *)oriel_board_at(place))->chains = chains;
+    return place;
+}
+
+void oriel_words_free(oriel_place place)
+{
+    struct words *words = oriel_board_at(place);
+    if (words == NULL)
+        return;
+    for (uint64_t i = 0; i < words->chains; i++)
+        for (oriel_place at = words->first[i]; at != 0;) {
+            oriel_place next = ((struct word *)oriel_board_at(at))->next;
+            oriel_board_free(at, word_bytes());
+            at = next;
+        }
+    oriel_board_free(place, words_bytes(words->chains));
+}
+
+/* The word at the offset, or the one that it shares; *link: where its chain ends without one. */
+static struct word *find(struct words *words, uint64_t offset, _Atomic oriel_place **link)
+{
+    bool full = atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST;
+    struct word *first = NULL;
+    *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
+    for (;;) {
+        struct word *word = oriel_board_at(atomic_load_explicit(*link, memory_order_acquire));
+        if (word == NULL)
+            return full ? first : NULL;
+        if (word->offset == offset)
+            return word;
+        first = first == NULL ? word : first;
+        *link = &word->next;
+    }
+}
+
+static struct word *make(struct words *words, uint64_t offset)
+{
+    _Atomic oriel_place *link;
+    struct word *word = find(words, offset, &link);
+    if (oriel_likely(word != NULL))
+        return word;
+    oriel_place place = oriel_board_allocate(word_bytes());
+    struct word *made = oriel_board_at(place);
+    if (made == NULL)
+        return NULL;
+    made->offset = offset;
+    made->giver = MIXED;
+    for (oriel_place end = 0; word == NULL && !atomic_compare_exchange_strong(link, &end, place); end = 0)
+        word = find(words, offset, &link);
+    if (word != NULL) {
+        oriel_board_free(place, word_bytes());
+        return word;
+    }
+    atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
+    return made;
+}
+
+bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
+{
+    const oriel_tick *clock = oriel_order_moment_clock(ORIEL_MOMENT_NOW);
+    uint32_t rank = (uint32_t)oriel_order_rank();
+    struct word *word = clock == NULL ? NULL : make(oriel_board_at(place), offset);
+    if (word == NULL)
+        return false;
+    oriel_board_word_lock(&word->owner);
+    bool mine = atomic_load_explicit(&word->giver, memory_order_relaxed) == rank;
+    if (mine && word->news == oriel_order_news()) { /* W1 */
+        word->clock[rank] = oriel_order_now();
+    } else {
+        if (fetches && !mine)
+            oriel_order_learn(word->clock);
+        word->news = oriel_order_news();
+        oriel_clock_take(word->clock, clock, oriel_board_world_size());
+        atomic_store_explicit(&word->giver, mine || fetches ? rank : MIXED, memory_order_relaxed);
+    }
+    oriel_board_word_unlock(&word->owner);
+    oriel_order_raise();
+    return true;
+}
+
+bool oriel_word_take(oriel_place place, uint64_t offset)
+{
+    _Atomic oriel_place *link;
+    struct word *word = oriel_given_was_lost() ? NULL : find(oriel_board_at(place), offset, &link);
+    if (word == NULL)
+        return false;
+    if (atomic_load_explicit(&word->giver, memory_order_acquire) == (uint32_t)oriel_order_rank()) /* W2 */
+        return true;
+    oriel_board_word_lock(&word->owner);
+    oriel_order_learn(word->clock);
+    oriel_board_word_unlock(&word->owner);
+    return true;
+}
