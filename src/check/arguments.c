@@ -63,6 +63,10 @@ static bool find_side(struct oriel_operation *operation, const char *which, MPI_
 {
     if (oriel_unlikely(count < 0))
         return wrong(operation, ORIEL_RULE_ARGUMENT, oriel_words("The %s's count, %lld, is negative.", which, (long long)count));
+    if (type != &operation->target_type && datatype == operation->target_datatype) {
+        *type = operation->target_type;
+        return true;
+    }
     if (oriel_likely(oriel_type_find(datatype, type) == ORIEL_OK))
         return true;
     return wrong(operation, ORIEL_RULE_DATATYPE, oriel_words("The %s's datatype is not committed, or not valid.", which));
@@ -119,12 +123,11 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     operation->items = (uint64_t)operation->target_count;
     if (operation->target_type->elements == 0)
         operation->items = 0;
-    if (operation->result_addr != NULL && !operation->swaps) {
-        const struct oriel_type *result;
-        if (!find_side(operation, "result", operation->result_count, operation->result_datatype, &result) ||
-            !fits(operation, "target", at_target, "result", times(operation->result_count, result->size_bytes)))
-            return false;
-    }
+    operation->result_type = operation->target_type;
+    if (operation->result_addr != NULL && !operation->swaps &&
+        (!find_side(operation, "result", operation->result_count, operation->result_datatype, &operation->result_type) ||
+         !fits(operation, "target", at_target, "result", times(operation->result_count, operation->result_type->size_bytes))))
+        return false;
     if (operation->origin_type == NULL)
         return true;
     uint64_t at_origin = times(operation->origin_count, operation->origin_type->size_bytes);

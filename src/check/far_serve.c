@@ -253,7 +253,7 @@ static bool start_one(struct server *server, const struct oriel_far_address *add
     server->fds[LISTENER] = (struct pollfd){.fd = listener, .events = POLLIN};
     server->fds[BELL] = (struct pollfd){.fd = oriel_far_high(bell[0]), .events = POLLIN};
     server->count = CONNECTIONS;
-    oriel_history_several_threads();
+    oriel_check_several = true;
     pthread_attr_init(&how);
     pthread_attr_setstacksize(&how, STACK_BYTES);
     block_signals(&before);

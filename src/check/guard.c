@@ -3,3 +3,4 @@
 
 _Thread_local int oriel_check_depth;
 _Atomic bool oriel_check_running;
+bool oriel_check_several;

@@ -11,6 +11,10 @@ extern _Thread_local int oriel_check_depth __attribute__((visibility("hidden")))
 /* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
 extern _Atomic bool oriel_check_running __attribute__((visibility("hidden")));
 
+/* Whether several threads of this process may be at work at once: the program may call from all of its own, or one serves other
+ * machines.  Set before the first call that is looked at. */
+extern bool oriel_check_several __attribute__((visibility("hidden")));
+
 /* Whether this call is the program's, and to be looked at. */
 static inline bool oriel_check_looks(void)
 {

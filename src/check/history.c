@@ -77,11 +77,6 @@ void oriel_history_leave(oriel_place place)
     oriel_underway_leave(place);
 }
 
-void oriel_history_several_threads(void)
-{
-    oriel_underway_several();
-}
-
 /* --- forgetting --- */
 
 static bool known_to_all(const struct oriel_record *record, void *floor)

@@ -79,9 +79,6 @@ void oriel_history_free(oriel_place history);
 /* This process adds nothing more, before whoever is the last frees it. */
 void oriel_history_leave(oriel_place history);
 
-/* From now on several threads of this process may call at once. */
-void oriel_history_several_threads(void);
-
 /* Adds an access to count extents and tells each conflict of it with an unordered one, at most one per pair of sites.  Returns
  * the ticket by which the origin completes it: 0 when it was complete on arrival, or when the board is full (counted).  Without
  * ORIEL_ACCESS_ALONE and group only oriel_history_complete of its origin is certain to complete it. */

@@ -5,6 +5,7 @@
 #include "check/local.h"
 
 #include "base/atomic.h"
+#include "check/brief.h"
 #include "check/finding.h"
 #include "check/guard.h"
 #include "check/order.h"
@@ -39,7 +40,8 @@ static struct {
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
 
 static _Thread_local struct shadow shadows[SHADOW_WORDS];
-static _Thread_local bool inside; /* signal handlers come in between */
+/* Signal handlers come in between.  The mutex is taken where others may come, too. */
+static _Thread_local enum { OUTSIDE, INSIDE, INSIDE_ALONE } inside;
 
 /* An atomic load that was announced may not have been done yet (volatile ones are announced first): before this thread does
  * anything else that is looked at, it takes again what that load may have seen. */
@@ -50,14 +52,17 @@ static _Thread_local struct {
 
 static void lock(void)
 {
-    inside = true;
-    pthread_mutex_lock(&own.mutex);
+    bool several = oriel_check_several || oriel_watching.pages != NULL;
+    inside = several ? INSIDE_ALONE : INSIDE;
+    if (several)
+        pthread_mutex_lock(&own.mutex);
 }
 
 static void unlock(void)
 {
-    pthread_mutex_unlock(&own.mutex);
-    inside = false;
+    if (inside == INSIDE_ALONE)
+        pthread_mutex_unlock(&own.mutex);
+    inside = OUTSIDE;
 }
 
 static void empty_shadows(void)
@@ -78,6 +83,7 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure)
 void oriel_local_stop(void)
 {
     lock();
+    oriel_brief_clear();
     oriel_uses_clear();
     oriel_regions_clear();
     oriel_history_free(own.history);
@@ -276,6 +282,8 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
     if (own.history == 0 || bounds.low >= bounds.high || (access->group != 0 && use == NULL))
         return;
     const struct oriel_local_region *region = oriel_region_find(bounds.low, bounds.high, NULL);
+    if (region == NULL)
+        oriel_brief_meet(access, extents->list, extents->count, own.tell, own.closure);
     if (region == NULL && use == NULL)
         oriel_history_look(own.history, access, extents->list, extents->count, own.tell, own.closure);
     else if (region == NULL && oriel_use_note(use, own.history))
@@ -287,23 +295,53 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
         oriel_use_watch(use, bounds.low, bounds.high);
 }
 
+/* Under the lock.  A plain run that will be over soon, where only calls can meet it; false: it is for use_memory. */
+static bool use_briefly(const struct oriel_access *access, const struct oriel_extent *run)
+{
+    uint64_t low = (uint64_t)run->offset;
+    if (oriel_watching.pages != NULL || oriel_region_find(low, low + run->len_bytes, NULL) != NULL)
+        return false;
+    if (oriel_uses_are_open())
+        return false;
+    oriel_brief_meet(access, run, 1, own.tell, own.closure);
+    return access->group == 0 || oriel_brief_add(access, run);
+}
+
+static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel_local_group group, const struct oriel_site *site)
+{
+    struct oriel_access access;
+    if (extents->count == 0 || !make_access(&access, writes, flags, group))
+        return;
+    access.site = *site;
+    lock();
+    if (group != 0 && oriel_watching.pages != NULL)
+        empty_shadows();
+    if (extents->count != 1 || extents->list[0].count != 1 || !use_briefly(&access, &extents->list[0]))
+        use_memory(&access, extents);
+    unlock();
+}
+
 void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
                         oriel_local_group group, const struct oriel_site *site)
 {
     struct oriel_extents extents;
-    struct oriel_access access;
     if (own.history == 0 || inside || count <= 0)
         return;
     settle_owed();
-    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) == ORIEL_OK && extents.count > 0 &&
-        make_access(&access, writes, flags, group)) {
-        access.site = *site;
-        lock();
-        if (group != 0)
-            empty_shadows();
-        use_memory(&access, &extents);
-        unlock();
-    }
+    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) == ORIEL_OK)
+        use(&extents, writes, flags, group, site);
+    oriel_extents_close(&extents);
+}
+
+void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
+                       const struct oriel_site *site)
+{
+    struct oriel_extents extents;
+    if (own.history == 0 || inside || count == 0)
+        return;
+    settle_owed();
+    if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer) == ORIEL_OK)
+        use(&extents, writes, 0, group, site);
     oriel_extents_close(&extents);
 }
 
@@ -316,10 +354,11 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
 void oriel_local_complete(oriel_local_group group)
 {
     oriel_tick now = oriel_order_now();
-    if (own.history == 0 || inside || group == 0 || oriel_use_find(group) == NULL)
+    if (own.history == 0 || inside || group == 0)
         return;
     lock();
-    struct oriel_use *use = oriel_use_find(group);
+    oriel_brief_end(group);
+    struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
     for (size_t i = 0; use != NULL && i < use->histories_count; i++) {
         if (use->histories[i] == own.history || now == ORIEL_TICK_PENDING)
             oriel_history_end_one(use->histories[i], group);

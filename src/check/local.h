@@ -42,6 +42,10 @@ oriel_local_group oriel_local_group_target(uint64_t window_id, int target);
 void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
                         oriel_local_group group, const struct oriel_site *site);
 
+/* The same of an operation's buffer, of count items of the type. */
+void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
+                       const struct oriel_site *site);
+
 /* A buffer of a message or collective: the same with ORIEL_ACCESS_MESSAGE. */
 void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
                          const struct oriel_site *site);

@@ -33,8 +33,6 @@ void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high
 
 /* --- in underway.c: of pending accesses of this process in a history's cells --- */
 
-/* Several threads may call at once: then none is pending in cells. */
-void oriel_underway_several(void);
 bool oriel_underway_room(unsigned more);
 void oriel_underway_add(const struct oriel_underway *one);
 

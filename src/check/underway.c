@@ -5,21 +5,16 @@
 #include "check/small.h"
 
 #include "base/atomic.h"
+#include "check/guard.h"
 
 static struct {
-    bool several;
     unsigned count;
     struct oriel_underway list[ORIEL_UNDERWAY_MOST];
 } own;
 
-void oriel_underway_several(void)
-{
-    own.several = true;
-}
-
 bool oriel_underway_room(unsigned more)
 {
-    return !own.several && own.count + more <= ORIEL_UNDERWAY_MOST;
+    return !oriel_check_several && own.count + more <= ORIEL_UNDERWAY_MOST;
 }
 
 void oriel_underway_add(const struct oriel_underway *one)

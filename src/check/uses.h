@@ -30,6 +30,9 @@ struct oriel_use *oriel_use_find(uint64_t group);
 /* The group's, made where it has none; NULL: no memory. */
 struct oriel_use *oriel_use_of(uint64_t group);
 
+/* Whether any group has one. */
+bool oriel_uses_are_open(void);
+
 /* An access of the group goes to the history; false: no memory to remember it. */
 bool oriel_use_note(struct oriel_use *use, oriel_place history);
 

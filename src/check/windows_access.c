@@ -159,13 +159,13 @@ static void use_buffers(struct oriel_operation *operation)
     oriel_local_group group = operation->buffers;
     bool is_get = operation->kind == ORIEL_ACCESS_GET;
     if (is_get || operation->origin_type != NULL)
-        oriel_local_buffer(operation->origin_addr, operation->origin_count, operation->origin_datatype, is_get, 0, group,
-                           &operation->site);
+        oriel_local_items(operation->origin_addr, (uint64_t)operation->origin_count, operation->origin_type, is_get, group,
+                          &operation->site);
     if (operation->compare_addr != NULL)
-        oriel_local_buffer(operation->compare_addr, 1, operation->target_datatype, false, 0, group, &operation->site);
+        oriel_local_items(operation->compare_addr, 1, operation->target_type, false, group, &operation->site);
     if (fetches(operation))
-        oriel_local_buffer(operation->result_addr, operation->result_count, operation->result_datatype, true, 0, group,
-                           &operation->site);
+        oriel_local_items(operation->result_addr, (uint64_t)operation->result_count, operation->result_type, true, group,
+                          &operation->site);
 }
 
 void oriel_access_begin(struct oriel_operation *operation)

@@ -251,8 +251,6 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
         window->common->shares[rank].pid = getpid();
     window->ordered = (window->here || spans) && oriel_start_reaches_all();
     window->threaded = oriel_start_is_threaded();
-    if (window->threaded)
-        oriel_history_several_threads();
     window->prompt = window->here && is_served_by_oriel(win);
     window->gathering = find_gathering(window);
     return window;

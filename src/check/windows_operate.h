@@ -33,6 +33,7 @@ struct oriel_operation {
     struct oriel_quiet quiet;
     const struct oriel_type *origin_type; /* NULL: there is no origin */
     const struct oriel_type *target_type;
+    const struct oriel_type *result_type; /* of fetching accumulates */
     enum oriel_operator applied;
     int64_t offset;            /* at the target: a window's byte, or an address */
     uint64_t items;            /* of the target's datatype that are accessed */

@@ -219,6 +219,7 @@ static void memory_of_two_windows_is_told_to_both(void **state)
 static void what_was_done_already_is_recorded_once(void **state)
 {
     (void)state;
+    assert_non_null(oriel_check_watch());
     uint64_t accesses;
     uint64_t bytes;
     for (int i = 0; i < 1000; i++)
@@ -237,6 +238,7 @@ static void what_was_done_already_is_recorded_once(void **state)
 static void stores_are_seen_again_once_their_buffer_is_needed(void **state)
 {
     (void)state;
+    assert_non_null(oriel_check_watch());
     long buffer = 0;
     store(&buffer, "a");
     store(&memory[5], "a");
