@@ -1,0 +1,124 @@
+"""docs/tutorial.md, as a reader goes through it: its program is written, its changes made, its commands run, their output compared.
+
+A block of C is the file that the sentence before it names, a diff is applied, a line that begins with "$ " is run; below it stand the
+lines of its output that matter, in any order. Numbers and folders may differ, but not the lines of a file that are named; nor may
+which of two operations a run saw first. As root the reader is nobody, since the page tells what an ordinary user sees.
+Called by the test rows: test_tutorial.py HOST"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
+from command import BUILD, environment  # noqa: E402
+
+HOST = sys.argv.pop()
+NOBODY = 65534
+
+
+def blocks():
+    """The fenced blocks: what they are and their text."""
+    with open(os.path.join(ROOT, "docs", "tutorial.md"), encoding="utf-8") as file:
+        return re.findall(r"^```(\w*)\n(.*?)^```\n", file.read(), re.M | re.S)
+
+
+def steps(text):
+    """A block's commands, each with the lines that it must print."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def essence(line):
+    """A line without what may differ from run to run and from machine to machine."""
+    line = re.sub(r"0x[0-9a-f]+", "#", line)
+    line = re.sub(r"(?<=[ (])/\S*/", "", line)
+    line = re.sub(r", before it$", "", line)
+    line = re.sub(r"(?<!\.c:)\b\d[\d,]*(\.\d+)?\b", "#", line)  # but not histogram.c:12
+    return re.sub(r"\s+", " ", line.replace("findings", "finding")).strip()
+
+
+def is_a_row(line):
+    """A row of figures: what was timed and where counts, and which columns there are depends on what is installed."""
+    return line.startswith("| ")
+
+
+def readable_by_all(path):
+    while path != "/":
+        if not os.stat(path).st_mode & 0o001:
+            return False
+        path = os.path.dirname(path)
+    return True
+
+
+class Tutorial(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="oriel-tutorial.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.prefix = []
+        if os.geteuid() == 0:
+            if not shutil.which("setpriv") or not readable_by_all(BUILD):
+                self.skipTest(f"another user cannot read {BUILD}, and root's paths are not those of the page")
+            self.prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+            os.chown(self.folder, NOBODY, NOBODY)
+        os.mkdir(self.path("bin"))
+        for name, real in (("mpicc", f"mpicc.{HOST}"), ("mpiexec", f"mpiexec.{HOST}"), ("oriel", os.path.join(BUILD, "bin", "oriel"))):
+            found = shutil.which(real) or shutil.which(name)
+            if not found:
+                self.skipTest(f"no {name} of {HOST}")
+            self.write(f"bin/{name}", f'#!/bin/sh\nexec "{found}" "$@"\n')
+            os.chmod(self.path(f"bin/{name}"), 0o755)
+        self.environment = environment(PATH=f"{self.path('bin')}:{os.environ['PATH']}", HOME=self.folder, TMPDIR=self.folder,
+                                       XDG_RUNTIME_DIR=self.folder, OMPI_MCA_rmaps_base_oversubscribe="1")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def run_step(self, command, wanted):
+        done = subprocess.run([*self.prefix, "/bin/sh", "-c", command], cwd=self.folder, env=self.environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
+                              check=False)
+        told = f"$ {command}\n{done.stdout}"
+        finds = any(re.match(r"oriel: [A-Z]\d+:", line) for line in wanted)
+        self.assertEqual(done.returncode != 0, finds, told)
+        printed = {essence(line) for line in done.stdout.splitlines()}
+        for line in wanted:
+            if is_a_row(line):
+                cells = [cell.strip() for cell in line.split("|")][1:3]
+                self.assertTrue(any([cell.strip() for cell in row.split("|")][1:3] == cells for row in done.stdout.splitlines()), told)
+            else:
+                self.assertIn(essence(line), printed, told)
+
+    def test_as_a_reader(self):
+        commands = 0
+        for kind, text in blocks():
+            if kind == "c":
+                self.write("histogram.c", text)
+            elif kind == "diff":
+                done = subprocess.run(["patch", "--fuzz=0", "histogram.c"], cwd=self.folder, input=text, capture_output=True,
+                                      text=True, check=False)
+                self.assertEqual((done.returncode, "offset" in done.stdout), (0, False), f"{text}\n{done.stdout}{done.stderr}")
+            else:
+                for command, wanted in steps(text):
+                    self.run_step(command, wanted)
+                    commands += 1
+        self.assertGreater(commands, 15)
+
+
+if __name__ == "__main__":
+    unittest.main()
