@@ -39,17 +39,21 @@ static int64_t extent_of(MPI_Datatype datatype)
     return extent;
 }
 
-/* A product of displacements; where it overflows, one that makes every layout vast. */
+/* Products and sums of displacements: ORIEL_NOWHERE where they overflow, and what is made of that. */
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+    if (a != 0 && b == ORIEL_NOWHERE)
+        return ORIEL_NOWHERE;
+    return __builtin_mul_overflow(a, b, &product) ? ORIEL_NOWHERE : product;
 }
 
 static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+    if (a == ORIEL_NOWHERE || b == ORIEL_NOWHERE)
+        return ORIEL_NOWHERE;
+    return __builtin_add_overflow(a, b, &sum) ? ORIEL_NOWHERE : sum;
 }
 
 static struct oriel_node *item_of(struct flattening *all, MPI_Datatype old);

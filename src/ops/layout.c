@@ -88,6 +88,12 @@ struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
     return node;
 }
 
+/* The elements of a vast node may be counted as 0. */
+static bool is_empty(const struct oriel_node *node)
+{
+    return node->elements == 0 && !node->vast;
+}
+
 static struct oriel_node *make_empty(struct oriel_node *unused)
 {
     oriel_node_free(unused);
@@ -108,7 +114,7 @@ static void sum_loop(struct oriel_node *loop)
     if (__builtin_mul_overflow(loop->count, child->runs, &loop->runs))
         loop->runs = UINT64_MAX;
     loop->depth = child->depth + 1;
-    loop->vast = child->vast || loop->count > INT64_MAX;
+    loop->vast = child->vast || loop->count > INT64_MAX || loop->stride_bytes == ORIEL_NOWHERE;
     loop->vast |= __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
     loop->vast |= __builtin_mul_overflow(loop->count, child->elements, &loop->elements);
     loop->vast |= __builtin_mul_overflow(loop->count, child->size_bytes, &loop->size_bytes);
@@ -168,7 +174,7 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
 {
     if (child == NULL || count == 1)
         return child;
-    if (count == 0 || child->elements == 0)
+    if (count == 0 || is_empty(child))
         return make_empty(child);
     if (continues(child, stride_bytes))
         return repeat(child, count);
@@ -211,7 +217,7 @@ static uint64_t simplify(struct oriel_branch *branches, uint64_t count)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
-        if (branches[i].node->elements == 0)
+        if (is_empty(branches[i].node))
             oriel_node_free(branches[i].node);
         else if (kept == 0 || !join(&branches[kept - 1], &branches[i]))
             branches[kept++] = branches[i];
@@ -226,7 +232,7 @@ static void sum_list(struct oriel_node *list)
         const struct oriel_branch *branch = &list->branches[i];
         int64_t low_bytes;
         int64_t high_bytes;
-        list->vast |= branch->node->vast;
+        list->vast |= branch->node->vast || branch->offset_bytes == ORIEL_NOWHERE;
         list->padded |= branch->node->padded;
         if (__builtin_add_overflow(list->runs, branch->node->runs, &list->runs))
             list->runs = UINT64_MAX;

@@ -20,6 +20,9 @@ enum oriel_node_form {
     ORIEL_NODE_BLOCKS, /* a list of nothing but runs without padding: count blocks of bytes */
 };
 
+/* A displacement or stride that does not fit its number: what lies there makes a layout vast. */
+#define ORIEL_NOWHERE INT64_MAX
+
 struct oriel_branch;
 
 struct oriel_node {

@@ -342,6 +342,33 @@ static void bounds_that_overflow_are_refused(void **state)
 }
 
 /* Constructors that simplify must not change what another tree holds too. */
+static void what_lies_nowhere_makes_a_layout_vast(void **state)
+{
+    (void)state;
+    struct oriel_node *before = list_of_two(-64, oriel_node_run(ORIEL_KIND_INT64, 1), -32, oriel_node_run(ORIEL_KIND_INT32, 1));
+    struct oriel_node *list =
+        list_of_two(0, oriel_node_run(ORIEL_KIND_INT64, 1), ORIEL_NOWHERE, oriel_node_share(before));
+    struct oriel_node *loop = oriel_node_loop(2, ORIEL_NOWHERE, before);
+    assert_true(list->vast);
+    assert_true(loop->vast);
+    oriel_node_free(list);
+    oriel_node_free(loop);
+}
+
+static void vast_nodes_are_not_dropped_as_empty(void **state)
+{
+    (void)state;
+    const uint64_t half = UINT64_C(1) << 62;
+    struct oriel_node *rows = oriel_node_loop(half, 64, oriel_node_loop(4, 32, oriel_node_run(ORIEL_KIND_INT64, 1)));
+    assert_int_equal(rows->elements, 0); /* 2^64 */
+    struct oriel_node *list = list_of_two(0, oriel_node_run(ORIEL_KIND_INT64, 1), 8, oriel_node_share(rows));
+    struct oriel_node *loop = oriel_node_loop(2, 128, rows);
+    assert_true(list->vast);
+    assert_true(loop->vast);
+    oriel_node_free(list);
+    oriel_node_free(loop);
+}
+
 static void shared_nodes_stay_as_they_are(void **state)
 {
     (void)state;
@@ -380,6 +407,8 @@ int main(void)
         cmocka_unit_test(whole_runs_can_be_used_at_once),
         cmocka_unit_test(padding_is_stepped_over),
         cmocka_unit_test(bounds_that_overflow_are_refused),
+        cmocka_unit_test(what_lies_nowhere_makes_a_layout_vast),
+        cmocka_unit_test(vast_nodes_are_not_dropped_as_empty),
         cmocka_unit_test(shared_nodes_stay_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
