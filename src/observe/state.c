@@ -122,21 +122,24 @@ static void find_board(const struct oriel_board *board, struct told *told)
     add_group(told, board->group);
 }
 
-/* Before all know each other the host's group tells who they are; it has no words in common, so the ranks stand for them. */
+/* Before all know each other the host's group tells who they are.  They have no words in common, so the ranks stand for them. */
 static void find_making(const struct oriel_making *making, struct told *told)
 {
     const struct oriel_host_calls *host = oriel_host();
+    const struct oriel_group *known = making->window->group;
     MPI_Group world;
     int n = 0;
-    if (making->group == MPI_GROUP_NULL || host->Group_size(making->group, &n) != MPI_SUCCESS ||
-        host->Comm_group(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
-        return;
-    for (int i = 0; i < n; i++) {
-        int there = MPI_UNDEFINED;
-        host->Group_translate_ranks(making->group, 1, &i, world, &there);
-        add_world_rank(told, there == MPI_UNDEFINED ? -1 : there);
+    if (known != NULL) {
+        for (int32_t i = 0; i < known->n; i++)
+            add_world_rank(told, world_rank_of(known->peers[i]));
+    } else if (host->Group_size(making->group, &n) == MPI_SUCCESS && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+        for (int i = 0; i < n; i++) {
+            int there = MPI_UNDEFINED;
+            host->Group_translate_ranks(making->group, 1, &i, world, &there);
+            add_world_rank(told, there == MPI_UNDEFINED ? -1 : there);
+        }
+        host->Group_free(&world);
     }
-    host->Group_free(&world);
     for (size_t i = 0; i < sizeof told->ranks / sizeof told->ranks[0]; i++)
         told->window_id = (told->window_id ^ told->ranks[i]) * UINT64_C(0x9e3779b97f4a7c15);
     if (own->world_rank >= 0 && own->world_rank < ORIEL_STATE_RANKS)

@@ -1,0 +1,350 @@
+/* Finds processes by the links in /proc/<pid>/fd, as peers open each other's memory files, and reads their headers, states and
+ * records.  A process is known by its number and start time; what it says of itself must agree with these.
+ * jobs.h says who calls. */
+#include "cli/jobs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/trace_text.h"
+#include "memory/file.h"
+#include "observe/record.h"
+
+/* --- what the kernel tells --- */
+
+struct stat_line {
+    char run;
+    int32_t parent;
+    uint64_t start_time;
+};
+
+static bool read_file(const char *path, char *text, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read(fd, text, room - 1);
+    if (fd >= 0)
+        close(fd);
+    text[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
+static bool stat_read(int32_t pid, struct stat_line *out)
+{
+    char path[64];
+    char text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    const char *field = read_file(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+    int parent;
+    unsigned long long start_time;
+    if (field == NULL ||
+        sscanf(field + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &out->run, &parent,
+               &start_time) != 3)
+        return false;
+    out->parent = parent;
+    out->start_time = start_time;
+    return true;
+}
+
+int32_t oriel_process_parent(int32_t pid)
+{
+    struct stat_line line;
+    return stat_read(pid, &line) ? line.parent : 0;
+}
+
+/* Its number where it lives: the last one of several, in a container. */
+static int32_t own_number(int32_t pid)
+{
+    char path[64];
+    char text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const char *at = read_file(path, text, sizeof text) ? strstr(text, "\nNSpid:") : NULL;
+    int32_t number = pid;
+    for (at = at != NULL ? at + strlen("\nNSpid:") : NULL; at != NULL && (*at == '\t' || isdigit((unsigned char)*at));) {
+        char *end;
+        number = (int32_t)strtol(at, &end, 10);
+        at = end > at ? end : NULL;
+    }
+    return number;
+}
+
+/* Launchers and shells may stand in between. */
+static bool is_below(int32_t pid, int32_t ancestor)
+{
+    for (int depth = 0; pid > 1 && depth < 100; depth++) {
+        if (pid == ancestor)
+            return true;
+        pid = oriel_process_parent(pid);
+    }
+    return false;
+}
+
+bool oriel_jobs_has(const struct oriel_jobs *jobs, size_t first, size_t end, int32_t pid)
+{
+    for (size_t i = first; i < end; i++)
+        if (jobs->processes[i].pid == pid || (!jobs->processes[i].has_ended && is_below(jobs->processes[i].pid, pid)))
+            return true;
+    return false;
+}
+
+/* --- finding --- */
+
+static bool is_known(const struct oriel_jobs *jobs, int32_t pid, uint64_t start_time)
+{
+    for (size_t i = 0; i < jobs->count; i++)
+        if (jobs->processes[i].pid == pid && jobs->processes[i].start_time == start_time)
+            return true;
+    return false;
+}
+
+/* Whether the file is that process's own, and not one that it has inherited or made up. */
+static bool is_its_own(const struct oriel_file_header *header, int32_t pid, uint64_t start_time, int number)
+{
+    return header->magic == ORIEL_FILE_MAGIC && header->identity.start_time == start_time && header->identity.memory_fd == number &&
+           header->identity.pid == own_number(pid);
+}
+
+static void add(struct oriel_jobs *jobs, const struct oriel_process *process)
+{
+    struct oriel_process *grown = realloc(jobs->processes, (jobs->count + 1) * sizeof *grown);
+    if (grown == NULL)
+        oriel_die("out of memory");
+    grown[jobs->count++] = *process;
+    jobs->processes = grown;
+}
+
+/* Takes what may be a memory file; false when it is none of this process. */
+static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, int directory, const char *name)
+{
+    static const char wanted[] = "/memfd:oriel (deleted)";
+    char target[sizeof wanted + 1];
+    struct oriel_file_header header;
+    ssize_t len = readlinkat(directory, name, target, sizeof target);
+    if (len != sizeof wanted - 1 || memcmp(target, wanted, sizeof wanted - 1) != 0)
+        return false;
+    int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || !is_its_own(&header, pid, start_time, atoi(name))) {
+        close(fd);
+        return false;
+    }
+    struct oriel_process process = {.pid = pid, .start_time = start_time, .fd = fd, .world_rank = -1};
+    if (header.version != ORIEL_FILE_VERSION)
+        snprintf(process.why, sizeof process.why, "its Oriel is another version (memory file %u, this command reads %d)",
+                 (unsigned)header.version, ORIEL_FILE_VERSION);
+    add(jobs, &process);
+    return true;
+}
+
+static void look_into(struct oriel_jobs *jobs, int32_t pid)
+{
+    char path[64];
+    struct stat_line line;
+    struct stat owner;
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if ((geteuid() != 0 && (stat(path, &owner) != 0 || owner.st_uid != geteuid())) || !stat_read(pid, &line) ||
+        is_known(jobs, pid, line.start_time))
+        return;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *links = opendir(path);
+    if (links == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(links)) != NULL;)
+        if (isdigit((unsigned char)entry->d_name[0]) && try_file(jobs, pid, line.start_time, dirfd(links), entry->d_name))
+            break;
+    closedir(links);
+}
+
+/* Each known process is one descriptor. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+void oriel_jobs_find(struct oriel_jobs *jobs)
+{
+    DIR *all = opendir("/proc");
+    if (all == NULL)
+        oriel_die("/proc: %s", strerror(errno));
+    if (jobs->count == 0)
+        allow_descriptors();
+    for (struct dirent *entry; (entry = readdir(all)) != NULL;)
+        if (isdigit((unsigned char)entry->d_name[0]))
+            look_into(jobs, (int32_t)atoi(entry->d_name));
+    closedir(all);
+}
+
+/* --- reading --- */
+
+enum { TRIES = 100 };
+
+static bool read_changed(int fd, uint32_t *out)
+{
+    const off_t at = (off_t)(ORIEL_FILE_STATE_OFFSET + offsetof(struct oriel_state, changed));
+    return pread(fd, out, sizeof *out, at) == (ssize_t)sizeof *out;
+}
+
+/* Its page as it stood between two writes; false while it is written again and again. */
+static bool read_state(int fd, struct oriel_state *out)
+{
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t before, after;
+        if (!read_changed(fd, &before) || pread(fd, out, sizeof *out, (off_t)ORIEL_FILE_STATE_OFFSET) != (ssize_t)sizeof *out ||
+            !read_changed(fd, &after))
+            return false;
+        if (before % 2 == 0 && before == after)
+            return true;
+    }
+    return false;
+}
+
+static void take_wait(const struct oriel_state *state, struct oriel_wait_seen *out)
+{
+    *out = (struct oriel_wait_seen){
+        .what = state->waiting < ORIEL_WAITINGS ? (enum oriel_waiting)state->waiting : ORIEL_WAITING_NOTHING,
+        .rank = state->rank,
+        .world_rank = state->world_rank_waited,
+        .window_id = state->window_id,
+        .turn = state->turn,
+        .since_ns = state->since_ns,
+        .looked_ns = state->looked_ns,
+        .others = state->others};
+    for (size_t i = 0; i < sizeof out->ranks / sizeof out->ranks[0]; i++)
+        out->ranks[i] = state->ranks[i];
+    for (size_t i = 0; i < sizeof out->window_name; i++)
+        out->window_name[i] = state->window_name[i];
+    oriel_trace_text_clean(out->window_name, sizeof out->window_name);
+}
+
+/* All windows that it ever had; their chain ends, however it is damaged. */
+static void read_records(struct oriel_process *process, uint64_t newest)
+{
+    uint64_t operations = 0, bytes = 0;
+    uint64_t before_ns = process->read_ns;
+    struct oriel_window_record record;
+    for (int i = 0; newest != 0 && newest <= INT64_MAX && i <= ORIEL_RECORDS_MOST; i++, newest = record.next) {
+        if (pread(process->fd, &record, sizeof record, (off_t)newest) != (ssize_t)sizeof record)
+            break;
+        for (int k = 0; k < ORIEL_COUNTED_OPERATIONS; k++) {
+            operations += record.operations[k].count;
+            bytes += record.operations[k].bytes;
+        }
+    }
+    process->read_ns = oriel_now_ns();
+    double seconds = (double)(process->read_ns - before_ns) / 1e9;
+    bool two = before_ns != 0 && seconds > 0 && operations >= process->operations && bytes >= process->bytes;
+    process->operations_rate = two ? (double)(operations - process->operations) / seconds : -1;
+    process->bytes_rate = two ? (double)(bytes - process->bytes) / seconds : -1;
+    process->operations = operations;
+    process->bytes = bytes;
+}
+
+static void take_state(struct oriel_process *process, const struct oriel_state *state)
+{
+    process->has_state = true;
+    process->job = state->job;
+    process->world_rank = state->world_rank;
+    process->world_size = state->world_size;
+    memcpy(process->program, state->program, sizeof process->program);
+    memcpy(process->host, state->host, sizeof process->host);
+    oriel_trace_text_clean(process->program, sizeof process->program);
+    oriel_trace_text_clean(process->host, sizeof process->host);
+    take_wait(state, &process->wait);
+    process->counts = state->records != 0;
+    if (process->counts)
+        read_records(process, state->records);
+}
+
+static void read_process(struct oriel_process *process)
+{
+    struct stat_line line;
+    struct oriel_file_header header;
+    struct oriel_state state;
+    if (process->has_ended)
+        return;
+    process->wait.what = ORIEL_WAITING_NOTHING;
+    process->has_ended = !stat_read(process->pid, &line) || line.start_time != process->start_time || line.run == 'Z';
+    if (process->has_ended || process->why[0] != '\0')
+        return;
+    process->run = line.run;
+    if (pread(process->fd, &header, sizeof header, 0) != (ssize_t)sizeof header || !read_state(process->fd, &state))
+        return;
+    process->has_left = header.state == ORIEL_FILE_LEFT;
+    if (state.magic != ORIEL_STATE_MAGIC)
+        return;
+    if (state.version == ORIEL_STATE_VERSION)
+        take_state(process, &state);
+    else
+        snprintf(process->why, sizeof process->why, "its Oriel is another version (state %u, this command reads %d)",
+                 (unsigned)state.version, ORIEL_STATE_VERSION);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct oriel_process *left = a, *right = b;
+    if (left->job != right->job)
+        return left->job < right->job ? -1 : 1;
+    if (left->world_rank != right->world_rank)
+        return left->world_rank < right->world_rank ? -1 : 1;
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+void oriel_jobs_read(struct oriel_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->count; i++)
+        read_process(&jobs->processes[i]);
+    if (jobs->count > 0)
+        qsort(jobs->processes, jobs->count, sizeof *jobs->processes, compare);
+}
+
+size_t oriel_jobs_end(const struct oriel_jobs *jobs, size_t first)
+{
+    size_t end = first;
+    while (end < jobs->count && jobs->processes[end].job == jobs->processes[first].job)
+        end++;
+    return end;
+}
+
+static bool is_over(const struct oriel_jobs *jobs, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        if (!jobs->processes[i].has_ended)
+            return false;
+    return true;
+}
+
+void oriel_jobs_forget(struct oriel_jobs *jobs)
+{
+    size_t kept = 0;
+    for (size_t first = 0, end; first < jobs->count; first = end) {
+        end = oriel_jobs_end(jobs, first);
+        bool over = is_over(jobs, first, end);
+        for (size_t i = first; i < end; i++)
+            if (over)
+                close(jobs->processes[i].fd);
+            else
+                jobs->processes[kept++] = jobs->processes[i];
+    }
+    jobs->count = kept;
+}
+
+void oriel_jobs_close(struct oriel_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->count; i++)
+        close(jobs->processes[i].fd);
+    free(jobs->processes);
+    *jobs = (struct oriel_jobs){.count = 0};
+}
