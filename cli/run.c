@@ -4,21 +4,24 @@
 #include "cli/cli.h"
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/become.h"
+#include "cli/watch.h"
 
 struct request {
     const char *host;
     const char *trace;
     const char *stats;
+    bool watch;
     char **program;
 };
 
-enum { OPTION_HOST = 256, OPTION_TRACE, OPTION_STATS };
+enum { OPTION_HOST = 256, OPTION_STATS, OPTION_TRACE, OPTION_WATCH };
 
 static error_t option_take(int key, char *argument, struct argp_state *state)
 {
@@ -27,6 +30,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     case OPTION_HOST: request->host = argument; return 0;
     case OPTION_TRACE: request->trace = argument; return 0;
     case OPTION_STATS: request->stats = argument == NULL ? "" : argument; return 0;
+    case OPTION_WATCH: request->watch = true; return 0;
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
         state->next = state->argc; /* the rest is the program's */
@@ -43,6 +47,7 @@ static void request_parse(int argc, char **argv, struct request *out)
         {"stats", OPTION_STATS, "FILE.json", OPTION_ARG_OPTIONAL,
          "At the end print what was done with each window, or write it to FILE.json", 0},
         {"trace", OPTION_TRACE, "FOLDER", 0, "Each rank writes a trace of its calls to FOLDER, for oriel report", 0},
+        {"watch", OPTION_WATCH, NULL, 0, "Show what the ranks do while they run, in a line on the launcher's terminal", 0},
         {0},
     };
     static const struct argp argp = {
@@ -98,5 +103,7 @@ int oriel_command_run(int argc, char **argv)
         stats_set(request.stats);
     if (request.trace != NULL)
         trace_set(request.trace);
+    if (request.watch)
+        oriel_watch_start();
     oriel_become(&(struct oriel_way){.host = request.host}, request.program);
 }

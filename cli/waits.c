@@ -148,29 +148,36 @@ static void say_duration(uint64_t ns, FILE *out)
         fprintf(out, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
 }
 
-void oriel_waits_say(const struct oriel_waits *waits, size_t i, FILE *out)
+void oriel_waits_say_wait(const struct oriel_waits *waits, size_t i, FILE *out)
 {
     const struct oriel_process *process = &waits->processes[i];
     const struct oriel_wait_seen *wait = &process->wait;
-    const char *word = oriel_waits_word(process);
-    if (wait->what == ORIEL_WAITING_NOTHING || process->has_ended) {
-        fprintf(out, "%s%s", word,
-                strcmp(word, "stopped") == 0  ? " by a signal or a debugger"
-                : strcmp(word, "sleeps") == 0 ? " outside Oriel"
-                                              : "");
-        return;
-    }
     int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
     size_t count = oriel_waits_for(waits, i, ranks);
-    fprintf(out, "waits in %s", oriel_waits_call(process));
+    fputs(oriel_waits_call(process), out);
     if (wait->window_name[0] != '\0')
         fprintf(out, " of \"%s\"", wait->window_name);
     say_for(wait, ranks, count, out);
     fputs(count > 0 || wait->others > 0 ? ", since " : " since ", out);
     say_duration(waits->now_ns > wait->since_ns ? waits->now_ns - wait->since_ns : 0, out);
-    if (strcmp(word, "stopped") == 0)
-        fputs("; stopped by a signal or a debugger", out);
     free(ranks);
+}
+
+void oriel_waits_say(const struct oriel_waits *waits, size_t i, FILE *out)
+{
+    const struct oriel_process *process = &waits->processes[i];
+    const char *word = oriel_waits_word(process);
+    bool stopped = strcmp(word, "stopped") == 0;
+    if (process->wait.what != ORIEL_WAITING_NOTHING && !process->has_ended) {
+        fputs("waits in ", out);
+        oriel_waits_say_wait(waits, i, out);
+        fputs(stopped ? "; stopped by a signal or a debugger" : "", out);
+    } else {
+        fprintf(out, "%s%s", word,
+                stopped                       ? " by a signal or a debugger"
+                : strcmp(word, "sleeps") == 0 ? " outside Oriel"
+                                              : "");
+    }
 }
 
 /* --- rings --- */

@@ -22,7 +22,10 @@ size_t oriel_waits_for(const struct oriel_waits *waits, size_t i, int32_t *ranks
 /* The call that it waits in, e.g. "MPI_Win_fence". */
 const char *oriel_waits_call(const struct oriel_process *process);
 
-/* "waits in MPI_Win_fence of "halo" for ranks 3, 5 since 12 s", or what else it does. */
+/* 'MPI_Win_fence of "halo" for ranks 3, 5, since 12 s', of one that waits. */
+void oriel_waits_say_wait(const struct oriel_waits *waits, size_t i, FILE *out);
+
+/* "waits in " and that, or what else it does. */
 void oriel_waits_say(const struct oriel_waits *waits, size_t i, FILE *out);
 
 /* One word for it: waits, computes, sleeps, stopped, finalised, ended. */
