@@ -121,6 +121,15 @@ static bool is_window(const struct oriel_trace_window *head, const struct oriel_
            (before == NULL || (before->head.n == head->n && before->head.window_id == head->window_id));
 }
 
+/* Where there are more windows than records the later ones share one, which has no ranks: they are shown as one window over all. */
+static void spread(struct oriel_trace_window *head, int32_t world_size)
+{
+    if (head->n != 0)
+        return;
+    head->n = world_size;
+    snprintf(head->name, sizeof head->name, "later windows");
+}
+
 /* A window that is described again has changed, but is the same one. */
 static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out)
 {
@@ -128,6 +137,7 @@ static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out
     if (walk->block.len_bytes < sizeof head)
         return false;
     memcpy(&head, walk->payload, sizeof head);
+    spread(&head, out->header.world_size);
     size_t ranks_count = (walk->block.len_bytes - sizeof head) / sizeof(int32_t);
     struct oriel_trace_described *before = head.number < out->windows_count ? out->windows[head.number] : NULL;
     if (!is_window(&head, before, ranks_count))

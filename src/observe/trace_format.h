@@ -68,7 +68,7 @@ enum oriel_trace_kind { ORIEL_TRACE_OPERATION = 0, ORIEL_TRACE_CALL = 64, ORIEL_
 
 struct oriel_trace_window {
     uint32_t number; /* of this file, from 0 */
-    int32_t n;       /* ranks */
+    int32_t n;       /* ranks; 0: there were too many windows, and all later ones are this one */
     int32_t rank;    /* this process's */
     uint32_t flavour;
     uint64_t window_id; /* the same on all ranks */
