@@ -1,5 +1,5 @@
 /* Values of JSON that must be there, and files of them.
- * Called by findings.c and statistics_json.c. */
+ * Called by findings.c, statistics_json.c and page*.c. */
 #include "cli/json.h"
 
 #include <errno.h>
@@ -30,6 +30,23 @@ json_t *oriel_json_text(const char *bytes, size_t room)
     value = oriel_json_checked(json_string(plain));
     free(plain);
     return value;
+}
+
+void oriel_json_append(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, oriel_json_checked(value)) != 0)
+        oriel_die("out of memory");
+}
+
+void oriel_json_set(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, oriel_json_checked(value)) != 0)
+        oriel_die("out of memory");
+}
+
+void oriel_json_add(json_t *list, uint64_t number)
+{
+    oriel_json_append(list, json_integer((json_int_t)(number < INT64_MAX ? number : INT64_MAX)));
 }
 
 char *oriel_json_write(const char *path, const json_t *value)

@@ -1,0 +1,82 @@
+/* Elements of the page.  Text is text always: nothing in the data becomes an element. */
+export const make = (tag, attributes = {}, ...children) => {
+    const part = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes))
+        if (name.startsWith("on")) part.addEventListener(name.slice(2), value);
+        else if (value !== null && value !== undefined && value !== false) part.setAttribute(name, value === true ? "" : value);
+    part.append(...children.flat().filter(child => child !== null && child !== undefined));
+    return part;
+};
+
+/* A table that scrolls by itself on a narrow screen.  heads: texts; those that begin with a space stand above figures. */
+export const table = (label, heads, rows) =>
+    make(
+        "div",
+        {class: "scroll", tabindex: 0, role: "region", "aria-label": label},
+        make(
+            "table",
+            {},
+            make(
+                "thead",
+                {},
+                make(
+                    "tr",
+                    {},
+                    heads.map(head => make("th", {scope: "col", class: head.startsWith(" ") ? "n" : null}, head.trim())),
+                ),
+            ),
+            make("tbody", {}, rows),
+        ),
+    );
+export const figure = (...children) => make("td", {class: "n"}, ...children);
+
+export const section = (id, title, text, ...children) =>
+    make(
+        "section",
+        {id, "aria-labelledby": "h-" + id},
+        make("header", {}, make("h2", {id: "h-" + id}, title)),
+        text ? make("p", {}, text) : null,
+        ...children,
+    );
+
+/* Runs draw with the width that the part has, now and when that changes. */
+export const fitted = (part, draw) => {
+    let width = 0;
+    const fit = () => {
+        if (part.clientWidth > 0 && part.clientWidth !== width) draw((width = part.clientWidth));
+    };
+    new ResizeObserver(() => setTimeout(fit, 0)).observe(part); /* a new height may bring a scroll bar, and so another width */
+    return {draw: () => part.clientWidth > 0 && draw((width = part.clientWidth))};
+};
+
+/* What the style sheet says now, for what is drawn into pixels. */
+export const colour = name =>
+    getComputedStyle(document.documentElement)
+        .getPropertyValue("--" + name)
+        .trim();
+
+/* A canvas as sharp as the screen; context in units of the page. */
+export const pixels = (canvas, width, height) => {
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = width + "px";
+    canvas.style.height = height + "px";
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = "11px " + getComputedStyle(document.body).fontFamily;
+    return context;
+};
+
+/* Draws again when the colours change: the reader's system turns dark or light, or the page goes to paper, which is light. */
+export const redrawn = draw => {
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    window.addEventListener("beforeprint", () => {
+        document.documentElement.dataset.paper = "";
+        draw();
+    });
+    window.addEventListener("afterprint", () => {
+        delete document.documentElement.dataset.paper;
+        draw();
+    });
+};

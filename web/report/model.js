@@ -1,0 +1,40 @@
+/* The data of the page, and which window is looked at: one, or all together. */
+export const data = JSON.parse(document.getElementById("data").textContent);
+export const windows = data.windows || [];
+
+let chosen = -1; /* all */
+const watchers = [];
+export const selection = () => chosen;
+export const select = window => {
+    chosen = window;
+    watchers.forEach(watcher => watcher(window));
+};
+export const watch = watcher => watchers.push(watcher);
+
+/* The windows that are looked at. */
+export const shown = () => (chosen < 0 ? windows : [windows[chosen]]);
+
+export const windowName = place => {
+    const window = windows[place];
+    if (window.others) return `${window.others.toLocaleString("en")} other windows`;
+    return window.name || `window ${place + 1}, without a name`;
+};
+
+/* Lists of figures of all windows that are looked at, added up. */
+export const added = (key, pick = window => window[key]) => {
+    const add = (a, b) => (Array.isArray(b) ? b.map((part, i) => add(a && a[i], part)) : (a || 0) + b);
+    return shown().reduce((sum, window) => add(sum, pick(window)), undefined);
+};
+
+/* Of calls, the longest wait does not add up. */
+export const calls = () => added("calls").map((call, i) => [...call.slice(0, 4), Math.max(...shown().map(w => w.calls[i][4]))]);
+
+export const kindName = kind => (kind < 64 ? data.operations[kind].name : data.calls[kind - 64].name);
+export const causeClass = cause => "cause-" + data.causes[cause].name.replaceAll(" ", "-");
+
+/* What a row stands for, where so many ranks make a row. */
+export const rowName = (row, each = data.timeline.ranks_per_row) => {
+    const last = Math.min((row + 1) * each, data.run.ranks) - 1;
+    return each === 1 || row * each === last ? `${row * each}` : `${row * each}–${last}`;
+};
+export const rankWords = (row, each) => (each > 1 ? "ranks " : "rank ") + rowName(row, each);

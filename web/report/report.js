@@ -1,0 +1,54 @@
+/* The page of `oriel report`: puts together the sections that its data have something for.  Runs when the page is read. */
+import {hush} from "../plot.js";
+import {callsSection} from "./calls.js";
+import {make} from "./dom.js";
+import {findingsSection} from "./findings.js";
+import {heatSection} from "./heat.js";
+import {histogramsSection} from "./histograms.js";
+import {data, windows} from "./model.js";
+import {summary} from "./summary.js";
+import {timelineSection} from "./timeline.js";
+import {windowChoice, windowsSection} from "./windows.js";
+
+const page = document.getElementById("page");
+const makers = [
+    ...(windows.length
+        ? [
+              ["Windows", windowsSection],
+              ["Pairs", heatSection],
+              ["Timeline", timelineSection],
+              ["Time", callsSection],
+              ["Sizes", histogramsSection],
+          ]
+        : []),
+    ...(data.check ? [["Findings", findingsSection]] : []),
+];
+page.append(...summary().filter(Boolean));
+if (data.run && !windows.length) page.append(make("p", {class: "nothing"}, "The run made no windows, or none was traced."));
+const sections = makers.map(([, maker]) => maker());
+if (windows.length)
+    page.append(
+        make(
+            "nav",
+            {id: "bar", "aria-label": "Page"},
+            windowChoice(),
+            make(
+                "ul",
+                {},
+                sections.map((section, i) => make("li", {}, make("a", {href: "#" + section.id}, makers[i][0]))),
+            ),
+        ),
+    );
+page.append(...sections);
+if (data.run)
+    page.append(
+        make(
+            "footer",
+            {},
+            "Times of different ranks are aligned as well as their clocks allow. A call's waiting is what it spent for " +
+                "other ranks, awake or asleep; colours tell why.",
+        ),
+    );
+document.addEventListener("keydown", event => event.key === "Escape" && hush());
+document.addEventListener("scroll", hush, {passive: true});
+document.documentElement.dataset.drawn = sections.length;

@@ -1,0 +1,70 @@
+/* Events and epochs of the page, which come as columns by rank and time, as lists of each row of ranks; and the bins of the
+ * windows that are looked at. */
+import {data, selection, shown} from "./model.js";
+
+const byRow = columns => {
+    const rows = Array.from({length: data.timeline.rows}, () => ({list: [], longest: 0}));
+    columns.rank.forEach((rank, i) => {
+        const span = {rank};
+        for (const key of [
+            "window",
+            "kind",
+            "begin",
+            "duration",
+            "waiting",
+            "target",
+            "cause_rank",
+            "path",
+            "cause",
+            "operations",
+            "bytes",
+        ])
+            span[key] = columns[key][i];
+        const row = rows[Math.floor(rank / data.timeline.ranks_per_row)];
+        row.list.push(span);
+        row.longest = Math.max(row.longest, span.duration);
+    });
+    if (data.timeline.ranks_per_row > 1) rows.forEach(row => row.list.sort((a, b) => a.begin - b.begin));
+    return rows;
+};
+
+/* What begins before `to` and ends after `from`, in the windows that are looked at: visit gets each. */
+export const spansIn = ({list, longest}, from, to, visit) => {
+    let low = 0,
+        high = list.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (list[middle].begin < from - longest) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < list.length && list[low].begin < to; low++)
+        if (list[low].begin + list[low].duration >= from && (selection() < 0 || list[low].window === selection()))
+            visit(list[low]);
+};
+
+export const load = () => ({events: byRow(data.events), epochs: byRow(data.epochs)});
+
+/* Thousandths of each bin, and counts: one array for each row and thing, of all windows that are looked at together. */
+export const bins = () => {
+    const {rows, bins: count} = data.timeline;
+    const sum = {
+        operating: new Float32Array(rows * count),
+        working: new Float32Array(rows * count),
+        waiting: new Float32Array(rows * count),
+        epoch: new Float32Array(rows * count),
+        operations: new Float32Array(rows * count),
+        calls: new Float32Array(rows * count),
+        cause: new Uint8Array(rows * count),
+        most: new Float32Array(rows * count),
+    };
+    for (const {bins: part} of shown())
+        part.bin.forEach((bin, i) => {
+            const at = part.row[i] * count + bin;
+            for (const key of ["operating", "working", "waiting", "epoch", "operations", "calls"]) sum[key][at] += part[key][i];
+            if (part.waiting[i] > sum.most[at]) {
+                sum.most[at] = part.waiting[i];
+                sum.cause[at] = part.cause[i];
+            }
+        });
+    return sum;
+};

@@ -1,0 +1,122 @@
+/* The head of the page: which run it was, what is missing, and the figures of the first ten seconds. */
+import {make} from "./dom.js";
+import {added, calls, data, windows} from "./model.js";
+import * as units from "./units.js";
+
+const facts = () => {
+    const run = data.run,
+        check = data.check;
+    const rows = run
+        ? [
+              ["Program", run.program],
+              ["Ranks", units.count(run.ranks)],
+              ["Machines", run.machines > 1 ? units.count(run.machines) : null],
+              ["Host", {mpich: "MPICH", openmpi: "Open MPI"}[run.host] || run.host],
+              ["Began", run.began],
+              ["Lasted", units.duration(run.last_ns)],
+              [
+                  "Clocks",
+                  run.clock_error_ns === null
+                      ? "compared by their dates alone"
+                      : run.clock_error_ns && `within ${units.duration(run.clock_error_ns)}`,
+              ],
+              ["Oriel", run.oriel],
+          ]
+        : [
+              ["Program", check.program],
+              ["Ranks", check.ranks],
+              ["Host", check.host],
+              ["Oriel", check.oriel],
+          ];
+    return make(
+        "dl",
+        {class: "facts"},
+        rows
+            .filter(([, value]) => value !== null && value !== undefined && value !== 0)
+            .map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))),
+    );
+};
+
+/* What a reader must know before believing the rest. */
+const troubles = () => {
+    const run = data.run,
+        told = [];
+    if (run.traced < run.ranks)
+        told.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} are there.`);
+    if (run.dropped)
+        told.push(
+            `${units.plural(run.dropped, "event")} were dropped while the program ran, besides the ` +
+                `${units.count(run.events)} that are here: what follows counts too little.`,
+        );
+    const words = rank =>
+        [
+            rank.trouble,
+            rank.ended ? null : "did not come to MPI_Finalize",
+            rank.dropped ? `${units.plural(rank.dropped, "event")} dropped` : null,
+        ]
+            .filter(Boolean)
+            .join("; ");
+    if (!told.length && !run.odd) return null;
+    return make(
+        "div",
+        {class: "banner", role: "note"},
+        told.join(" "),
+        run.odd
+            ? make(
+                  "details",
+                  {},
+                  make("summary", {}, `${units.plural(run.odd, "rank")} with something missing`),
+                  make(
+                      "ul",
+                      {},
+                      run.odd_ranks.map(rank => make("li", {}, `rank ${rank.rank}: ${words(rank)}`)),
+                      run.odd > run.odd_ranks.length
+                          ? make("li", {}, `and ${units.count(run.odd - run.odd_ranks.length)} more`)
+                          : null,
+                  ),
+              )
+            : null,
+    );
+};
+
+const tile = (value, words, kind = "") => make("div", {class: "tile " + kind}, make("b", {}, value), make("span", {}, words));
+
+const tiles = () => {
+    const list = [],
+        run = data.run,
+        findings = data.check && data.check.findings;
+    if (run && windows.length) {
+        const operations = added("operations"),
+            called = calls(),
+            sum = (rows, i) => rows.reduce((all, row) => all + row[i], 0);
+        const whole = run.last_ns * run.traced,
+            inside = sum(operations, 2) + sum(called, 1),
+            waiting = sum(
+                added("causes", w => w.causes.map(ns => [ns])),
+                0,
+            );
+        list.push(
+            tile(units.count(sum(operations, 0)), "operations"),
+            tile(units.size(sum(operations, 1)), "moved by them"),
+            tile(units.count(run.windows), run.windows === 1 ? "window" : "windows"),
+            tile(units.percent(inside / whole), "of the ranks' time in window calls"),
+            tile(units.percent(waiting / whole), "waiting for other ranks", waiting > 0.1 * whole ? "bad" : ""),
+        );
+    }
+    if (findings)
+        list.push(
+            tile(
+                units.count(findings.length),
+                findings.length === 1 ? "finding" : "findings",
+                findings.length ? "bad" : "good",
+            ),
+        );
+    return make("div", {class: "tiles"}, list);
+};
+
+export const summary = () => {
+    const program = (data.run || data.check).program;
+    const title = `${program ? program.split(" ")[0].split("/").pop() : "A program"}: one-sided communication`;
+    document.title = title;
+    return [make("h1", {}, title), facts(), data.run ? troubles() : null, tiles()];
+};

@@ -1,0 +1,356 @@
+/* The timeline: a row for each rank (or some of them), coloured by what it did.  Dragging moves it, the wheel with Ctrl, the
+ * buttons and the keys change how much of the run is seen, the strip above tells where that is and can be dragged too.  What
+ * is under the pointer or the cursor of the arrow keys is told beside it. */
+import {brushX} from "d3-brush";
+import {scaleLinear} from "d3-scale";
+import {select as pick} from "d3-selection";
+import {zoom, zoomIdentity, zoomTransform} from "d3-zoom";
+import {hush, tell} from "../plot.js";
+import {colour, fitted, make, pixels, redrawn, section} from "./dom.js";
+import {causeClass, data, kindName, rankWords, rowName, watch, windowName, windows} from "./model.js";
+import {eventWords, paintEvents, paintShares} from "./paint.js";
+import {bins as gather, load, spansIn} from "./spans.js";
+import * as units from "./units.js";
+
+const LEFT = 46,
+    TOP = 22,
+    STRIP = 44,
+    RIGHT = 6;
+const SHARP = 3,
+    SEEN = 8; /* pixels of a bin from which events are drawn: where all are there, and where only the longest are */
+const FEW = 3000; /* so many events are drawn always */
+
+const key = (kind, name) => make("li", {}, make("i", {class: "key " + kind}), name);
+
+export const timelineSection = () => {
+    const {rows, bin_ns: bin, bins: count} = data.timeline,
+        lists = load(),
+        end = Math.max(1, data.run.last_ns);
+    const all = [...Array(rows).keys()],
+        whole = data.events.left_out === 0,
+        few = whole && data.events.kind.length <= FEW;
+    const high = rows <= 16 ? 26 : rows <= 32 ? 18 : rows <= 64 ? 12 : rows <= 128 ? 7 : 4,
+        gap = high >= 12 ? 3 : high >= 7 ? 1 : 0;
+    const height = TOP + rows * (high + gap) + 4,
+        most = Math.max(2, end / 100);
+    const canvas = make("canvas", {tabindex: 0, id: "timeline-rows", role: "img"}),
+        strip = make("canvas", {"aria-hidden": "true"});
+    const over = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const overview = make("div", {class: "overview"}, strip, over),
+        plot = make("div", {class: "plot"}, overview, canvas);
+    const output = make("output", {id: "range"});
+    let sums = gather(),
+        width = 0,
+        view = {from: 0, to: end},
+        cursor = null,
+        own = false;
+
+    const place = row => [TOP + row * (high + gap), high];
+    const inner = () => width - LEFT - RIGHT;
+    const detail = () => inner() / ((view.to - view.from) / bin);
+
+    const draw = () => {
+        const context = pixels(canvas, width, height),
+            room = inner();
+        const x = scaleLinear()
+            .domain([view.from, view.to])
+            .range([LEFT, LEFT + room]);
+        context.fillStyle = colour("card");
+        context.fillRect(0, 0, width, height);
+        x.ticks(Math.max(2, Math.floor(room / 110))).forEach(tick => {
+            context.fillStyle = colour("grid");
+            context.fillRect(x(tick), TOP - 4, 1, height);
+            context.fillStyle = colour("soft");
+            context.fillText(units.moment(tick, view.to - view.from), x(tick) + 3, 12);
+        });
+        drawNames(context);
+        context.save();
+        context.beginPath();
+        context.rect(LEFT, 0, room, height);
+        context.clip();
+        const events = few || detail() >= (whole ? SHARP : SEEN);
+        if (!events || !whole) paintShares(context, sums, view, room, LEFT, all, place, events);
+        if (events) paintEvents(context, lists, view, room, LEFT, all, place);
+        if (cursor) {
+            context.strokeStyle = colour("text");
+            context.strokeRect(x(cursor.at), place(cursor.row)[0] - 1, 1, high + 2);
+        }
+        context.restore();
+        canvas.dataset.detail = events ? "events" : "bins";
+        output.textContent =
+            view.to - view.from >= end
+                ? `the whole run, ${units.duration(end)}`
+                : `${units.moment(view.from, view.to - view.from)} to ${units.moment(view.to, view.to - view.from)} of ${units.duration(end)}`;
+    };
+
+    const drawNames = context => {
+        const every = [1, 2, 4, 8, 16, 32, 64].find(n => n * (high + gap) >= 13) || 128;
+        context.textAlign = "right";
+        context.fillStyle = colour("soft");
+        all.filter(row => row % every === 0).forEach(row =>
+            context.fillText(rowName(row), LEFT - 6, place(row)[0] + Math.min(high, 13 * every) / 2 + 4),
+        );
+        context.textAlign = "left";
+        context.fillText(data.timeline.ranks_per_row > 1 ? "ranks" : "rank", 4, 12);
+    };
+
+    /* All rows as one, over the whole run. */
+    const drawStrip = () => {
+        const context = pixels(strip, width, STRIP),
+            one = {};
+        for (const name of ["operating", "working", "waiting", "epoch", "calls"]) {
+            one[name] = new Float32Array(rows * count);
+            for (let i = 0; i < rows * count; i++)
+                one[name][i % count] += name === "calls" ? sums[name][i] : sums[name][i] / rows;
+        }
+        one.cause = new Uint8Array(rows * count);
+        const weight = new Float32Array(count);
+        for (let i = 0; i < rows * count; i++)
+            if (sums.waiting[i] > weight[i % count]) {
+                weight[i % count] = sums.waiting[i];
+                one.cause[i % count] = sums.cause[i];
+            }
+        context.fillStyle = colour("card");
+        context.fillRect(0, 0, width, STRIP);
+        paintShares(context, one, {from: 0, to: end}, inner(), LEFT, [0], () => [2, STRIP - 4], false);
+        context.fillStyle = colour("soft");
+        context.fillText("all", 4, STRIP / 2 + 4);
+    };
+
+    /* --- how much of the run is seen: d3-zoom holds it, the brush shows it --- */
+    const brush = brushX().on("brush end", event => {
+        if (!event.sourceEvent || own) return;
+        const [from, to] = event.selection ? event.selection.map(px => ((px - LEFT) / inner()) * end) : [0, end];
+        look(from, Math.max(to, from + most / 1e6));
+    });
+    const zooming = zoom()
+        .filter(event => (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button))
+        .on("zoom", event => {
+            const span = end / event.transform.k,
+                from = (-event.transform.x / inner()) * span;
+            view = {from: Math.max(0, from), to: Math.min(end, from + span)};
+            hush();
+            draw();
+            own = true;
+            pick(over).call(
+                brush.move,
+                span >= end * 0.9999 ? null : [view.from, view.to].map(at => LEFT + (at / end) * inner()),
+            );
+            own = false;
+        });
+    const look = (from, to) => {
+        const k = Math.min(end / (to - from), zooming.scaleExtent()[1]),
+            span = end / k;
+        const at = Math.max(0, Math.min(end - span, (from + to - span) / 2));
+        pick(canvas).call(zooming.transform, zoomIdentity.translate((-at / span) * inner(), 0).scale(k));
+    };
+    const near = (factor, at = (view.from + view.to) / 2) => {
+        const span = Math.min(end, (view.to - view.from) * factor),
+            share = (at - view.from) / (view.to - view.from);
+        look(at - span * share, at + span * (1 - share));
+    };
+
+    /* --- what is there --- */
+    const eventRows = (event, row) => [
+        [event.kind < 64 ? "c-op" : "c-sync", "took", units.duration(event.duration)],
+        ...(event.waiting
+            ? [[causeClass(event.cause), `waited, ${data.causes[event.cause].name}`, units.duration(event.waiting)]]
+            : []),
+        ...(event.cause_rank >= 0 ? [["none", "for", `rank ${event.cause_rank}`]] : []),
+        ...(event.kind < 64 ? [["none", "path", data.paths[event.path].name]] : []),
+        ["none", "window", windowName(event.window)],
+        ["none", "began", units.moment(event.begin, event.duration)],
+        ...epochRows(row, event.begin),
+    ];
+    const epochRows = (row, at) => {
+        const found = [];
+        spansIn(lists.epochs[row], at, at + 1, epoch => found.push(epoch));
+        return found
+            .slice(0, 3)
+            .map(epoch => [
+                "c-epoch",
+                `in an epoch: ${data.epoch_kinds[epoch.kind]}` + (epoch.target >= 0 ? ` of rank ${epoch.target}` : ""),
+                `${units.duration(epoch.duration)}, ${units.plural(epoch.operations, "operation")}`,
+            ]);
+    };
+    const share = thousandths => units.percent(thousandths / 1000);
+
+    const say = (pointer, row, at) => {
+        const slack = ((view.to - view.from) / inner()) * 2;
+        let best = null;
+        if (canvas.dataset.detail === "events")
+            spansIn(lists.events[row], at - slack, at + slack, event => {
+                const far = Math.max(0, event.begin - at, at - event.begin - event.duration);
+                if (!best || far < best.far || (far === best.far && event.duration < best.event.duration)) best = {event, far};
+            });
+        if (best) {
+            tell(pointer, `rank ${best.event.rank}: ${eventWords(best.event)}`, eventRows(best.event, row));
+            return;
+        }
+        const cell = row * count + Math.min(count - 1, Math.floor(at / bin));
+        const figures = [
+            ["c-op", "in operations", sums.operating],
+            ["c-sync", "in synchronisation", sums.working],
+            [causeClass(sums.cause[cell]), `waiting, mostly ${data.causes[sums.cause[cell]].name}`, sums.waiting],
+            ["c-epoch", "in epochs", sums.epoch],
+        ].filter(([, , of]) => of[cell] > 0);
+        tell(
+            pointer,
+            `${rankWords(row, data.timeline.ranks_per_row)}, ${units.moment(Math.floor(at / bin) * bin, bin)} and ${units.duration(bin)} more`,
+            figures.length
+                ? figures.map(([kind, name, of]) => [kind, name, share(of[cell])])
+                : [["none", "no window calls", ""]],
+            sums.calls[cell]
+                ? `${units.plural(sums.calls[cell], "call")} begin here, of them ${units.plural(sums.operations[cell], "operation")}`
+                : "",
+        );
+    };
+    const under = event => {
+        const box = canvas.getBoundingClientRect(),
+            x = event.clientX - box.left - LEFT;
+        const row = Math.floor((event.clientY - box.top - TOP) / (high + gap));
+        return x >= 0 && x <= inner() && row >= 0 && row < rows
+            ? {row, at: view.from + (x / inner()) * (view.to - view.from)}
+            : null;
+    };
+    canvas.addEventListener("pointermove", event => {
+        const found = event.buttons ? null : under(event);
+        if (found) say(event, found.row, found.at);
+        else hush();
+    });
+    canvas.addEventListener("pointerleave", hush);
+    canvas.addEventListener("blur", () => {
+        cursor = null;
+        hush();
+        draw();
+    });
+
+    /* The cursor goes by a fiftieth of what is seen; where it leaves that, the view follows. */
+    const go = ([down, right]) => {
+        const span = view.to - view.from;
+        cursor = cursor
+            ? {
+                  row: Math.max(0, Math.min(rows - 1, cursor.row + down)),
+                  at: Math.max(0, Math.min(end, cursor.at + right * span)),
+              }
+            : {row: 0, at: (view.from + view.to) / 2};
+        if (cursor.at < view.from || cursor.at > view.to) look(cursor.at - span / 2, cursor.at + span / 2);
+        draw();
+        const box = canvas.getBoundingClientRect();
+        say(
+            {
+                clientX: box.left + LEFT + ((cursor.at - view.from) / span) * inner(),
+                clientY: box.top + place(cursor.row)[0] + high,
+            },
+            cursor.row,
+            cursor.at,
+        );
+    };
+    const keys = {
+        "+": () => near(0.5, cursor ? cursor.at : undefined),
+        "=": () => near(0.5, cursor ? cursor.at : undefined),
+        "-": () => near(2, cursor ? cursor.at : undefined),
+        0: () => look(0, end),
+        Home: () => look(0, end),
+        ArrowRight: () => go([0, 0.02]),
+        ArrowLeft: () => go([0, -0.02]),
+        ArrowDown: () => go([1, 0]),
+        ArrowUp: () => go([-1, 0]),
+    };
+    canvas.addEventListener("keydown", event => {
+        if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        keys[event.key]();
+    });
+
+    const resize = now => {
+        const before = {...view};
+        width = now;
+        pick(over)
+            .attr("width", width)
+            .attr("height", STRIP)
+            .call(
+                brush.extent([
+                    [LEFT, 0],
+                    [LEFT + inner(), STRIP],
+                ]),
+            );
+        zooming
+            .extent([
+                [0, 0],
+                [inner(), height],
+            ])
+            .translateExtent([
+                [0, 0],
+                [inner(), height],
+            ])
+            .scaleExtent([1, Math.max(1, end / 100)]);
+        look(before.from, before.to);
+        drawStrip();
+    };
+    fitted(plot, resize);
+    const change = () => {
+        sums = gather();
+        hush();
+        if (width) {
+            draw();
+            drawStrip();
+        }
+    };
+    watch(change);
+    redrawn(change);
+    pick(canvas)
+        .call(zooming)
+        .on("dblclick.zoom", event => {
+            const found = under(event);
+            near(event.shiftKey ? 2 : 0.25, found ? found.at : undefined);
+        });
+
+    const button = (words, name, act) => make("button", {type: "button", title: name, "aria-label": name, onclick: act}, words);
+    canvas.setAttribute(
+        "aria-label",
+        `What ${units.plural(data.run.ranks, "rank")} did in ${units.duration(end)}; plus and minus zoom, ` +
+            "the arrow keys move a cursor, 0 shows the whole run",
+    );
+    const causes = data.causes.map((cause, i) => ({cause, i})).filter(({i}) => windows.some(window => window.causes[i]));
+    const left = data.events.left_out
+        ? `${units.count(data.events.kind.length)} events have their own times here: all that took longer than ` +
+          `${units.duration(data.events.longest_left_out)}. The other ${units.count(data.events.left_out)} are in the shares, by bins of ` +
+          `${units.duration(bin)}.`
+        : null;
+    return section(
+        "timeline",
+        "Timeline",
+        left,
+        make(
+            "div",
+            {class: "card"},
+            make(
+                "div",
+                {class: "tools"},
+                make(
+                    "ul",
+                    {class: "legend"},
+                    key("c-op", "operations"),
+                    key("c-sync", "synchronisation"),
+                    causes.map(({cause, i}) => key(causeClass(i), "waiting: " + cause.name)),
+                    key("c-epoch", "in an epoch"),
+                ),
+                make(
+                    "div",
+                    {class: "buttons", role: "group", "aria-label": "Zoom"},
+                    output,
+                    button("−", "Zoom out", () => near(2)),
+                    button("+", "Zoom in", () => near(0.5)),
+                    button("Whole run", "Show the whole run", () => look(0, end)),
+                ),
+            ),
+            plot,
+            make(
+                "p",
+                {class: "hint"},
+                "Drag to move, Ctrl and the wheel or a double click to zoom, or drag in the strip above. With the keyboard: +, −, 0 and the arrow keys.",
+            ),
+        ),
+    );
+};

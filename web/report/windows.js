@@ -1,0 +1,112 @@
+/* The windows of the run: what they are, which way their memory is reached and why, what was done in them.  A row chooses its
+ * window for the rest of the page. */
+import {figure, make, section, table} from "./dom.js";
+import {data, select, selection, watch, windowName, windows} from "./model.js";
+import * as units from "./units.js";
+
+const sizes = ([least, most, all]) =>
+    least === most ? `${units.size(least)} a rank` : `${units.size(least)} to ${units.size(most)}, ${units.size(all)} in all`;
+
+/* How others reach its memory; what is no load or store has a reason. */
+const ways = window =>
+    make(
+        "ul",
+        {class: "plain"},
+        (window.ways || []).map(way =>
+            make(
+                "li",
+                {},
+                make(
+                    "span",
+                    {class: "path path-" + data.paths[way.path].name, title: data.paths[way.path].meaning},
+                    data.paths[way.path].name,
+                ),
+                window.ways.length > 1 ? ` on ${units.plural(way.ranks, "rank")}` : "",
+                way.reason ? make("small", {}, way.reason) : null,
+            ),
+        ),
+    );
+
+/* The paths that operations took, where that says more than the above. */
+const taken = window => {
+    const used = window.taken.map(([count], path) => ({count, path})).filter(({count}) => count);
+    return used.length > 1
+        ? make("small", {}, used.map(({count, path}) => `${units.count(count)} ${data.paths[path].name}`).join(", "))
+        : null;
+};
+
+export const windowsSection = () => {
+    const rows = windows.map((window, place) => {
+        const sum = (list, i) => list.reduce((all, row) => all + row[i], 0);
+        const button = make(
+            "button",
+            {
+                type: "button",
+                class: "choose",
+                "aria-pressed": "false",
+                "data-window": place,
+                onclick: () => select(selection() === place ? -1 : place),
+            },
+            windowName(place),
+        );
+        return make(
+            "tr",
+            {"data-window": place},
+            make("th", {scope: "row"}, button, window.site ? make("small", {}, "made by " + window.site) : null),
+            make("td", {}, window.flavour || ""),
+            figure(window.ranks === undefined ? "" : units.count(window.ranks)),
+            make("td", {}, window.size ? (window.flavour === "dynamic" ? "" : sizes(window.size)) : ""),
+            make("td", {}, ways(window)),
+            figure(units.count(sum(window.operations, 0)), taken(window)),
+            figure(units.size(sum(window.operations, 1))),
+            figure(units.duration(sum(window.operations, 2))),
+            figure(units.duration(sum(window.calls, 1))),
+            figure(units.duration(window.causes.reduce((all, ns) => all + ns, 0))),
+        );
+    });
+    watch(chosen =>
+        rows.forEach((row, place) => {
+            row.classList.toggle("chosen", place === chosen);
+            row.querySelector("button").setAttribute("aria-pressed", String(place === chosen));
+        }),
+    );
+    return section(
+        "windows",
+        "Windows",
+        "Choose one to see it alone below. Times are sums over the ranks.",
+        make(
+            "div",
+            {class: "card"},
+            table(
+                "Windows",
+                [
+                    "Window",
+                    "Flavour",
+                    " Ranks",
+                    "Size",
+                    "Reached by",
+                    " Operations",
+                    " Bytes",
+                    " In operations",
+                    " In synchronisation",
+                    " Of that waiting",
+                ],
+                rows,
+            ),
+        ),
+    );
+};
+
+/* The choice that stays in sight. */
+export const windowChoice = () => {
+    const box = make(
+        "select",
+        {name: "window", id: "choice", onchange: () => select(Number(box.value))},
+        make("option", {value: -1}, "all windows"),
+        windows.map((_, place) => make("option", {value: place}, windowName(place))),
+    );
+    watch(chosen => {
+        box.value = String(chosen);
+    });
+    return make("label", {}, "Window ", box);
+};
