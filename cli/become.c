@@ -87,7 +87,8 @@ _Noreturn void oriel_become(const struct oriel_way *way, char **command)
         inner_command_refuse(way, command);
         become(&program, command);
     }
-    if (options.bypass)
+    bool is_observed = options.stats != NULL || options.trace != NULL || options.watch; /* windows of the host can be, too */
+    if (options.bypass && !is_observed)
         become(&program, command);
 
     oriel_program_inspect(&program);

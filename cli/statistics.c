@@ -80,6 +80,7 @@ static struct oriel_window_sum *window_of(struct oriel_job_sum *job, const struc
     *window = (struct oriel_window_sum){.id = record->window_id, .name = "", .site = "", .flavour = record->flavour,
                                         .n = record->n};
     window->members = zeroes((size_t)record->n, sizeof *window->members);
+    window->row = zeroes((size_t)record->n, sizeof *window->row);
     for (int32_t i = 0; i < record->n; i++) {
         window->members[i].world_rank = told->ranks[i];
         window->members[i].reason = "";
@@ -104,13 +105,23 @@ static void add_toward(struct oriel_window_sum *window, const struct told *told)
 {
     for (int32_t i = 0; i < window->n; i++) {
         const struct oriel_toward *toward = &told->toward[i];
-        struct oriel_pair pair = {told->ranks[told->record->rank], told->ranks[i], toward->operations, toward->bytes};
-        if (pair.operations > 0)
-            keep_pair(window, &pair);
+        window->row[i].count += toward->operations;
+        window->row[i].bytes += toward->bytes;
         for (int cause = 0; cause < ORIEL_COUNTED_CAUSES; cause++) {
             window->members[i].caused_ns[cause] += toward->caused_ns[cause];
             window->causes_ns[cause] += toward->caused_ns[cause];
         }
+    }
+}
+
+/* All records of a rank, which are its threads', are there. */
+static void end_row(struct oriel_window_sum *window, int32_t world_rank)
+{
+    for (int32_t i = 0; i < window->n; i++) {
+        struct oriel_pair pair = {world_rank, window->members[i].world_rank, window->row[i].count, window->row[i].bytes};
+        if (pair.operations > 0)
+            keep_pair(window, &pair);
+        window->row[i] = (struct oriel_sum){0, 0};
     }
 }
 
@@ -200,6 +211,8 @@ static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
             return false;
         add_window(job, &told, part->world_rank);
     }
+    for (size_t i = 0; i < job->windows_count; i++)
+        end_row(&job->windows[i], part->world_rank);
     return *at == part_end;
 }
 
@@ -221,8 +234,10 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
 
 void oriel_statistics_free(struct oriel_job_sum *job)
 {
-    for (size_t i = 0; i < job->windows_count; i++)
+    for (size_t i = 0; i < job->windows_count; i++) {
         free(job->windows[i].members);
+        free(job->windows[i].row);
+    }
     free(job->windows);
     free(job->has_told);
 }

@@ -50,6 +50,7 @@ struct oriel_window_sum {
     struct oriel_sum paths[ORIEL_COUNTED_PATHS];
     struct oriel_time_sum calls[ORIEL_COUNTED_CALLS];
     uint64_t causes_ns[ORIEL_COUNTED_CAUSES];
+    struct oriel_sum *row;                     /* n: from the rank whose part is being added, to each */
     struct oriel_pair pairs[ORIEL_PAIRS_TOLD]; /* the busiest first; operations is 0 behind the last */
 };
 

@@ -1,0 +1,241 @@
+/* Programs whose statistics are known: which operations each rank does, who comes late by how much.  test_statistics.py runs
+ * them, one scenario each, and compares. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, WINDOWS = 1010 };
+
+static int rank, ranks;
+
+static void nap(void)
+{
+    usleep(LATE_US);
+}
+
+/* --- counts --- */
+
+/* All of the operations in all of their forms, to the next rank. */
+static void operate(MPI_Win win)
+{
+    int next = (rank + 1) % ranks;
+    long in[4] = {1, 2, 3, 4};
+    long out[4];
+    MPI_Request requests[4];
+    MPI_Datatype every_second;
+    MPI_Type_vector(2, 1, 2, MPI_LONG, &every_second);
+    MPI_Type_commit(&every_second);
+    MPI_Put(in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win);
+    MPI_Put(in, 2, MPI_LONG, next, 0, 1, every_second, win);
+    MPI_Put(in, 0, MPI_LONG, next, 0, 0, MPI_LONG, win);
+    MPI_Put(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win); /* nothing, and not counted */
+    MPI_Put(in, 1, MPI_LONG, next, 1000, 1, MPI_LONG, win);       /* refused, and not counted */
+    MPI_Get(out, 4, MPI_LONG, next, 0, 4, MPI_LONG, win);
+    MPI_Accumulate(in, 3, MPI_LONG, next, 0, 3, MPI_LONG, MPI_SUM, win);
+    MPI_Get_accumulate(in, 2, MPI_LONG, out, 2, MPI_LONG, next, 0, 2, MPI_LONG, MPI_SUM, win);
+    MPI_Fetch_and_op(in, out, MPI_LONG, next, 0, MPI_SUM, win);
+    MPI_Compare_and_swap(in, in + 1, out, MPI_LONG, next, 0, win);
+    MPI_Rput(in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win, &requests[0]);
+    MPI_Rget(out, 1, MPI_LONG, next, 1, 1, MPI_LONG, win, &requests[1]);
+    MPI_Raccumulate(in, 1, MPI_LONG, next, 2, 1, MPI_LONG, MPI_SUM, win, &requests[2]);
+    MPI_Rget_accumulate(in, 1, MPI_LONG, out + 1, 1, MPI_LONG, next, 3, 1, MPI_LONG, MPI_SUM, win, &requests[3]);
+    for (int i = 0; i < 4; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    MPI_Type_free(&every_second);
+}
+
+static void counts(void)
+{
+    MPI_Win win;
+    long *base;
+    MPI_Win_allocate(64 + 64 * rank, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win); /* MADE here */
+    MPI_Win_set_name(win, "counted");
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    operate(win);
+    MPI_Win_flush_all(win);
+    MPI_Win_flush_local((rank + 1) % ranks, win);
+    MPI_Win_sync(win);
+    MPI_Win_unlock_all(win);
+    for (int i = 0; i < 300; i++) {
+        MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+        MPI_Win_unlock(rank, win);
+    }
+    MPI_Win_free(&win);
+}
+
+/* --- who is waited for --- */
+
+static void late(void)
+{
+    MPI_Win win;
+    MPI_Group world, others, last_one;
+    long *base;
+    int last = ranks - 1;
+    int first_rank = 0;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank == last)
+            nap();
+        MPI_Win_fence(0, win);
+    }
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &first_rank, &others);
+    MPI_Group_incl(world, 1, &last, &last_one);
+    for (int i = 0; i < TIMES; i++) { /* the last posts late, the first completes late */
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == last && last != 0) {
+            nap();
+            MPI_Win_post(others, 0, win);
+            MPI_Win_wait(win);
+        }
+        if (rank == 0 && last != 0) {
+            MPI_Win_start(last_one, 0, win);
+            nap();
+            MPI_Win_complete(win);
+        }
+    }
+    for (int i = 0; i < TIMES; i++) { /* rank 0 holds what the last wants */
+        if (rank == 0)
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) {
+            nap();
+            MPI_Win_unlock(0, win);
+        } else if (rank == last) {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+            MPI_Win_unlock(0, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Group_free(&world);
+    MPI_Group_free(&others);
+    MPI_Group_free(&last_one);
+    MPI_Win_free(&win);
+}
+
+/* --- threads --- */
+
+static MPI_Win shared_win;
+
+static void *put_often(void *unused)
+{
+    long one = 1;
+    for (int i = 0; i < PUTS; i++) {
+        MPI_Put(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, shared_win);
+        MPI_Win_flush(0, shared_win);
+    }
+    return unused;
+}
+
+/* More of them than have a record of their own. */
+static void threads(void)
+{
+    pthread_t ids[THREADS];
+    long *base;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &shared_win);
+    MPI_Win_lock_all(0, shared_win);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&ids[i], NULL, put_often, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(ids[i], NULL);
+    MPI_Win_unlock_all(shared_win);
+    MPI_Win_free(&shared_win);
+}
+
+/* --- windows of all sorts --- */
+
+static void put_to_all(MPI_Win win)
+{
+    long one = 1;
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < ranks; i++)
+        MPI_Put(&one, 1, MPI_LONG, i, rank, 1, MPI_LONG, win);
+    MPI_Win_fence(0, win);
+}
+
+static void sorts(void)
+{
+    MPI_Win win;
+    long on_stack[64];
+    long *on_heap = NULL;
+    if (posix_memalign((void **)&on_heap, 1 << 16, 1 << 16) != 0)
+        exit(1);
+    memset(on_heap, 0, 1 << 16);
+    MPI_Win_create(on_stack, sizeof on_stack, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_name(win, "stack");
+    put_to_all(win);
+    MPI_Win_free(&win);
+    MPI_Win_create(on_heap, 1 << 16, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_name(win, "heap");
+    put_to_all(win);
+    MPI_Win_free(&win);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_name(win, "dynamic");
+    MPI_Win_attach(win, on_heap, 1 << 16);
+    MPI_Aint *where = malloc((unsigned)ranks * sizeof *where);
+    MPI_Get_address(on_heap, &where[rank]);
+    MPI_Aint own = where[rank];
+    MPI_Allgather(&own, 1, MPI_AINT, where, 1, MPI_AINT, MPI_COMM_WORLD);
+    long one = 1;
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < ranks; i++)
+        MPI_Put(&one, 1, MPI_LONG, i, where[i] + 8 * rank, 1, MPI_LONG, win);
+    MPI_Win_fence(0, win);
+    MPI_Win_detach(win, on_heap);
+    MPI_Win_free(&win);
+    free(where);
+    free(on_heap);
+}
+
+/* --- more windows than have records; and one that is left open --- */
+
+static void many(void)
+{
+    MPI_Win win, left;
+    long *base;
+    for (int i = 0; i < WINDOWS; i++) {
+        MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_SELF, &base, &win);
+        long one = 1;
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Put(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win);
+        MPI_Win_unlock(0, win);
+        MPI_Win_free(&win);
+    }
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &left);
+}
+
+static void none(void)
+{
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts}, {"many", many}, {"none", none}};
+    const char *wanted = argc > 1 ? argv[1] : "";
+    int has_threads = strcmp(wanted, "threads") == 0;
+    int provided;
+    if (has_threads)
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    else
+        MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+        if (strcmp(scenarios[i].name, wanted) == 0)
+            scenarios[i].run();
+    if (getenv("TEST_LATE_RANK") != NULL && atoi(getenv("TEST_LATE_RANK")) == rank)
+        sleep(12);
+    MPI_Finalize();
+    if (rank == 0)
+        printf("ok %s\n", wanted);
+    return 0;
+}

@@ -1,0 +1,13 @@
+# Statistics: a program whose figures are known, and what is written of them.
+oriel_mpi_program(NAME counted SOURCES counted.c)
+set(counted "${CMAKE_COMMAND}" -E env "ORIEL_TEST_SANITIZE=${SANITIZE}" /usr/bin/python3 -B
+    "${CMAKE_CURRENT_SOURCE_DIR}/test_statistics.py" --build "${CMAKE_BINARY_DIR}")
+foreach(host IN LISTS ORIEL_HOSTS)
+  oriel_program_target(counted ${host} target)
+  target_compile_options(${target} PRIVATE -g -O0) # its lines are compared
+  target_link_libraries(${target} PRIVATE Threads::Threads)
+  oriel_script_test(NAME statistics.${host} TIMEOUT 300 PROCESSORS 4
+                    COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 1,2,4)
+  oriel_script_test(NAME statistics_of_many.${host} FULL TIMEOUT 600 PROCESSORS 16
+                    COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 3,8,16 --net)
+endforeach()

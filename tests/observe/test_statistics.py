@@ -1,0 +1,267 @@
+#!/usr/bin/python3
+"""Runs the programs of counted.c with ORIEL_STATS and compares what is written with what they did.
+
+test_statistics.py --build FOLDER --host HOST --program PROGRAM --ranks N,N... [--net] [UNITTEST ARGUMENT...]"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+import jobs  # noqa: E402
+
+LATE_NS, TIMES, THREADS, PUTS, WINDOWS, RECORDS = 50e6, 4, 20, 500, 1010, 1000
+LONG = 8
+given = None
+
+
+class Case(unittest.TestCase):
+    """A folder of its own that every user can write to."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="oriel-statistics.")
+        os.chmod(self.folder, 0o777)
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def launch(self, scenario, ranks, *launch, stats="1", timeout=120, **environment):
+        env = [word for name, value in dict(environment, ORIEL_STATS=stats).items() for word in ("--env", f"{name}={value}")]
+        command = [os.path.join(ROOT, "tests", "launch"), "--build", given.build, "--host", given.host, "-n", str(ranks),
+                   "--timeout", str(timeout), *launch, *env, "--", given.program, scenario]
+        job = subprocess.run(command, capture_output=True, text=True, timeout=timeout + 30)
+        if job.returncode == 77:
+            self.skipTest(job.stdout.strip())
+        self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+        self.assertIn(f"ok {scenario}", job.stdout)
+        return job
+
+    def statistics(self, scenario, ranks, *launch, **environment):
+        path = os.path.join(self.folder, f"{scenario}.{ranks}.json")
+        self.launch(scenario, ranks, *launch, stats=path, **environment)
+        with open(path, encoding="utf-8") as file:
+            job = json.load(file)
+        self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["missing_ranks"]),
+                         ("oriel-statistics", 1, given.host, ranks, []))
+        return job["windows"]
+
+
+def line_of(mark):
+    with open(os.path.join(HERE, "counted.c"), encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if mark in line)
+
+
+class Counts(Case):
+    def check(self, window, ranks, path):
+        each = {"put": (4, 4 * LONG), "get": (2, 5 * LONG), "accumulate": (2, 4 * LONG), "get_accumulate": (2, 3 * LONG),
+                "fetch_and_op": (1, LONG), "compare_and_swap": (1, LONG)}
+        for kind, (count, size) in each.items():
+            self.assertEqual(window["operations"][kind], {"count": ranks * count, "bytes": ranks * size}, kind)
+        total = {"count": ranks * 12, "bytes": ranks * sum(size for _, size in each.values())}
+        self.assertEqual({name: sums for name, sums in window["paths"].items() if sums["count"]}, {path: total})
+        calls = {name: call["count"] for name, call in window["calls"].items() if call["count"]}
+        self.assertEqual(calls, {"create": ranks, "free": ranks, "lock_all": ranks, "unlock_all": ranks, "flush": 2 * ranks,
+                                 "sync": ranks, "lock": 300 * ranks, "unlock": 300 * ranks})
+        for name, call in window["calls"].items():
+            self.assertLessEqual(call["waiting_ns"], call["time_ns"], name)
+            self.assertEqual(call["count"] > 0, call["time_ns"] > 0, name)
+        self.assertEqual({(pair["origin"], pair["target"]) for pair in window["busiest_pairs"]} -
+                         {(rank, (rank + 1) % ranks) for rank in range(ranks)}, set())
+        self.assertEqual(len(window["busiest_pairs"]), min(ranks, 5))
+
+    def test_operations_calls_bytes_and_pairs_are_those_of_the_program(self):
+        for ranks in given.ranks:
+            with self.subTest(ranks=ranks):
+                [window] = self.statistics("counts", ranks)
+                self.check(window, ranks, "direct")
+                self.assertEqual((window["name"], window["flavour"], window["freed"], window["ranks_told"]),
+                                 ("counted", "MPI_Win_allocate", True, ranks))
+                self.assertEqual([(rank["rank"], rank["size_bytes"], rank["path"]) for rank in window["ranks"]],
+                                 [(rank, 64 + 64 * rank, "direct") for rank in range(ranks)])
+
+    @unittest.skipIf(os.environ.get("ORIEL_TEST_SANITIZE"), "the stack of a sanitised program")
+    def test_the_place_is_where_the_program_made_the_window(self):
+        [window] = self.statistics("counts", given.ranks[-1])
+        self.assertEqual(window["site"], f"counts at counted.c:{line_of('MADE here')}")
+
+    def test_an_ordinary_user_gets_the_same(self):
+        [window] = self.statistics("counts", 2, "--user")
+        self.check(window, 2, "direct")
+
+    def test_threads_lose_nothing(self):
+        for ranks in given.ranks[:2]:
+            with self.subTest(ranks=ranks):
+                [window] = self.statistics("threads", ranks)
+                wanted = ranks * THREADS * PUTS
+                self.assertEqual(window["operations"]["put"], {"count": wanted, "bytes": wanted * LONG})
+                self.assertEqual(window["calls"]["flush"]["count"], wanted)
+                self.assertEqual(sum(pair["count"] for pair in window["busiest_pairs"]),
+                                 wanted if ranks <= 5 else 5 * THREADS * PUTS)
+
+    def test_windows_of_the_host_are_counted(self):
+        for ranks in given.ranks:
+            if ranks == 1:
+                continue  # one of the hosts cannot make them for one rank
+            with self.subTest(ranks=ranks):
+                windows = self.statistics("sorts", ranks, ORIEL_BYPASS="1")
+                self.assertEqual([window["name"] for window in windows], ["stack", "heap", "dynamic"])
+                for window in windows:
+                    self.assertEqual(window["paths"]["host"], {"count": ranks * ranks, "bytes": ranks * ranks * LONG})
+                    self.assertEqual({(rank["path"], rank["reason"]) for rank in window["ranks"]}, {("host", "ORIEL_BYPASS")})
+                    self.assertEqual(window["calls"]["fence"]["count"], 2 * ranks)
+
+
+class Paths(Case):
+    def ways(self, window):
+        return {name: sums["count"] for name, sums in window["paths"].items() if sums["count"]}
+
+    def test_each_sort_of_memory_has_its_path_and_reason(self):
+        for ranks in given.ranks:
+            if ranks == 1:
+                continue
+            with self.subTest(ranks=ranks):
+                stack, heap, dynamic = self.statistics("sorts", ranks, ORIEL_PROMOTE="always")
+                self.assertEqual(self.ways(stack), {"direct": ranks, "cma": ranks * (ranks - 1)})
+                for rank in stack["ranks"]:
+                    self.assertEqual(rank["path"], "cma")
+                    self.assertIn("stack", rank["reason"])
+                self.assertEqual(self.ways(heap), {"promoted": ranks * ranks})
+                self.assertEqual(self.ways(dynamic), {"promoted": ranks * ranks})
+
+    def test_memory_that_stays_private_is_reached_by_copies(self):
+        _, heap, dynamic = self.statistics("sorts", 2, ORIEL_PROMOTE="never")
+        self.assertEqual(self.ways(heap), {"direct": 2, "cma": 2})
+        self.assertEqual(self.ways(dynamic), {"direct": 2, "cma": 2})
+        self.assertIn("ORIEL_PROMOTE=never", heap["ranks"][0]["reason"])
+
+    def test_an_agent_is_told_from_the_kernel(self):
+        _, heap, _ = self.statistics("sorts", 2, ORIEL_PROMOTE="never", ORIEL_CMA="never")
+        self.assertEqual(self.ways(heap), {"direct": 2, "agent": 2})
+
+    def test_a_window_that_goes_to_the_host_says_why(self):
+        stack = self.statistics("sorts", 2, ORIEL_PROMOTE="never", ORIEL_CMA="never", ORIEL_AGENT="never")[0]
+        self.assertEqual(self.ways(stack), {"host": 4})
+        self.assertIn("ORIEL_AGENT=never", stack["ranks"][0]["reason"])
+
+
+class Waiting(Case):
+    def caused(self, window, cause, rank):
+        return sum(entry["caused_ns"] for entry in window["causes"][cause]["ranks"] if entry["rank"] == rank)
+
+    def test_who_is_late_or_holds_a_lock_is_named(self):
+        for ranks in given.ranks:
+            if ranks == 1:
+                continue
+            with self.subTest(ranks=ranks):
+                [window] = self.statistics("late", ranks)
+                last, slept = ranks - 1, 0.8 * TIMES * LATE_NS
+                self.assertGreater(self.caused(window, "late_fence", last), slept * (ranks - 1))
+                self.assertGreater(self.caused(window, "late_post", last), slept)
+                self.assertGreater(self.caused(window, "late_complete", 0), slept)
+                self.assertGreater(self.caused(window, "busy_lock", 0), slept)
+                for cause, rank in (("late_fence", last), ("late_post", last), ("late_complete", 0), ("busy_lock", 0)):
+                    self.assertGreater(self.caused(window, cause, rank), 0.9 * window["causes"][cause]["caused_ns"], cause)
+                for name, least in (("fence", slept * (ranks - 1)), ("start", slept), ("wait", slept), ("lock", slept)):
+                    call = window["calls"][name]
+                    self.assertGreater(call["waiting_ns"], least, name)
+                    self.assertGreaterEqual(call["waited"], TIMES, name)
+                    self.assertGreater(call["longest_ns"], 0.8 * LATE_NS, name)
+
+    def test_nobody_waits_alone(self):
+        [window] = self.statistics("late", 1)
+        self.assertEqual({cause["caused_ns"] for cause in window["causes"].values()}, {0})
+
+
+class Machines(Case):
+    def setUp(self):
+        super().setUp()
+        if not given.net:
+            self.skipTest("with --net")
+
+    def test_ranks_of_another_machine_are_added_up(self):
+        [window] = self.statistics("counts", 4, "--net", "2")
+        self.assertEqual(window["operations"]["put"]["count"], 16)
+        self.assertEqual({name: sums["count"] for name, sums in window["paths"].items() if sums["count"]},
+                         {"direct": 24, "ucx": 24})
+        self.assertEqual(window["ranks_told"], 4)
+
+    def test_windows_over_machines_that_are_the_hosts_are_one_window(self):
+        [window] = self.statistics("counts", 4, "--net", "2", ORIEL_NET="off")
+        self.assertEqual(window["paths"]["host"]["count"], 48)
+        self.assertEqual(window["ranks_told"], 4)
+
+
+class End(Case):
+    def test_the_table_is_printed_once(self):
+        job = self.launch("counts", 2)
+        self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks on " + given.host), 1)
+        self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, made in counts at ')
+        self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
+
+    def test_a_program_without_windows_says_so(self):
+        self.assertIn("oriel: the program made no windows\n", self.launch("none", 2).stderr)
+
+    def test_more_windows_than_have_records_share_one(self):
+        windows = self.statistics("many", 1)
+        self.assertEqual(len(windows), RECORDS + 1)
+        self.assertEqual(windows[-1]["windows"], WINDOWS + 1 - RECORDS)
+        self.assertEqual(sum(window["operations"]["put"]["count"] for window in windows), WINDOWS)
+        self.assertEqual(sum(window["calls"]["create"]["count"] for window in windows), WINDOWS + 1)
+
+    def test_a_file_that_cannot_be_written_harms_nothing(self):
+        job = self.launch("counts", 2, stats="/proc/nowhere/s.json")
+        self.assertEqual(job.stderr.count(": ORIEL_STATS: /proc/nowhere/s.json cannot be written: "), 1)
+        self.assertIn("oriel: statistics of counted", job.stderr)
+
+    def test_a_full_disk_loses_nothing(self):
+        os.symlink("/dev/full", os.path.join(self.folder, "full.json"))
+        job = self.launch("counts", 2, stats=os.path.join(self.folder, "full.json"))
+        self.assertIn("full.json cannot be written: No space left on device", job.stderr)
+        self.assertIn("oriel: statistics of counted", job.stderr)
+
+    def test_a_word_that_is_neither_is_refused(self):
+        job = self.launch("counts", 2, stats="yes")
+        self.assertIn(": ORIEL_STATS=yes is neither 1 nor the name of a .json file: nothing is counted\n", job.stderr)
+        self.assertNotIn("statistics of", job.stderr)
+
+    def test_late_ranks_are_waited_for(self):
+        job = self.launch("counts", 2, TEST_LATE_RANK="0")
+        self.assertNotIn("no figures", job.stderr)
+        self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
+
+    def test_a_rank_without_statistics_holds_nobody_up(self):
+        oriel = os.path.join(given.build, "bin", "oriel")
+        env = dict(os.environ, **jobs.SETTINGS[given.host])
+        with_it = ["-n", "1", oriel, "run", "--stats", given.program, "counts"]
+        without = ["-n", "1", oriel, "run", given.program, "counts"]
+        job = subprocess.run([jobs.launcher(given.host), *with_it, ":", *without], capture_output=True, text=True, env=env,
+                             timeout=60)
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertIn("oriel: no figures came from rank 1", job.stderr)
+        self.assertIn("figures of 1 of its ranks are missing", job.stderr)
+        job = subprocess.run([jobs.launcher(given.host), *without, ":", *with_it], capture_output=True, text=True, env=env,
+                             timeout=60)
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertNotIn("oriel: statistics", job.stderr)
+
+
+def main():
+    global given
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--ranks", required=True, type=lambda text: [int(word) for word in text.split(",")])
+    parser.add_argument("--net", action="store_true")
+    given, rest = parser.parse_known_args()
+    given.build, given.program = os.path.abspath(given.build), os.path.abspath(given.program)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+main()
