@@ -2,11 +2,14 @@
  * (MPI-4.1, 13.3).  What is wrong is told with the numbers of both sides.  windows*.c call. */
 #include "check/windows_operate.h"
 
+#include "base/recent.h"
 #include "check/extents.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+enum { TYPES_KNOWN = 16 };
 
 static bool tell(const struct oriel_checked *window, struct oriel_finding *finding, enum oriel_rule rule,
                  const struct oriel_site *site, const char *format, ...) __attribute__((format(printf, 5, 6), cold));
@@ -32,13 +35,16 @@ bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken, 
     return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The assertion %d has bits that this call does not take.", assert);
 }
 
-bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct oriel_site *site)
+static __attribute__((noinline, cold)) bool no_rank(const struct oriel_checked *window, int rank, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
-        return true;
     finding.target = rank;
     return tell(window, &finding, ORIEL_RULE_RANK, site, "The window has the ranks 0 to %d.", window->n - 1);
+}
+
+bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct oriel_site *site)
+{
+    return oriel_likely((uint32_t)rank < (uint32_t)window->n) || no_rank(window, rank, site);
 }
 
 bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type, const struct oriel_site *site)
@@ -58,6 +64,28 @@ static bool wrong(struct oriel_operation *operation, enum oriel_rule rule, const
     return tell(operation->window, &finding, rule, &operation->site, "%s", detail);
 }
 
+/* Programs use a few datatypes in turn, of which ops/ keeps the last. */
+static bool find_type(MPI_Datatype datatype, const struct oriel_type **type)
+{
+    static _Thread_local struct {
+        uint64_t generation;
+        uint64_t key;
+        const struct oriel_type *type;
+    } known[TYPES_KNOWN];
+    uint64_t key = oriel_type_key(datatype);
+    uint64_t generation = oriel_recent_begin();
+    unsigned at = (key ^ key >> 5 ^ key >> 10) % TYPES_KNOWN;
+    if (oriel_unlikely(known[at].key != key || known[at].generation != generation)) {
+        if (oriel_type_find(datatype, type) != ORIEL_OK)
+            return false;
+        known[at].generation = generation;
+        known[at].key = key;
+        known[at].type = *type;
+    }
+    *type = known[at].type;
+    return true;
+}
+
 static bool find_side(struct oriel_operation *operation, const char *which, MPI_Count count, MPI_Datatype datatype,
                       const struct oriel_type **type)
 {
@@ -67,7 +95,7 @@ static bool find_side(struct oriel_operation *operation, const char *which, MPI_
         *type = operation->target_type;
         return true;
     }
-    if (oriel_likely(oriel_type_find(datatype, type) == ORIEL_OK))
+    if (oriel_likely(find_type(datatype, type)))
         return true;
     return wrong(operation, ORIEL_RULE_DATATYPE, oriel_words("The %s's datatype is not committed, or not valid.", which));
 }
@@ -78,14 +106,18 @@ static uint64_t times(MPI_Count count, uint64_t each)
     return __builtin_mul_overflow((uint64_t)count, each, &product) ? UINT64_MAX : product;
 }
 
-static bool fits(struct oriel_operation *operation, const char *from, uint64_t from_bytes, const char *into, uint64_t into_bytes)
+static __attribute__((noinline, cold)) bool does_not_fit(struct oriel_operation *operation, const char *from,
+                                                         uint64_t from_bytes, const char *into, uint64_t into_bytes)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    if (oriel_likely(from_bytes <= into_bytes))
-        return true;
     finding.target = operation->target_rank;
     return tell(operation->window, &finding, ORIEL_RULE_SIZES_DIFFER, &operation->site,
                 "The %s side has %" PRIu64 " bytes, the %s side has room for %" PRIu64 ".", from, from_bytes, into, into_bytes);
+}
+
+static bool fits(struct oriel_operation *operation, const char *from, uint64_t from_bytes, const char *into, uint64_t into_bytes)
+{
+    return oriel_likely(from_bytes <= into_bytes) || does_not_fit(operation, from, from_bytes, into, into_bytes);
 }
 
 /* One predefined datatype on both sides, and an operator that is defined on it. */

@@ -33,6 +33,7 @@ static int board_fd = -1; /* of the maker */
 static bool is_child;
 static uint64_t turn;
 uint64_t oriel_board_own_word;
+char *oriel_board_base;
 
 /* --- how large --- */
 
@@ -93,6 +94,7 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
     turn++;
     oriel_board_own_word = oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
     oriel_board_head = base;
+    oriel_board_base = base;
     return ORIEL_OK;
 }
 
@@ -215,11 +217,6 @@ uint64_t oriel_board_turn(void)
 uint64_t oriel_board_refused(void)
 {
     return oriel_board_head == NULL ? 0 : atomic_load(&oriel_board_head->refused);
-}
-
-void *oriel_board_at(oriel_place place)
-{
-    return place == 0 ? NULL : (char *)oriel_board_head + place;
 }
 
 oriel_place oriel_board_place(const void *at)

@@ -40,7 +40,11 @@ uint64_t oriel_board_turn(void);
 uint64_t oriel_board_refused(void);
 
 /* The address of a place, NULL of 0.  Stays as long as the board is mapped. */
-void *oriel_board_at(oriel_place place);
+extern char *oriel_board_base __attribute__((visibility("hidden")));
+static inline void *oriel_board_at(oriel_place place)
+{
+    return place == 0 ? NULL : oriel_board_base + place;
+}
 oriel_place oriel_board_place(const void *at);
 
 /* Zeroed, aligned to 16; 0 when the board is full, which is told once and counted: the checker then misses, and says so. */

@@ -1,81 +1,106 @@
 /* The list in no order; a loop over one buffer, or over places one behind the other, is one of it.  local.c calls. */
 #include "check/brief.h"
 
+#include "base/atomic.h"
+#include "check/order.h"
 #include "check/runs.h"
 
 enum { MOST = 24 };
 
 static struct {
     unsigned count;
-    struct brief {
-        struct oriel_access access;
-        struct oriel_extent run;
-    } list[MOST];
+    struct oriel_brief list[MOST];
 } own;
 
-static bool same_call(const struct oriel_access *a, const struct oriel_access *b)
+static bool overlap(const struct oriel_brief *a, const struct oriel_brief *b)
+{
+    return a->low < b->high && b->low < a->high;
+}
+
+static bool same_call(const struct oriel_brief *a, const struct oriel_brief *b)
 {
     return a->site.address == b->site.address && a->site.call == b->site.call;
 }
 
-/* Whether one before it, of the same call, has been told. */
-static bool was_told(unsigned before, const struct oriel_extent *run)
+static struct oriel_access access_of(const struct oriel_brief *use)
 {
-    int64_t offset;
-    uint64_t len_bytes;
-    for (unsigned i = 0; i < before; i++)
-        if (same_call(&own.list[i].access, &own.list[before].access) &&
-            oriel_byte_runs_meet(&own.list[i].run, run, &offset, &len_bytes))
-            return true;
-    return false;
+    return (struct oriel_access){.kind = use->writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
+                                 .flags = use->flags,
+                                 .origin = oriel_order_rank(),
+                                 .moment = ORIEL_MOMENT_NOW,
+                                 .complete = use->group != 0 ? ORIEL_TICK_PENDING : oriel_order_now(),
+                                 .site = use->site,
+                                 .group = use->group};
+}
+
+static struct oriel_extent run_of(const struct oriel_brief *use)
+{
+    return (struct oriel_extent){(int64_t)use->low, use->high - use->low, 1, 0};
+}
+
+/* Once for each call that needs the bytes. */
+static __attribute__((noinline, cold)) void tell_one(unsigned which, const struct oriel_access *access,
+                                                     const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_conflict conflict = {.earlier = access_of(&own.list[which]), .later = *access};
+    struct oriel_extent needed = run_of(&own.list[which]);
+    conflict.earlier.moment = 0;
+    if (!oriel_access_conflicts(&conflict.earlier, access) ||
+        !oriel_byte_runs_meet(&needed, run, &conflict.offset, &conflict.len_bytes))
+        return;
+    for (unsigned i = 0; i < which; i++) {
+        int64_t offset;
+        uint64_t len_bytes;
+        struct oriel_extent before = run_of(&own.list[i]);
+        if (same_call(&own.list[i], &own.list[which]) && oriel_byte_runs_meet(&before, run, &offset, &len_bytes))
+            return;
+    }
+    tell(&conflict, closure);
+}
+
+bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_brief *joined = NULL;
+    if (use->group != 0 && own.count == MOST)
+        return false;
+    for (unsigned i = 0; i < own.count; i++) {
+        struct oriel_brief *other = &own.list[i];
+        if (other->low > use->high || use->low > other->high)
+            continue;
+        if (oriel_unlikely((use->writes || other->writes) && overlap(use, other))) {
+            struct oriel_access access = access_of(use);
+            struct oriel_extent run = run_of(use);
+            tell_one(i, &access, &run, tell, closure);
+        }
+        if (other->group == use->group && other->writes == use->writes && other->flags == use->flags &&
+            other->site.epoch == use->site.epoch && same_call(other, use))
+            joined = other;
+    }
+    if (use->group == 0 || use->low == use->high)
+        return true;
+    if (joined == NULL) {
+        own.list[own.count++] = *use;
+        return true;
+    }
+    joined->low = joined->low < use->low ? joined->low : use->low;
+    joined->high = joined->high > use->high ? joined->high : use->high;
+    return true;
 }
 
 void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure)
 {
-    if (own.count == 0)
-        return;
-    for (size_t e = 0; e < count; e++) {
-        struct oriel_conflict conflict = {.later = *access};
-        struct oriel_extent run;
-        if (!oriel_byte_runs_tidy(&extents[e], &run))
-            continue;
-        for (unsigned i = 0; i < own.count; i++) {
-            if (!oriel_access_conflicts(&own.list[i].access, access) ||
-                !oriel_byte_runs_meet(&own.list[i].run, &run, &conflict.offset, &conflict.len_bytes) || was_told(i, &run))
-                continue;
-            conflict.earlier = own.list[i].access;
-            tell(&conflict, closure);
-        }
-    }
-}
-
-static bool continues(const struct brief *brief, const struct oriel_access *access, const struct oriel_extent *run,
-                      struct oriel_extent *out)
-{
-    return brief->access.group == access->group && brief->access.kind == access->kind && brief->access.flags == access->flags &&
-           brief->access.site.epoch == access->site.epoch && same_call(&brief->access, access) &&
-           oriel_byte_runs_join(&brief->run, run, out);
-}
-
-bool oriel_brief_add(const struct oriel_access *access, const struct oriel_extent *run)
-{
-    for (unsigned i = own.count; i-- > 0;)
-        if (continues(&own.list[i], access, run, &own.list[i].run))
-            return true;
-    if (own.count == MOST)
-        return false;
-    own.list[own.count++] = (struct brief){*access, *run};
-    return true;
+    struct oriel_extent run;
+    for (size_t e = 0; e < count && own.count > 0; e++)
+        for (unsigned i = 0; i < own.count && oriel_byte_runs_tidy(&extents[e], &run); i++)
+            tell_one(i, access, &run, tell, closure);
 }
 
 void oriel_brief_end(uint64_t group)
 {
-    for (unsigned i = 0; i < own.count;)
-        if (own.list[i].access.group == group)
+    for (unsigned i = own.count; i-- > 0;)
+        if (own.list[i].group == group)
             own.list[i] = own.list[--own.count];
-        else
-            i++;
 }
 
 void oriel_brief_clear(void)

@@ -6,12 +6,22 @@
 
 #include "check/history.h"
 
-/* Compares the bytes with those that are needed and tells conflicts. */
+struct oriel_brief {
+    uint64_t low;
+    uint64_t high;
+    uint64_t group; /* 0: it is over already, and only compared */
+    struct oriel_site site;
+    bool writes;
+    uint8_t flags;
+};
+
+/* Compares the run with those that are needed, tells conflicts, and needs it until oriel_brief_end of its group.  False, and
+ * nothing has happened: there is no room. */
+bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, void *closure);
+
+/* Compares an access that is for the history. */
 void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure);
-
-/* The access, which has a group, needs the run until oriel_brief_end; false: there is no room. */
-bool oriel_brief_add(const struct oriel_access *access, const struct oriel_extent *run);
 
 void oriel_brief_end(uint64_t group);
 void oriel_brief_clear(void);

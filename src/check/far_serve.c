@@ -73,8 +73,7 @@ static void work_on_history(const struct oriel_far_request *request)
     const uint64_t *words = request->words;
     switch (request->kind) {
     case ORIEL_FAR_COMPLETE:
-        oriel_history_complete(words[0], (int32_t)words[1], words[2]);
-        oriel_history_complete_one(words[0], words[3], words[2]);
+        oriel_history_complete(words[0], (int32_t)words[1], words[3], words[2]);
         break;
     case ORIEL_FAR_COMPLETE_ONE: oriel_history_complete_one(words[0], words[1], words[2]); break;
     case ORIEL_FAR_FLAG: oriel_history_flag(words[0], (int32_t)words[1], (uint8_t)words[2]); break;

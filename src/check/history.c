@@ -25,6 +25,7 @@
 
 enum {
     SWEEP_FIRST = 256, /* records before the floor is asked for the first time */
+    NOBODY = -1,       /* no origin */
     SMALL_TICKET = 1,  /* no record's: those have serials above it */
     LONG = 1 << 14,    /* records from which on neighbours are merged by 2's second half */
 };
@@ -134,15 +135,17 @@ static void grow_less(struct oriel_history *history)
 
 /* --- what is called --- */
 
-static struct oriel_arrival arrival_at(oriel_place place, const struct oriel_access *access, oriel_conflict_fn *tell,
-                                       void *closure, bool stays)
+/* Not a word more than is needed: it is made for every access. */
+static inline void begin_arrival(struct oriel_arrival *arrival, oriel_place place, const struct oriel_access *access,
+                                 oriel_conflict_fn *tell, void *closure, bool stays)
 {
-    return (struct oriel_arrival){.history = oriel_board_at(place),
-                                  .access = access,
-                                  .clock = oriel_order_moment_clock(access->moment),
-                                  .tell = tell,
-                                  .closure = closure,
-                                  .stays = stays};
+    arrival->history = oriel_board_at(place);
+    arrival->access = access;
+    arrival->clock = oriel_order_moment_clock(access->moment);
+    arrival->tell = tell;
+    arrival->closure = closure;
+    arrival->stays = stays;
+    arrival->told = 0;
 }
 
 /* With what stands there, in the tree and in cells. */
@@ -208,7 +211,8 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
 uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_arrival arrival = arrival_at(place, access, tell, closure, true);
+    struct oriel_arrival arrival;
+    begin_arrival(&arrival, place, access, tell, closure, true);
     struct oriel_extent runs;
     enum oriel_small small = ORIEL_SMALL_NOT;
     if (count == 1 && oriel_byte_runs_tidy(extents, &runs))
@@ -226,7 +230,8 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
 void oriel_history_look(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_arrival arrival = arrival_at(place, access, tell, closure, false);
+    struct oriel_arrival arrival;
+    begin_arrival(&arrival, place, access, tell, closure, false);
     struct oriel_history *history = enter(place);
     meet_all(&arrival, extents, count);
     leave(history);
@@ -278,20 +283,28 @@ static bool lane_is_empty(const struct oriel_history_lane *lane)
     return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending, memory_order_relaxed) == 0;
 }
 
-void oriel_history_complete(oriel_place place, int32_t origin, oriel_tick now)
+static void complete_lane(oriel_place place, struct oriel_history_lane *lane, int32_t origin, uint64_t group, oriel_tick now)
 {
-    oriel_underway_complete(place, origin, 0, now);
-    if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
+    if (lane_is_empty(lane))
         return;
     struct oriel_history *history = enter(place);
     oriel_record_number next;
-    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0; number = next) {
+    for (oriel_record_number number = lane->pending; number != 0; number = next) {
         const struct oriel_record *record = oriel_record_at(&history->records, number);
         next = record->behind;
-        if (record->access.origin == origin && record->access.group == 0)
+        if (record->access.group == group && (group != 0 || record->access.origin == origin))
             complete_record(history, number, now);
     }
     leave(history);
+}
+
+void oriel_history_complete(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
+{
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_underway_complete(place, origin, group, now);
+    complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
+    if (group != 0)
+        complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
 }
 
 typedef void ticket_fn(struct oriel_history *history, oriel_record_number number, uint64_t argument);
@@ -326,7 +339,8 @@ static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint6
 
 void oriel_history_complete_one(oriel_place place, uint64_t ticket, oriel_tick now)
 {
-    oriel_underway_complete(place, 0, ticket, now);
+    if (ticket >= ORIEL_ACCESS_GROUP)
+        oriel_underway_complete(place, NOBODY, ticket, now);
     for_ticket(place, ticket, complete_record, now);
 }
 

@@ -89,9 +89,9 @@ uint64_t oriel_history_add(oriel_place history, const struct oriel_access *acces
 void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
 
-/* All pending accesses of the origin without a group are complete with its number now.  (A flush, an unlock, the end of an
- * epoch.) */
-void oriel_history_complete(oriel_place history, int32_t origin, oriel_tick now);
+/* All pending accesses of the origin without a group are complete with its number now, and those of the group (0: of none).  (A
+ * flush, an unlock, the end of an epoch.) */
+void oriel_history_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
 
 /* The one with this ticket is. (A request of a buffer.) */
 void oriel_history_complete_one(oriel_place history, uint64_t ticket, oriel_tick now);

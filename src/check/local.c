@@ -295,16 +295,10 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
         oriel_use_watch(use, bounds.low, bounds.high);
 }
 
-/* Under the lock.  A plain run that will be over soon, where only calls can meet it; false: it is for use_memory. */
-static bool use_briefly(const struct oriel_access *access, const struct oriel_extent *run)
+/* Whether the bytes can only be met by other calls, and what they need is in the short list. */
+static bool is_brief(uint64_t low, uint64_t len_bytes)
 {
-    uint64_t low = (uint64_t)run->offset;
-    if (oriel_watching.pages != NULL || oriel_region_find(low, low + run->len_bytes, NULL) != NULL)
-        return false;
-    if (oriel_uses_are_open())
-        return false;
-    oriel_brief_meet(access, run, 1, own.tell, own.closure);
-    return access->group == 0 || oriel_brief_add(access, run);
+    return oriel_watching.pages == NULL && !oriel_uses_are_open() && oriel_region_find(low, low + len_bytes, NULL) == NULL;
 }
 
 static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel_local_group group, const struct oriel_site *site)
@@ -316,9 +310,19 @@ static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel
     lock();
     if (group != 0 && oriel_watching.pages != NULL)
         empty_shadows();
-    if (extents->count != 1 || extents->list[0].count != 1 || !use_briefly(&access, &extents->list[0]))
-        use_memory(&access, extents);
+    use_memory(&access, extents);
     unlock();
+}
+
+/* A plain run; false: it is for use. */
+static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t flags, oriel_local_group group,
+                        const struct oriel_site *site)
+{
+    lock();
+    bool done = is_brief(low, len_bytes) &&
+                oriel_brief_use(&(struct oriel_brief){low, low + len_bytes, group, *site, writes, flags}, own.tell, own.closure);
+    unlock();
+    return done;
 }
 
 void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
@@ -328,7 +332,9 @@ void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype dataty
     if (own.history == 0 || inside || count <= 0)
         return;
     settle_owed();
-    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) == ORIEL_OK)
+    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) == ORIEL_OK &&
+        !(extents.count == 1 && extents.list[0].count == 1 &&
+          use_briefly((uint64_t)extents.list[0].offset, extents.list[0].len_bytes, writes, flags, group, site)))
         use(&extents, writes, flags, group, site);
     oriel_extents_close(&extents);
 }
@@ -340,6 +346,9 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
     if (own.history == 0 || inside || count == 0)
         return;
     settle_owed();
+    if (oriel_likely(type->plain_bytes != INT64_MAX) &&
+        use_briefly((uint64_t)(uintptr_t)buffer, count * type->size_bytes, writes, 0, group, site))
+        return;
     if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer) == ORIEL_OK)
         use(&extents, writes, 0, group, site);
     oriel_extents_close(&extents);

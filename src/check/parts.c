@@ -110,8 +110,7 @@ void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, orie
         ask(part, ORIEL_FAR_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
         return;
     }
-    oriel_history_complete(part, origin, now);
-    oriel_history_complete_one(part, ticket, now);
+    oriel_history_complete(part, origin, ticket, now);
 }
 
 void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now)

@@ -76,6 +76,8 @@ void oriel_regions_clear(void)
 const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high, const struct oriel_local_region *last)
 {
     size_t at;
+    if (last == NULL && (own.count == 0 || high <= own.list[0].low || low >= own.list[own.count - 1].reach))
+        return NULL;
     if (last != NULL) {
         at = (size_t)(last - own.list) + 1;
     } else { /* back to where none before reaches low */

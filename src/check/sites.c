@@ -198,6 +198,12 @@ uint64_t oriel_site_code(const void *address)
     return oriel_likely(!known->binding) ? known->code : code_behind_binding(known->code);
 }
 
+bool oriel_site_is_bound(const void *address)
+{
+    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    return known == NULL || known->binding;
+}
+
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
 {
     return (struct oriel_site){.address = oriel_site_code(address), .world_rank = world_rank, .call = call, .epoch = opening};

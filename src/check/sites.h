@@ -27,6 +27,9 @@ enum oriel_status oriel_sites_start(void);
  * time. */
 uint64_t oriel_site_code(const void *address);
 
+/* Whether the address is a binding's, behind which the call has to be looked for; or it is not known. */
+bool oriel_site_is_bound(const void *address);
+
 /* The site of a call by this process: for struct oriel_access and struct oriel_finding.  opening: oriel_site_number of the
  * call that opened the epoch, or 0. */
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening);

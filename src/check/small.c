@@ -141,11 +141,6 @@ static void meet_entry(struct coming *coming, struct oriel_cell_entry *entry)
     struct oriel_arrival *arrival = coming->arrival;
     uint64_t what = entry->what;
     uint64_t ticks = ticks_of(entry);
-    if (what == 0) {
-        if (!oriel_entry_pending(ticks) && coming->spot == NULL)
-            coming->spot = entry;
-        return;
-    }
     bool both = first_of(what) <= coming->last && last_of(what) >= coming->first;
     if (both) {
         const struct oriel_access *trait = trait_of(what);
@@ -221,11 +216,22 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
     return &more->entries[0];
 }
 
+/* Most entries of a cell are of other bytes: they are passed in a few instructions. */
 static void meet_cell(struct coming *coming, struct oriel_cell *whole)
 {
+    uint64_t first = coming->first;
+    uint64_t last = coming->last;
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            meet_entry(coming, &cell->entries[i]);
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            struct oriel_cell_entry *entry = &cell->entries[i];
+            uint64_t what = entry->what;
+            if (what == 0) {
+                if (coming->spot == NULL && !oriel_entry_pending(ticks_of(entry)))
+                    coming->spot = entry;
+            } else if (first_of(what) <= last + 1 && last_of(what) + 1 >= first) {
+                meet_entry(coming, entry);
+            }
+        }
 }
 
 /* False: the board is full. */

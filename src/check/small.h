@@ -39,7 +39,7 @@ void oriel_underway_add(const struct oriel_underway *one);
 /* The one that is the entry; NULL: it is none of this process's. */
 const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry);
 
-/* Complete with now; those of the origin and the group. */
+/* Complete with now: those of the origin without a group, and those of the group. */
 void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
 
 /* They are over, and go. */

@@ -3,8 +3,6 @@
 
 #include "base/atomic.h"
 
-#include <string.h>
-
 enum { CACHED = 64 }; /* a power of 2 */
 
 #define TRAIT_KEY UINT64_C(0x5452414954) /* "TRAIT": above all kinds of order.h */
@@ -52,7 +50,8 @@ oriel_place oriel_trait_of(const struct oriel_access *access)
     uint64_t mixed = (key.words[1] ^ key.words[2] ^ key.words[0] << 3 ^ key.words[3] << 7) * UINT64_C(0x9e3779b97f4a7c15);
     struct cached *cached = &cache[mixed >> 58];
     uint64_t turn = oriel_board_turn();
-    if (oriel_likely(memcmp(&cached->key, &key, sizeof key) == 0 && cached->turn == turn))
+    if (oriel_likely(cached->key.words[0] == key.words[0] && cached->key.words[1] == key.words[1] &&
+                     cached->key.words[2] == key.words[2] && cached->key.words[3] == key.words[3] && cached->turn == turn))
         return cached->trait;
     struct filling filling = {.access = access};
     if (!oriel_board_work(&key, sizeof *access, fill, &filling))

@@ -38,12 +38,10 @@ static void complete_entry(struct oriel_cell_entry *entry, oriel_tick now)
 
 void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now)
 {
-    for (unsigned i = 0; i < own.count;) {
+    for (unsigned i = own.count; i-- > 0;) {
         const struct oriel_underway *one = &own.list[i];
-        if (one->history != history || one->group != group || (group == 0 && one->origin != origin)) {
-            i++;
+        if (one->history != history || (one->group == 0 ? one->origin != origin : one->group != group))
             continue;
-        }
         complete_entry(one->entry, now);
         own.list[i] = own.list[--own.count];
     }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 static struct oriel_table table = ORIEL_TABLE_INIT;
+static _Atomic uint64_t version = 1; /* raised by changes of the table */
 
 static uint64_t key_of(MPI_Win win)
 {
@@ -20,17 +21,31 @@ static uint64_t key_of(MPI_Win win)
 
 struct oriel_checked *oriel_checked_find(MPI_Win win)
 {
-    return oriel_table_find(&table, key_of(win));
+    static _Thread_local struct {
+        uint64_t version;
+        uint64_t key;
+        struct oriel_checked *window;
+    } last;
+    uint64_t now = atomic_load_explicit(&version, memory_order_acquire);
+    if (oriel_unlikely(last.version != now || last.key != key_of(win))) {
+        last.window = oriel_table_find(&table, key_of(win));
+        last.key = key_of(win);
+        last.version = now;
+    }
+    return last.window;
 }
 
 bool oriel_checked_add(struct oriel_checked *window)
 {
-    return oriel_table_set(&table, key_of(window->win), window);
+    bool added = oriel_table_set(&table, key_of(window->win), window);
+    atomic_fetch_add(&version, 1);
+    return added;
 }
 
 void oriel_checked_remove(struct oriel_checked *window)
 {
     oriel_table_remove(&table, key_of(window->win), window);
+    atomic_fetch_add(&version, 1);
 }
 
 void oriel_checked_visit(void (*visit)(void *window, void *context), void *context)

@@ -2,6 +2,8 @@
  * arguments or epoch is told and passed on, without a fatal handler; what is right is an access.  Programs call. */
 #include "check/windows_operate.h"
 
+#include "check/again.h"
+
 #include "oriel/mpi_rma.h"
 
 /* An operation on MPI_PROC_NULL is nothing. */
@@ -11,7 +13,7 @@ static struct oriel_checked *find(const struct oriel_operation *operation)
 }
 
 /* Whether the epoch allows it; a request in the wrong kind of epoch is told, and the operation done all the same. */
-static bool epoch_allows(struct oriel_operation *operation)
+static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *operation)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_checked *window = operation->window;
@@ -21,11 +23,31 @@ static bool epoch_allows(struct oriel_operation *operation)
     const struct oriel_site *opening = oriel_epochs_opening(&window->epochs, operation->target_rank);
     operation->site.epoch = opening == NULL ? 0 : opening->epoch;
     oriel_window_leave(window);
-    if (verdict == ORIEL_VERDICT_RIGHT)
-        return true;
     if (verdict == ORIEL_VERDICT_WRONG)
         oriel_window_tell(window, &finding, &operation->site);
-    return verdict == ORIEL_VERDICT_WRONG && finding.rule == ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH;
+    return verdict == ORIEL_VERDICT_RIGHT ||
+           (verdict == ORIEL_VERDICT_WRONG && finding.rule == ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH);
+}
+
+/* Under a lock all is right. */
+static bool epoch_allows(struct oriel_operation *operation)
+{
+    struct oriel_checked *window = operation->window;
+    if (oriel_unlikely(window->threaded || !oriel_epochs_passive(&window->epochs, operation->target_rank)))
+        return epoch_is_right(operation);
+    operation->site.epoch = oriel_epochs_opening(&window->epochs, operation->target_rank)->epoch;
+    return true;
+}
+
+static bool arguments_are_right(struct oriel_operation *operation)
+{
+    if (oriel_likely((uint32_t)operation->target_rank < (uint32_t)operation->window->n && oriel_again_find(operation)))
+        return true;
+    operation->site = oriel_site_make(operation->address, operation->call);
+    if (!oriel_argument_rank(operation->window, operation->target_rank, &operation->site) || !oriel_argument_operation(operation))
+        return false;
+    oriel_again_keep(operation);
+    return true;
 }
 
 void oriel_operation_begin(struct oriel_operation *operation)
@@ -33,9 +55,7 @@ void oriel_operation_begin(struct oriel_operation *operation)
     operation->window = find(operation);
     if (oriel_unlikely(operation->window == NULL))
         return;
-    operation->site = oriel_site_make(operation->address, operation->call);
-    if (oriel_unlikely(!oriel_argument_rank(operation->window, operation->target_rank, &operation->site) ||
-                       !oriel_argument_operation(operation) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
+    if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
         oriel_quiet_begin(&operation->quiet, operation->win);
         return;
     }

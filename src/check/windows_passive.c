@@ -216,21 +216,30 @@ static void before_flush(struct oriel_checked *window, int32_t target, bool remo
 typedef int flush_rank_fn(int rank, MPI_Win win);
 typedef int flush_all_fn(MPI_Win win);
 
+/* False: it is in no epoch of a lock, which is told. */
+static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, int target, const struct oriel_site *site,
+                                                struct oriel_quiet *quiet)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_flush(&window->epochs, target, &finding);
+    oriel_window_leave(window);
+    oriel_window_judge(window, verdict, &finding, site, quiet);
+    return verdict == ORIEL_VERDICT_RIGHT;
+}
+
 /* Any of the four; target -1: all, by flush_all. */
 static int flush(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind, flush_all_fn *behind_all,
                  const struct oriel_site *site)
 {
-    struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
     if (behind_all == NULL && !oriel_argument_rank(window, target, site)) {
         oriel_quiet_begin(&quiet, window->win);
         return oriel_quiet_end(&quiet, behind(target, window->win));
     }
-    oriel_window_enter(window);
-    enum oriel_verdict verdict = oriel_epochs_flush(&window->epochs, target, &finding);
-    oriel_window_leave(window);
-    oriel_window_judge(window, verdict, &finding, site, &quiet);
-    bool ordered = verdict == ORIEL_VERDICT_RIGHT && window->ordered;
+    bool right = (target >= 0 && !window->threaded && oriel_epochs_passive(&window->epochs, target)) ||
+                 may_flush(window, target, site, &quiet);
+    bool ordered = right && window->ordered;
     if (ordered)
         before_flush(window, target, remote);
     int code = behind_all != NULL ? behind_all(window->win) : behind(target, window->win);

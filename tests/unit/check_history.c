@@ -133,7 +133,7 @@ static void complete_in_both(oriel_place history)
 {
     int32_t origin = (int32_t)below(RANKS);
     oriel_tick now = clocks[origin][origin];
-    oriel_history_complete(history, origin, now);
+    oriel_history_complete(history, origin, 0, now);
     for (int i = 0; i < model_count; i++) {
         struct oriel_access *access = &model[i].access;
         if (access->origin == origin && access->group == 0 && access->complete == ORIEL_TICK_PENDING)
@@ -253,7 +253,7 @@ static uint64_t after_a_million(int64_t first, int64_t step, bool flushed)
     for (int i = 0; i < 1000000; i++) {
         put(history, 1, first + i * step, 8, never, NULL);
         if (flushed)
-            oriel_history_complete(history, 1, clocks[1][1]);
+            oriel_history_complete(history, 1, 0, clocks[1][1]);
     }
     uint64_t accesses = size_of(history);
     int told = 0;
@@ -294,7 +294,7 @@ static void puts_to_one_place_with_flushes_are_one(void **state)
     oriel_place history = fresh();
     for (int i = 0; i < 1000; i++) {
         put(history, 1, 64, 8, never, NULL);
-        oriel_history_complete(history, 1, clocks[1][1]);
+        oriel_history_complete(history, 1, 0, clocks[1][1]);
         message(1, 2); /* a new number each time */
     }
     assert_in_range(size_of(history), 1, 2);
@@ -307,7 +307,7 @@ static void threads_of_one_process_are_ordered(void **state)
     (void)state;
     oriel_place history = fresh();
     put(history, 1, 64, 8, never, NULL);
-    oriel_history_complete(history, 1, clocks[1][1] + 1);
+    oriel_history_complete(history, 1, 0, clocks[1][1] + 1);
     put(history, 1, 64, 8, never, NULL);
     oriel_history_free(history);
 }
@@ -330,7 +330,7 @@ static void what_all_ranks_know_goes_when_the_history_grows(void **state)
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < 1000; i++)
             put(history, 1, i * 24 + i * i % 7, 8, never, NULL);
-        oriel_history_complete(history, 1, clocks[1][1]);
+        oriel_history_complete(history, 1, 0, clocks[1][1]);
         for (int rank = 0; rank < RANKS; rank++)
             if (rank != 1)
                 message(1, rank);
@@ -346,7 +346,7 @@ static void long_histories_are_shortened_without_false_blame(void **state)
     counted = 0;
     for (int i = 0; i < 200000; i++) { /* each with a number of its own, which all but rank 3 know */
         put(history, 1, i * 8, 8, never, NULL);
-        oriel_history_complete(history, 1, clocks[1][1]);
+        oriel_history_complete(history, 1, 0, clocks[1][1]);
         message(1, 2);
     }
     assert_in_range(size_of(history), 1, 40000);
@@ -372,7 +372,7 @@ static void a_full_board_misses_and_goes_on(void **state)
     int told = 0;
     put(history, 2, 0, 8, count_it, &told);
     assert_int_equal(told, 1);
-    oriel_history_complete(history, 1, clocks[1][1]);
+    oriel_history_complete(history, 1, 0, clocks[1][1]);
     board_left = left;
     oriel_history_free(history);
 }

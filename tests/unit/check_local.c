@@ -119,7 +119,7 @@ static void ordered_loads_and_stores_are_nobodys_fault(void **state)
     store(&memory[2], "a");
     message(1, 0);
     put_by(0, 16, 8);
-    oriel_history_complete(history, 0, clocks[0][0]);
+    oriel_history_complete(history, 0, 0, clocks[0][0]);
     message(0, 1);
     load(&memory[2], "b");
     store(&memory[2], "b");
@@ -283,7 +283,7 @@ static void without_a_way_to_order_atomics_take_all(void **state)
 {
     (void)state;
     put_by(0, 16, 8);
-    oriel_history_complete(history, 0, clocks[0][0]);
+    oriel_history_complete(history, 0, 0, clocks[0][0]);
     oriel_local_access(&memory[6], 8, false, true, "a");
     load(&memory[2], "b");
     assert_int_equal(window.count, 0);

@@ -16,7 +16,7 @@ int rank_now;
 uint64_t counted;
 uint64_t board_left = BOARD_BYTES;
 
-static char *board;
+char *oriel_board_base;
 static oriel_place used = 64;
 static oriel_place moments[RANKS];
 
@@ -49,21 +49,16 @@ int oriel_board_world_size(void)
     return RANKS;
 }
 
-void *oriel_board_at(oriel_place place)
-{
-    return place == 0 ? NULL : board + place;
-}
-
 oriel_place oriel_board_place(const void *at)
 {
-    return at == NULL ? 0 : (oriel_place)((const char *)at - board);
+    return at == NULL ? 0 : (oriel_place)((const char *)at - oriel_board_base);
 }
 
 oriel_place oriel_board_allocate(size_t len_bytes)
 {
-    if (board == NULL) {
-        board = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (board == MAP_FAILED)
+    if (oriel_board_base == NULL) {
+        oriel_board_base = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (oriel_board_base == MAP_FAILED)
             abort();
     }
     len_bytes = (len_bytes + 15) / 16 * 16;
