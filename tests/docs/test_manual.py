@@ -25,7 +25,8 @@ def read(*names):
 
 def man(page, *options, width="200"):
     return subprocess.run(["man", *options, "-l", page], capture_output=True, text=True, check=False,
-                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": width, "PAGER": "cat"})
+                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": width,
+                               "PAGER": "cat"})
 
 
 def shown(name):

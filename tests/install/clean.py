@@ -74,13 +74,13 @@ class Root:
         words = ["/bin/sh", "-ec", script]
         if user:
             words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *words]
-        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LC_ALL": "C.UTF-8",
-                       "DEBIAN_FRONTEND": "noninteractive"}
+        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp",
+                       "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         if not user:
             environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         environment.update({name: value for name, value in os.environ.items() if name.endswith("_proxy")})
-        return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", SETTLE, "sh", self.folder,
-                               *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", SETTLE, "sh",
+                               self.folder, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=limit_s, check=False)
 
     def must(self, script, *words, **ways):

@@ -13,8 +13,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 def sources():
     """The files of the sources: git knows them; without git, all but build folders."""
-    asked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True,
-                           text=True, check=False)
+    asked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                           capture_output=True, text=True, check=False)
     if asked.returncode == 0:
         return [name for name in asked.stdout.split("\0") if name and os.path.lexists(os.path.join(ROOT, name))]
     return [os.path.relpath(os.path.join(where, name), ROOT) for where, _, names in os.walk(ROOT) for name in names

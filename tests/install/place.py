@@ -68,7 +68,8 @@ def run(*words, **changes):
 def launch(host, ranks, *words, user=False, through=None, **changes):
     """One job on the host; with through, by that installation's `oriel run`."""
     ways = (["--build", through] if through else ["--plain"]) + (["--user"] if user else [])
-    return run(os.path.join(ROOT, "tests", "launch"), "--host", host, "-n", ranks, *ways, "--timeout", 60, "--", *words, **changes)
+    return run(os.path.join(ROOT, "tests", "launch"), "--host", host, "-n", ranks, *ways, "--timeout", 60, "--", *words,
+               **changes)
 
 
 class Case(unittest.TestCase):

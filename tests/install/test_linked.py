@@ -1,4 +1,5 @@
-"""Programs that are built against an installation by pkg-config and by CMake are served by it, without `oriel run` and with it."""
+"""Programs that are built against an installation by pkg-config and by CMake are served by it, without `oriel run` and
+with it."""
 
 import os
 import shutil

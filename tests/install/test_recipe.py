@@ -1,4 +1,4 @@
-"""The Spack recipe, by a stand-in for Spack's own module: what it says is what the build knows.
+"""The Spack recipe, by a stand-in for Spack's own modules: what it says is what the build knows.
 Whether Spack itself takes it is not tested: it is in no distribution."""
 
 import os
@@ -9,11 +9,11 @@ import unittest
 
 from place import BUILD, ROOT, VERSION
 
-RECIPE = os.path.join(ROOT, "packaging", "spack", "packages", "oriel", "package.py")
+RECIPE = os.path.join(ROOT, "packaging", "spack", "spack_repo", "oriel", "packages", "oriel", "package.py")
 
 
 class Spack(types.ModuleType):
-    """spack.package: directives note what they are given."""
+    """spack.package and the build system of CMake in one: directives note what they are given."""
 
     def __init__(self):
         super().__init__("spack.package")
@@ -32,7 +32,9 @@ class Recipe(unittest.TestCase):
     def setUp(self):
         self.spack = Spack()
         self.spack.__all__ = [name for name in vars(self.spack) if not name.startswith("_")]
-        sys.modules["spack"], sys.modules["spack.package"] = types.ModuleType("spack"), self.spack
+        for name in ("spack", "spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"):
+            sys.modules[name] = types.ModuleType(name)
+        sys.modules["spack.package"] = sys.modules["spack_repo.builtin.build_systems.cmake"] = self.spack
         self.names = {}
         with open(RECIPE, encoding="utf-8") as file:
             exec(compile(file.read(), RECIPE, "exec"), self.names)  # a recipe is Python that Spack executes

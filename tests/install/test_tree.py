@@ -102,7 +102,7 @@ class Make(Case):
             self.assertEqual(self.make("install", self.path("dest"), "/usr/local").returncode, 0)
         self.write("dest/usr/local/include/other.h", "")
         self.assertEqual(self.make("uninstall", self.path("dest"), "/usr/local").returncode, 0)
-        found = sorted(os.path.relpath(where, self.path("dest")) for where, folders, _ in os.walk(self.path("dest")) if not folders)
+        found = sorted(os.path.relpath(where, self.path("dest")) for where, below, _ in os.walk(self.path("dest")) if not below)
         self.assertEqual(found, sorted(others + ["usr/local/include"]))
         self.assertEqual(files_of(self.path("dest")), ["usr/local/bin/other", "usr/local/include/other.h"])
 

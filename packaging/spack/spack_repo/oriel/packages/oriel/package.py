@@ -1,9 +1,9 @@
-"""Oriel for Spack, built from a checkout, for the one MPI of its dependency tree:
+"""Oriel for Spack 1.0 and later, built from a checkout, for the one MPI of its dependency tree:
 
-    spack repo add packaging/spack
-    spack dev-build oriel@0.1.0 ^mpich        (or ^openmpi@4)
+    spack repo add packaging/spack/spack_repo/oriel
+    spack dev-build oriel@0.1.0 ^mpich@4        (or ^openmpi@4)"""
 
-spack.package brings everything that is used here."""
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 from spack.package import *
 
