@@ -70,6 +70,9 @@ struct oriel_counter {
 extern const struct oriel_counter oriel_counted_operations[], oriel_counted_paths[], oriel_counted_calls[],
     oriel_counted_causes[];
 
+/* All rows, with the keys of JSON and what they mean. */
+void oriel_counters_print(FILE *out);
+
 /* "MPI_Win_create"; by enum oriel_flavour. */
 const char *oriel_flavour_call(uint32_t flavour);
 

@@ -160,41 +160,79 @@ class Waiting(Case):
                 continue
             with self.subTest(ranks=ranks):
                 [window] = self.statistics("late", ranks)
-                last, slept = ranks - 1, 0.8 * TIMES * LATE_NS
+                last, slept = ranks - 1, 0.25 * TIMES * LATE_NS  # where processors are scarce those who wait come late, too
                 self.assertGreater(self.caused(window, "late_fence", last), slept * (ranks - 1))
                 self.assertGreater(self.caused(window, "late_post", last), slept)
                 self.assertGreater(self.caused(window, "late_complete", 0), slept)
                 self.assertGreater(self.caused(window, "busy_lock", 0), slept)
                 for cause, rank in (("late_fence", last), ("late_post", last), ("late_complete", 0), ("busy_lock", 0)):
-                    self.assertGreater(self.caused(window, cause, rank), 0.9 * window["causes"][cause]["caused_ns"], cause)
+                    self.assertGreater(self.caused(window, cause, rank), window["causes"][cause]["caused_ns"] / 2, cause)
                 for name, least in (("fence", slept * (ranks - 1)), ("start", slept), ("wait", slept), ("lock", slept)):
                     call = window["calls"][name]
                     self.assertGreater(call["waiting_ns"], least, name)
                     self.assertGreaterEqual(call["waited"], TIMES, name)
-                    self.assertGreater(call["longest_ns"], 0.8 * LATE_NS, name)
+                    self.assertGreater(call["longest_ns"], 0.25 * LATE_NS, name)
 
     def test_nobody_waits_alone(self):
         [window] = self.statistics("late", 1)
         self.assertEqual({cause["caused_ns"] for cause in window["causes"].values()}, {0})
 
 
+class Table(Case):
+    def rows(self):
+        text = subprocess.run([os.path.join(given.build, "bin", "oriel"), "run", "--counters"], capture_output=True, text=True,
+                              check=True, timeout=60).stdout
+        found, kind = {}, None
+        for line in text.splitlines()[1:]:
+            if line.endswith(":"):
+                kind = found.setdefault(line[:-1], {})
+            else:
+                kind[line[20:].split()[0]] = line[38:]
+        return found
+
+    def test_each_counter_counts_something(self):
+        ranks = max(given.ranks[-1], 2)
+        copied = {"ORIEL_PROMOTE": "never"}
+        windows = [window for scenario, environment in
+                   (("counts", {}), ("late", {}), ("sorts", {"ORIEL_PROMOTE": "always"}), ("sorts", copied),
+                    ("sorts", dict(copied, ORIEL_CMA="never")), ("sorts", {"ORIEL_BYPASS": "1"}))
+                   for window in self.statistics(scenario, ranks, **environment)]
+        measure = {"operations": "count", "paths": "count", "calls": "count", "causes": "caused_ns"}
+        silent = {name for kind, rows in self.rows().items() for name in rows
+                  if not any(window[kind][name][measure[kind]] for window in windows)}
+        self.assertEqual(silent, {"ucx"})  # is for Machines
+
+    def test_the_keys_of_json_are_those_of_the_table(self):
+        [window] = self.statistics("counts", 1)
+        for kind, rows in self.rows().items():
+            self.assertEqual(list(window[kind]), list(rows), kind)
+
+    def test_the_page_has_the_table(self):
+        check = subprocess.run([os.path.join(ROOT, "scripts", "counters"), given.build, "--check"], capture_output=True,
+                               text=True, timeout=60)
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+
+
 class Machines(Case):
+    """The machines that the launcher makes have no files in common: the table is read."""
+
     def setUp(self):
         super().setUp()
-        if not given.net:
-            self.skipTest("with --net")
+        if not given.net or given.host == "mpich":
+            self.skipTest("with --net; not MPICH, whose MPI_Finalize hangs between the machines that are made for tests")
 
     def test_ranks_of_another_machine_are_added_up(self):
-        [window] = self.statistics("counts", 4, "--net", "2")
-        self.assertEqual(window["operations"]["put"]["count"], 16)
-        self.assertEqual({name: sums["count"] for name, sums in window["paths"].items() if sums["count"]},
-                         {"direct": 24, "ucx": 24})
-        self.assertEqual(window["ranks_told"], 4)
+        table = self.launch("counts", 4, "--net", "2").stderr
+        self.assertIn('window 1 "counted" of MPI_Win_allocate, 4 ranks, 64 B to 256 B each', table)
+        self.assertNotIn("missing", table)
+        for row in ("put +16 +128 B", "direct +24 +288 B", "ucx +24 +288 B", "lock +1200 ", "busy target +rank "):
+            self.assertRegex(table, rf"\n    {row}")
 
     def test_windows_over_machines_that_are_the_hosts_are_one_window(self):
-        [window] = self.statistics("counts", 4, "--net", "2", ORIEL_NET="off")
-        self.assertEqual(window["paths"]["host"]["count"], 48)
-        self.assertEqual(window["ranks_told"], 4)
+        table = self.launch("sorts", 4, "--net", "2", ORIEL_NET="off").stderr
+        self.assertEqual(table.count("\nwindow "), 3, table)
+        self.assertNotIn("missing", table)
+        self.assertRegex(table, r"\n    host +16 +128 B\n    host to rank 0 and 3 others: the ranks are on 2 machines: ORIEL_NET=off")
 
 
 class End(Case):
