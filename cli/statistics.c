@@ -2,6 +2,7 @@
  * Called by helper.c, in a process of its own. */
 #include "cli/statistics.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,16 +63,32 @@ static void *zeroes(size_t count, size_t each_bytes)
     return bytes;
 }
 
+/* Where a window stands in the job's array: a node of its tree. */
+struct place {
+    uint64_t id;
+    int32_t n;
+    size_t at;
+};
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct place *a = left;
+    const struct place *b = right;
+    return a->id != b->id ? (a->id < b->id ? -1 : 1) : (a->n > b->n) - (a->n < b->n);
+}
+
 /* The crowd (shared_by) of all processes is one. */
 static struct oriel_window_sum *window_of(struct oriel_job_sum *job, const struct told *told)
 {
     const struct oriel_window_record *record = told->record;
-    bool is_crowd = record->shared_by != 0;
-    for (size_t i = 0; i < job->windows_count; i++) {
-        struct oriel_window_sum *window = &job->windows[i];
-        bool is_same = window->id == record->window_id && window->n == record->n && window->shared_by == 0;
-        if (is_crowd ? window->shared_by != 0 : is_same)
-            return window;
+    struct place *place = oriel_alloc(sizeof *place);
+    *place = (struct place){record->shared_by != 0 ? 0 : record->window_id, record->n, job->windows_count};
+    struct place **found = tsearch(place, &job->places, compare_places);
+    if (found == NULL)
+        oriel_die("out of memory");
+    if (*found != place) {
+        free(place);
+        return &job->windows[(*found)->at];
     }
     job->windows = realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows);
     if (job->windows == NULL)
@@ -162,7 +179,7 @@ static void add_window(struct oriel_job_sum *job, const struct told *told, int32
     window->shared_by = record->shared_by > window->shared_by ? record->shared_by : window->shared_by;
     if (window->name[0] == '\0')
         window->name = record->name;
-    if (window->site[0] == '\0' || (record->rank == 0 && record->thread == 0))
+    if (window->site[0] == '\0' || record->has_line)
         window->site = record->site;
     add_sums(window->operations, record->operations, ORIEL_COUNTED_OPERATIONS);
     add_sums(window->paths, record->paths, ORIEL_COUNTED_PATHS);
@@ -238,6 +255,7 @@ void oriel_statistics_free(struct oriel_job_sum *job)
         free(job->windows[i].members);
         free(job->windows[i].row);
     }
+    tdestroy(job->places, free);
     free(job->windows);
     free(job->has_told);
 }

@@ -61,6 +61,7 @@ struct oriel_job_sum {
     uint8_t *has_told; /* head->ranks: enum oriel_has_told */
     struct oriel_window_sum *windows;
     size_t windows_count;
+    void *places; /* a tree, by which statistics.c finds them */
 };
 
 /* Rows of counters.def, by the enums of observe/record.h. */

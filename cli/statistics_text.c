@@ -30,6 +30,13 @@ static const char *time_text(uint64_t ns, char out[TEXT])
     return scaled(ns, 1000, units, out);
 }
 
+/* Where a window is of several worlds, those of another one have no number here. */
+static const char *rank_text(int32_t world_rank, char out[TEXT])
+{
+    snprintf(out, TEXT, world_rank < 0 ? "elsewhere" : "rank %d", (int)world_rank);
+    return out;
+}
+
 static void print_sums(FILE *out, const char *title, const struct oriel_counter *rows, const struct oriel_sum *sums, int count)
 {
     char bytes[TEXT];
@@ -47,6 +54,7 @@ static void print_sums(FILE *out, const char *title, const struct oriel_counter 
 /* Why memory is reached in a slow way: each reason once, with the ranks whose memory it is. */
 static void print_reasons(FILE *out, const struct oriel_window_sum *window)
 {
+    char rank[TEXT];
     for (int32_t i = 0; i < window->n; i++) {
         const struct oriel_member_told *member = &window->members[i];
         bool told = member->reason[0] == '\0';
@@ -58,7 +66,7 @@ static void print_reasons(FILE *out, const struct oriel_window_sum *window)
         }
         if (told)
             continue;
-        fprintf(out, "    %s to rank %d", oriel_counted_paths[member->path].name, (int)member->world_rank);
+        fprintf(out, "    %s to %s", oriel_counted_paths[member->path].name, rank_text(member->world_rank, rank));
         if (others > 0)
             fprintf(out, " and %d other%s", (int)others, others == 1 ? "" : "s");
         fprintf(out, ": %s\n", member->reason);
@@ -98,7 +106,7 @@ static void print_contention(FILE *out, const struct oriel_window_sum *window)
 /* Those who were waited for most, the most first. */
 static void print_cause(FILE *out, const struct oriel_window_sum *window, int cause)
 {
-    char time[TEXT];
+    char time[TEXT], rank[TEXT];
     uint64_t last_ns = UINT64_MAX;
     int32_t last = -1;
     fprintf(out, "    %-16s", oriel_counted_causes[cause].name);
@@ -114,7 +122,8 @@ static void print_cause(FILE *out, const struct oriel_window_sum *window, int ca
             break;
         last = most;
         last_ns = window->members[most].caused_ns[cause];
-        fprintf(out, "%s rank %d %s", told == 0 ? "" : ",", (int)window->members[most].world_rank, time_text(last_ns, time));
+        fprintf(out, "%s %s %s", told == 0 ? "" : ",", rank_text(window->members[most].world_rank, rank),
+                time_text(last_ns, time));
     }
     fputc('\n', out);
 }
@@ -139,7 +148,10 @@ static void print_pairs(FILE *out, const struct oriel_window_sum *window)
         fprintf(out, "  %-18s %12s %12s\n", "busiest pairs", "operations", "moved");
     for (int i = 0; i < ORIEL_PAIRS_TOLD && window->pairs[i].operations > 0; i++) {
         const struct oriel_pair *pair = &window->pairs[i];
-        snprintf(pair_text, sizeof pair_text, "%d -> %d", (int)pair->origin, (int)pair->target);
+        if (pair->target < 0)
+            snprintf(pair_text, sizeof pair_text, "%d -> elsewhere", (int)pair->origin);
+        else
+            snprintf(pair_text, sizeof pair_text, "%d -> %d", (int)pair->origin, (int)pair->target);
         fprintf(out, "    %-16s %12" PRIu64 " %12s\n", pair_text, pair->operations, bytes_text(pair->bytes, bytes));
     }
 }

@@ -47,6 +47,12 @@ static bool can_write(const char *path)
     return true;
 }
 
+bool oriel_observe_is_spawned(void)
+{
+    MPI_Comm parent = MPI_COMM_NULL;
+    return oriel_host()->Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
+}
+
 static void read_statistics(const char *value, bool is_rank_0)
 {
     size_t len = value == NULL ? 0 : strlen(value);
@@ -57,7 +63,7 @@ static void read_statistics(const char *value, bool is_rank_0)
         oriel_observe_gathers = false;
         if (is_rank_0)
             oriel_warn("ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is counted", value);
-    } else if (is_rank_0 && (!find_path(value, statistics_file) || !can_write(statistics_file))) {
+    } else if (is_rank_0 && !oriel_observe_is_spawned() && (!find_path(value, statistics_file) || !can_write(statistics_file))) {
         oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed", value, strerror(errno));
         statistics_file[0] = '\0';
     }
@@ -71,7 +77,8 @@ static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
-    oriel_sites_resolve();
+    if (oriel_observe_gathers || oriel_tracing)
+        oriel_sites_resolve();
     oriel_trace_stop();
     if (oriel_observe_gathers)
         oriel_statistics_write(statistics_file);

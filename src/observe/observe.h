@@ -1,17 +1,21 @@
 /* Observing: counting, tracing and telling who waits for whom.  Where ORIEL_STATS, ORIEL_TRACE or ORIEL_WATCH ask for it,
- * MPI_Init replaces the slots of the api table by observing ones (table.c), each of which calls the one before; a run that asks for
- * nothing has none of it on its paths.  api/ calls. */
+ * MPI_Init replaces the slots of the api table by observing ones, each of which calls the one before; a run that asks for nothing
+ * has none of it on its paths.  api/ calls. */
 #ifndef ORIEL_OBSERVE_OBSERVE_H
 #define ORIEL_OBSERVE_OBSERVE_H
 
 #include "api/table.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Behind the host's MPI_Init: starts what the options ask for, by slots of the table.  It ends in MPI_Finalize, while MPI still
  * works, by a delete callback of MPI_COMM_SELF that comes before the one that ends Oriel: the statistics are gathered and
  * written there, and the trace is ended. */
 void oriel_observe_start(struct oriel_api *table);
+
+/* Whether others have spawned this process: it has a world of its own, whose ranks must not write the files of the first. */
+bool oriel_observe_is_spawned(void);
 
 /* Before a window is made: the state page (state.h), for whoever looks, also where nothing is observed. */
 void oriel_state_open(void);

@@ -90,7 +90,8 @@ struct oriel_window_record {
     _Atomic uint64_t arrived_ns[2];
     uint8_t own_path;       /* enum oriel_counted_path on which others reach this rank's memory */
     uint8_t is_gathered;    /* 1: its process will tell its figures in MPI_Finalize */
-    uint8_t reserved[6];
+    uint8_t has_line;       /* 1: site is by file and line, as far as debug information tells; one rank asks for it */
+    uint8_t reserved[5];
     char name[ORIEL_RECORD_NAME];     /* "" where the program gave none */
     char site[ORIEL_RECORD_SITE];     /* "main at halo.c:42" or "app+0x1234": where it was made */
     char reason[ORIEL_RECORD_REASON]; /* why own_path is no better; "" */

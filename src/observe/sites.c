@@ -1,9 +1,10 @@
 /* Where windows were made: as module and offset while the program runs, and as function, file and line at its end, from the
- * `oriel` command, since that takes some ten milliseconds.  One process of a window asks, the one that is its rank 0. */
+ * `oriel` command, since that takes some ten milliseconds.  One process of a window asks, its first of this world. */
 #include "observe/count.h"
 
 #include "base/helper.h"
 #include "base/place.h"
+#include "memory/file.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -55,6 +56,16 @@ static unsigned keep_place(const struct oriel_place *place)
     return at;
 }
 
+/* Whether no rank before this one will ask. */
+static bool asks(const struct oriel_window_record *record)
+{
+    const int32_t *ranks = (const int32_t *)(oriel_file_base() + record->ranks);
+    int32_t first = 0;
+    while (first < record->rank && ranks[first] < 0)
+        first++;
+    return first == record->rank;
+}
+
 void oriel_sites_keep(struct oriel_window_record *record)
 {
     struct oriel_place place;
@@ -62,7 +73,7 @@ void oriel_sites_keep(struct oriel_window_record *record)
         return;
     write_site(&place, record);
     pthread_mutex_lock(&mutex);
-    unsigned at = record->rank == 0 && kept_count < ORIEL_RECORDS_MOST ? keep_place(&place) : places_count;
+    unsigned at = asks(record) && kept_count < ORIEL_RECORDS_MOST ? keep_place(&place) : places_count;
     if (at < places_count)
         kept[kept_count++] = (struct kept){record, at};
     pthread_mutex_unlock(&mutex);
@@ -77,6 +88,7 @@ void oriel_sites_resolve(void)
         answer_bytes == len_bytes)
         for (unsigned i = 0; i < kept_count; i++) {
             write_site((const struct oriel_place *)answer + kept[i].place, kept[i].record);
+            kept[i].record->has_line = 1;
             oriel_traced_describe(kept[i].record);
         }
     free(answer);

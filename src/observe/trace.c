@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/wait.h"
 #include "host/host.h"
+#include "observe/observe.h"
 #include "observe/trace_clocks.h"
 #include "observe/trace_write.h"
 #include "oriel/oriel.h"
@@ -24,16 +25,6 @@ static struct oriel_trace_header header;
 static struct oriel_trace_clock first_clock;
 static struct oriel_trace_clock last_clock;
 static pid_t taking_part; /* this process; a forked child does not */
-
-typedef int get_parent_fn(MPI_Comm *parent);
-
-/* Processes that others have spawned have a world of their own, whose ranks would be the same files. */
-static bool is_spawned(void)
-{
-    MPI_Comm parent = MPI_COMM_NULL;
-    get_parent_fn *get_parent = (get_parent_fn *)oriel_host_symbol("PMPI_Comm_get_parent");
-    return get_parent != NULL && get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
-}
 
 /* The command line, with spaces between its words. */
 static void find_program(char *out, size_t room)
@@ -88,7 +79,7 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
     struct oriel_trace_run run;
     if (folder == NULL || folder[0] == '\0')
         return;
-    if (is_spawned()) {
+    if (oriel_observe_is_spawned()) {
         if (world_rank == 0)
             oriel_warn("ORIEL_TRACE: processes that were spawned are not traced");
         return;
