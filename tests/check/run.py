@@ -17,6 +17,10 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 STATUS = 86
+SKIP = 77
+TIMED_OUT = 124
+# Offenders of these are found on one machine only (docs/checker.md); their twins are right everywhere.
+ONE_MACHINE = {"A2", "A7", "D1", "E10", "E15", "H5", "H6", "H7"}
 MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here \*/")
 
 Case = collections.namedtuple("Case", "name rule file line ranks innocent alone end marks")
@@ -106,12 +110,19 @@ def job_run(args, ranks, seed, words):
                    str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", path,
                    args.program, "--seed", str(seed), *words]
         job = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if args.net and job.returncode == SKIP:
+            print(job.stdout + job.stderr)
+            sys.exit(SKIP)
         try:
             with open(path, encoding="utf-8") as file:
                 findings = json.load(file)["findings"]
         except (OSError, ValueError):
             findings = None
-        return job.returncode, job.stdout + job.stderr, findings
+        status = job.returncode
+        if args.net and args.host == "mpich" and status == TIMED_OUT and findings is not None:
+            # Over TCP it often hangs in MPI_Finalize by itself (tests/launch), when all this has been written.
+            status = STATUS if findings else 0
+        return status, job.stdout + job.stderr, findings
 
 
 def innocent_judge(status, findings, cases):
@@ -171,6 +182,10 @@ def main():
     cases = read_cases(args.program)
     chosen = [case for case in cases if (not args.cases or case.name in args.cases) and
               (not args.rules or case.rule in args.rules.split(","))]
+    if args.net or args.node_size:  # whose ranks share no memory
+        chosen = [case for case in chosen if (case.innocent or case.rule not in ONE_MACHINE) and "shared_memory" not in case.name]
+    if args.net:  # a job of its own for each would take long
+        chosen = [case for case in chosen if not case.alone]
     for case in chosen:
         if not case.innocent and not case.marks:
             sys.exit(f"{case.name}: no line is marked with FINDS {case.rule} here")
