@@ -152,13 +152,13 @@ static void add_all_the_time(MPI_Win a, struct random *random, MPI_Datatype ever
     static const int64_t ones[COUNTERS] = { 1, 1, 1, 1 };
     (void)every_other;
     for (int round = 0; round < 4 * rounds_of_writers(); round++) {
-        int64_t before;
+        int64_t before[COUNTERS];
         int target = round % TARGETS;
         if (random_below(random, 2) == 0) {
             MPI_Accumulate(ones, COUNTERS, MPI_INT64_T, target, 0, COUNTERS, MPI_INT64_T, MPI_SUM, a);
         } else {
             for (int i = 0; i < COUNTERS; i++)
-                MPI_Fetch_and_op(ones, &before, MPI_INT64_T, target, (MPI_Aint)i * 8, MPI_SUM, a);
+                MPI_Fetch_and_op(ones, &before[i], MPI_INT64_T, target, (MPI_Aint)i * 8, MPI_SUM, a);
         }
         MPI_Win_flush(target, a);
     }
