@@ -172,16 +172,22 @@ bool oriel_argument_operation(struct oriel_operation *operation)
 
 /* --- ranges --- */
 
-/* Whether the window's size makes sense as a number of elements: then the program has forgotten to multiply. */
-static bool looks_like_elements(const struct oriel_operation *operation, uint64_t end_bytes, uint64_t *each_bytes)
+/* Whether the window's size is the number of elements that this access takes it for: then the program has forgotten to multiply.
+ * That it would have room is not enough, which is so for every step over the end too: it must end where so many elements end, or
+ * the size must be none of whole elements, or the access lies more than an element behind the end. */
+static bool looks_like_elements(const struct oriel_operation *operation, uint64_t low_bytes, uint64_t high_bytes,
+                                uint64_t *each_bytes)
 {
-    const struct oriel_member *member = &operation->window->members[operation->target_rank];
     const struct oriel_type *type = operation->target_type;
+    uint64_t size_bytes = (uint64_t)operation->window->members[operation->target_rank].size_bytes;
+    uint64_t unit = (uint64_t)operation->window->members[operation->target_rank].disp_unit;
     uint64_t element_bytes = type->elements == 0 ? 1 : type->size_bytes / type->elements;
-    *each_bytes = member->disp_unit > 1 ? (uint64_t)member->disp_unit : element_bytes;
     uint64_t meant_bytes;
-    return *each_bytes > 1 && (uint64_t)member->size_bytes > *each_bytes &&
-           !__builtin_mul_overflow((uint64_t)member->size_bytes, *each_bytes, &meant_bytes) && end_bytes <= meant_bytes;
+    *each_bytes = unit > 1 ? unit : element_bytes;
+    if (*each_bytes <= 1 || size_bytes <= *each_bytes || __builtin_mul_overflow(size_bytes, *each_bytes, &meant_bytes))
+        return false;
+    return high_bytes == meant_bytes ||
+           (high_bytes < meant_bytes && (size_bytes % *each_bytes != 0 || low_bytes > size_bytes + *each_bytes));
 }
 
 static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t high_bytes)
@@ -190,7 +196,7 @@ static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t
     const struct oriel_member *member = &operation->window->members[operation->target_rank];
     uint64_t each_bytes;
     oriel_window_place(operation->window, &finding, operation->target_rank, low_bytes, (uint64_t)(high_bytes - low_bytes));
-    if (low_bytes >= 0 && looks_like_elements(operation, (uint64_t)high_bytes, &each_bytes))
+    if (low_bytes >= 0 && looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
         return tell(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
                     "Rank %d's window has %" PRId64 " bytes. Its size looks like elements, not bytes: %" PRId64
                     " elements of %" PRIu64 " bytes would have room for this.",
@@ -275,13 +281,29 @@ static bool attached_range(struct oriel_operation *operation)
     return right;
 }
 
+/* Where the operation begins and ends at a target that is not dynamic, whose displacement is not negative; false: nowhere. */
+static bool find_bytes(const struct oriel_operation *operation, int64_t *offset, int64_t *low_bytes, int64_t *high_bytes)
+{
+    const struct oriel_type *type = operation->target_type;
+    const struct oriel_member *member = &operation->window->members[operation->target_rank];
+    return !__builtin_mul_overflow((int64_t)operation->target_disp, member->disp_unit, offset) &&
+           oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, low_bytes, high_bytes) &&
+           !__builtin_add_overflow(*low_bytes, *offset, low_bytes) && !__builtin_add_overflow(*high_bytes, *offset, high_bytes);
+}
+
+void oriel_argument_place(const struct oriel_operation *operation, struct oriel_finding *finding)
+{
+    int64_t offset, low_bytes, high_bytes;
+    if (operation->items > 0 && operation->window->flavour != ORIEL_CHECK_DYNAMIC && operation->target_disp >= 0 &&
+        find_bytes(operation, &offset, &low_bytes, &high_bytes) && low_bytes >= 0)
+        oriel_window_place(operation->window, finding, operation->target_rank, low_bytes, (uint64_t)(high_bytes - low_bytes));
+}
+
 bool oriel_argument_range(struct oriel_operation *operation)
 {
     int64_t low_bytes;
     int64_t high_bytes;
     int64_t offset;
-    const struct oriel_type *type = operation->target_type;
-    const struct oriel_member *member = &operation->window->members[operation->target_rank];
     if (operation->window->flavour == ORIEL_CHECK_DYNAMIC)
         return attached_range(operation);
     operation->offset = 0;
@@ -290,11 +312,9 @@ bool oriel_argument_range(struct oriel_operation *operation)
     if (oriel_unlikely(operation->target_disp < 0))
         return wrong(operation, ORIEL_RULE_NEGATIVE_DISPLACEMENT,
                      oriel_words("The displacement is %lld.", (long long)operation->target_disp));
-    if (oriel_unlikely(__builtin_mul_overflow((int64_t)operation->target_disp, member->disp_unit, &offset) ||
-                       !oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, &low_bytes, &high_bytes) ||
-                       __builtin_add_overflow(low_bytes, offset, &low_bytes) ||
-                       __builtin_add_overflow(high_bytes, offset, &high_bytes)))
+    if (oriel_unlikely(!find_bytes(operation, &offset, &low_bytes, &high_bytes)))
         return wrong(operation, ORIEL_RULE_RANGE, "The access reaches farther than any memory.");
     operation->offset = offset;
-    return oriel_likely(low_bytes >= 0 && high_bytes <= member->size_bytes) || beyond(operation, low_bytes, high_bytes);
+    return oriel_likely(low_bytes >= 0 && high_bytes <= operation->window->members[operation->target_rank].size_bytes) ||
+           beyond(operation, low_bytes, high_bytes);
 }

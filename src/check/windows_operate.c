@@ -23,8 +23,10 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
     const struct oriel_site *opening = oriel_epochs_opening(&window->epochs, operation->target_rank);
     operation->site.epoch = opening == NULL ? 0 : opening->epoch;
     oriel_window_leave(window);
-    if (verdict == ORIEL_VERDICT_WRONG)
+    if (verdict == ORIEL_VERDICT_WRONG) {
+        oriel_argument_place(operation, &finding);
         oriel_window_tell(window, &finding, &operation->site);
+    }
     return verdict == ORIEL_VERDICT_RIGHT ||
            (verdict == ORIEL_VERDICT_WRONG && finding.rule == ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH);
 }

@@ -105,6 +105,9 @@ struct oriel_operation;
 /* The arguments of an operation apart from its epoch: counts, datatypes, operator, sizes.  Fills in types and bytes. */
 bool oriel_argument_operation(struct oriel_operation *operation);
 
+/* Says in a finding which bytes at the target the operation is about, as far as they can be told. */
+void oriel_argument_place(const struct oriel_operation *operation, struct oriel_finding *finding);
+
 /* The bytes at the target; fills in the offset. */
 bool oriel_argument_range(struct oriel_operation *operation);
 

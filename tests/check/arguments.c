@@ -22,7 +22,18 @@ CASE(A1, size_in_elements, 2)
     named(win);
     MPI_Win_fence(0, win);
     if (rank == 1)
-        MPI_Put(&value, 1, MPI_INT, 0, 12, 1, MPI_INT, win); /* FINDS A1 here */
+        MPI_Put(&value, 1, MPI_INT, 0, 12, 1, MPI_INT, win); /* FINDS A1 here, saying 'looks like elements' */
+    fence_and_free(win);
+}
+
+/* A step over the end, as most are: nothing says that the size is meant otherwise. */
+CASE(A1, element_behind_the_last, 2)
+{
+    int value = 3;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 1)
+        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : 4, 1, MPI_INT, win); /* FINDS A1 here, not saying 'looks like elements' */
     fence_and_free(win);
 }
 

@@ -7,7 +7,7 @@ CASE(E1, put_before_any_epoch, 2)
     if (right)
         MPI_Win_fence(0, win);
     if (rank == 0)
-        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E1 here */
+        MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS E1 here, saying 'bytes 8 to 11' */
     fence_and_free(win);
 }
 

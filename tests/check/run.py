@@ -21,9 +21,9 @@ SKIP = 77
 TIMED_OUT = 124
 # Offenders of these are found on one machine only (docs/checker.md); their twins are right everywhere.
 ONE_MACHINE = {"A2", "A7", "D1", "E10", "E15", "H5", "H6", "H7"}
-MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here \*/")
+MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here(?:, (not )?saying '([^']+)')? \*/")
 
-Case = collections.namedtuple("Case", "name rule file line ranks innocent alone end marks")
+Case = collections.namedtuple("Case", "name rule file line ranks innocent alone end marks says")
 
 
 def arguments():
@@ -43,14 +43,16 @@ def arguments():
 
 
 def marks_of(path):
-    """For each line of a source the rules that a finding must name there."""
-    marks = {}
+    """For each line of a source the rules that a finding must name there, and what it must say, or must not."""
+    marks, says = {}, {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             found = MARK.search(line)
             if found:
                 marks[number] = found.group(1).split()
-    return marks
+                if found.group(3):
+                    says[number] = (found.group(2) is None, found.group(3))
+    return marks, says
 
 
 def read_cases(program):
@@ -65,11 +67,13 @@ def read_cases(program):
         line = int(line)
         later = [start for start in by_file[path] if start > line]
         end = min(later) if later else 1 << 30
-        own = {number for number, rules in marks[path].items() if rule in rules and line <= number < end}
+        source, says = marks[path]
+        own = {number for number, rules in source.items() if rule in rules and line <= number < end}
         # Where the call at fault stands in a function that cases share, it is marked there, ahead of them.
-        shared = {number for number, rules in marks[path].items() if rule in rules and number < min(by_file[path])}
+        shared = {number for number, rules in source.items() if rule in rules and number < min(by_file[path])}
         cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone == "alone", end,
-                          set() if guilt == "innocent" else own or shared))
+                          set() if guilt == "innocent" else own or shared,
+                          [says[number] for number in own if number in says]))
     return cases
 
 
@@ -97,6 +101,11 @@ def case_of(finding, cases):
 def brief(finding):
     sites = ", ".join(f"{s['call']} {os.path.basename(s['file'])}:{s['line']}" for s in sites_of(finding))
     return f"{finding['rule']} ({sites or 'no lines'}; window {finding['window']}; {finding['detail']})"
+
+
+def words_of(finding):
+    place = "" if finding["offset"] is None else f"bytes {finding['offset']} to {finding['offset'] + finding['bytes'] - 1}"
+    return f"window {finding['window']}, {place}: {finding['detail']}"
 
 
 def job_run(args, ranks, seed, words):
@@ -147,6 +156,9 @@ def guilty_judge(status, findings, ran, cases):
             yield (f"{case.name}: {case.rule} at {sorted(case.marks)} was not found; "
                    f"found: {'; '.join(map(brief, own)) or 'nothing'}")
         for finding in own:
+            for wanted, text in case.says:
+                if (text in words_of(finding)) != wanted:
+                    yield f"{case.name}: '{text}' is {'not ' if wanted else ''}said: {words_of(finding)}"
             if finding["rule"] != case.rule:
                 yield f"{case.name}: found besides: {brief(finding)}"
     for finding in findings:
