@@ -47,8 +47,8 @@ void oriel_site_describe(const struct oriel_site *site, struct oriel_record_site
 
 enum { ORIEL_SITE_SLOT_BYTES = 1024 }; /* room for an entry of either table */
 
-/* Asks the first machine what a slot of one of its tables holds; claims: entry is what it shall hold if it is empty.  False: it is
- * empty, or there is no answer. */
+/* Asks the first machine what a slot of one of its tables holds; claims: entry is what it shall hold if it is empty.  False: it
+ * is empty, or there is no answer. */
 typedef bool oriel_site_ask_fn(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims);
 void oriel_sites_span(oriel_site_ask_fn *first_machine);
 

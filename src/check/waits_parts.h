@@ -9,7 +9,7 @@
 
 enum {
     ORIEL_WAIT_NEEDS = 32,
-    ORIEL_WAIT_NAME = 32,
+    ORIEL_WAIT_NAME = 128,
     ORIEL_WAIT_BUCKETS = 16, /* of peers */
     ORIEL_WAIT_THREADS = 32, /* of a host */
     ORIEL_GATHERING_CALLS = 16,

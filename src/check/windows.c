@@ -71,12 +71,25 @@ static const char *flavour_name(enum oriel_check_flavour flavour)
     return names[flavour];
 }
 
-void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here)
+static void name_of(const struct oriel_checked *window, char name[MPI_MAX_OBJECT_NAME])
 {
-    char name[MPI_MAX_OBJECT_NAME] = "";
     int used = 0;
+    name[0] = '\0';
     if (oriel_host()->Win_get_name(window->win, name, &used) != MPI_SUCCESS)
         name[0] = '\0';
+}
+
+bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    name_of(window, name);
+    return oriel_wait_open(site, name, ORIEL_WAIT_FOR_ALL);
+}
+
+void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    name_of(window, name);
     finding->window = name;
     finding->flavour = flavour_name(window->flavour);
     if (here != NULL)

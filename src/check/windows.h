@@ -170,6 +170,9 @@ struct oriel_site oriel_site_opening(const void *address, enum oriel_call call);
 /* A finding about it, with its name and flavour filled in; the name lives as long as the text given. */
 void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here);
 
+/* Begins to note a wait for what others do with the window (oriel_wait_open), with its name. */
+bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site);
+
 /* The bytes, with the elements that they are at that target. */
 void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding, int32_t target, int64_t offset,
                         uint64_t len_bytes);

@@ -63,7 +63,7 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last, c
         return false;
     uint64_t number = last ? oriel_gathering_arrive_last(window->gathering, window->rank)
                            : oriel_gathering_arrive(window->gathering, window->rank, ORIEL_CALL_Win_fence);
-    if (!oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+    if (!oriel_window_wait_open(window, site))
         return false;
     oriel_wait_for_call(window->gathering, -1, number, last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
     oriel_wait_begin();
@@ -170,7 +170,7 @@ static void add_post(const struct oriel_checked *window, int32_t target)
 static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets, int32_t count, bool fresh,
                            const struct oriel_site *site)
 {
-    if (!window->here || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+    if (!window->here || !oriel_window_wait_open(window, site))
         return false;
     for (int32_t i = 0; i < count; i++)
         if (fresh || window->untaken[targets[i]])
@@ -182,7 +182,7 @@ static bool wait_for_posts(const struct oriel_checked *window, const int32_t *ta
 /* Of the origins of this process's post. */
 static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
 {
-    if (!window->here || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+    if (!window->here || !oriel_window_wait_open(window, site))
         return false;
     for (int32_t i = 0; i < window->epochs.posted_count; i++) {
         int32_t origin = window->epochs.posted[i];

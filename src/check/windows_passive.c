@@ -66,7 +66,7 @@ static void hold(const struct oriel_checked *window, int32_t target, enum oriel_
 
 static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site)
 {
-    if (window->gathering == NULL || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
+    if (window->gathering == NULL || !oriel_window_wait_open(window, site))
         return false;
     oriel_wait_for_lock(window->gathering, target, exclusive);
     oriel_wait_begin();

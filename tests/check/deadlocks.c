@@ -11,7 +11,7 @@ CASE_ALONE(D1, locks_in_opposite_orders, 2)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, first, 0, win);
         if (!right)
             MPI_Barrier(MPI_COMM_WORLD);
-        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - first, 0, win); /* FINDS D1 here */
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - first, 0, win); /* FINDS D1 here, saying 'window locks_in_opposite_orders' */
         delay();
         MPI_Win_unlock(1 - first, win);
         MPI_Win_unlock(first, win);
