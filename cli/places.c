@@ -73,11 +73,24 @@ static bool is_function(Dwarf_Die *die)
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
+/* The compilation unit around the address, without the bias; NULL: none.  Clang writes no table of which addresses are whose:
+ * then the units are asked. */
+static Dwarf_Die *unit_find(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias);
+    if (unit != NULL)
+        return unit;
+    do
+        unit = dwfl_module_nextcu(module, unit, bias);
+    while (unit != NULL && dwarf_haspc(unit, address - *bias) <= 0);
+    return unit;
+}
+
 /* The functions around the address, the innermost first: that is the place's, and the others are what it was inlined into. */
 static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_place *out)
 {
     Dwarf_Addr bias;
-    Dwarf_Die *unit = dwfl_module_addrdie(module, address, &bias);
+    Dwarf_Die *unit = unit_find(module, address, &bias);
     Dwarf_Die *found = NULL;
     Dwarf_Die *scopes = NULL;
     Dwarf_Die innermost;
@@ -108,11 +121,14 @@ static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel
 static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_place *out)
 {
     int number = 0;
-    Dwfl_Line *line = dwfl_module_getsrc(module, address);
-    const char *file = line == NULL ? NULL : dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
+    Dwarf_Addr bias;
+    Dwarf_Attribute attribute;
+    Dwarf_Die *unit = unit_find(module, address, &bias);
+    Dwarf_Line *line = unit == NULL ? NULL : dwarf_getsrc_die(unit, address - bias);
+    const char *file = line == NULL || dwarf_lineno(line, &number) != 0 ? NULL : dwarf_linesrc(line, NULL, NULL);
     if (file == NULL)
         return;
-    const char *folder = file[0] == '/' ? NULL : dwfl_line_comp_dir(line);
+    const char *folder = file[0] == '/' ? NULL : dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
     snprintf(out->file, sizeof out->file, "%s%s%s", folder == NULL ? "" : folder, folder == NULL ? "" : "/", file);
     out->line = (uint32_t)number;
 }
