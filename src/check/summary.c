@@ -11,11 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/options.h"
 
-enum { LINE_BYTES = 4096 };
+enum { LINE_BYTES = 4096, PATIENCE_MS = 2000 };
 
 void oriel_summary_collect(struct oriel_summary *out)
 {
@@ -182,16 +183,29 @@ void oriel_summary_write(struct oriel_summary *summary)
     json_write(summary);
 }
 
+/* Another process writes, which MPI_Abort here would end in the middle of it; it may also have died. */
+static void wait_for_writer(const struct oriel_findings *findings)
+{
+    static const struct timespec some = {.tv_nsec = 1000000};
+    for (int i = 0; i < PATIENCE_MS && findings->written == 0 && findings->met == 0; i++)
+        nanosleep(&some, NULL);
+}
+
 void oriel_finding_end_alone(void)
 {
     struct oriel_findings *findings = oriel_findings();
-    if (findings == NULL || atomic_exchange(&findings->taken, 1) != 0)
+    if (findings == NULL)
         return;
+    if (atomic_exchange(&findings->taken, 1) != 0) {
+        wait_for_writer(findings);
+        return;
+    }
     struct oriel_summary summary;
     oriel_summary_collect(&summary);
     summary.ranks = oriel_board_world_size();
     findings->total = summary.records_count;
     oriel_summary_write(&summary);
+    findings->written = 1;
     free(summary.records);
     free(summary.counts);
 }

@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from command import Case, HERE, HOSTS, ORIEL, SANITIZE, liboriel, program, start
+from command import BUILD, Case, HERE, HOSTS, ORIEL, SANITIZE, liboriel, program, start
 
 SUMMARY = "oriel: check: "
 RIGHT = r"\Aoriel: check: no findings on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
@@ -104,6 +104,25 @@ class Findings(Case):
             aborted = start(ORIEL, "check", program(host, "mistaken"), "abort")
             self.assertNotEqual(aborted.returncode, 0)
             self.assertIn("which came without MPI_Finalize", aborted.stderr)
+
+    def test_ranks_that_all_abort_write_one_summary(self):
+        launch = os.path.join(os.path.dirname(HERE), "launch")
+        for host in HOSTS:
+            for ranks in ("2", "8", "8", "8", "8"):
+                aborted = start(launch, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", ORIEL,
+                                "check", program(host, "mistaken"), "abort")
+                self.assertEqual(aborted.returncode, 3)
+                self.assertEqual(aborted.stderr.count("which came without MPI_Finalize"), 1, aborted.stderr)
+                self.assertIn(SUMMARY + "1 finding", aborted.stderr)
+
+    def test_line_in_a_program_of_clang_is_there(self):
+        if shutil.which("clang") is None or "mpich" not in HOSTS or shutil.which("mpicc.mpich") is None:
+            self.skipTest("no clang")
+        for flags in (("-g", "-O0"), ("-gdwarf-4", "-O0")):
+            compiled = start("mpicc.mpich", "-cc=clang", *flags, os.path.join(HERE, "mistaken.c"), "-o", self.path("clanged"))
+            self.assertEqual(compiled.returncode, 0, compiled.stderr)
+            self.assertRegex(start(ORIEL, "check", "--host", "mpich", self.path("clanged")).stderr,
+                             rf"rank 0: MPI_Put at \S*mistaken.c:{line_of('/* the mistake */')} in mistake")
 
     def test_stack_leads_to_main(self):
         for host in HOSTS:
