@@ -36,8 +36,8 @@ static bool same_element(uint8_t a, uint8_t b)
     return class_of(a) == CLASS_WORD && class_of(b) == CLASS_WORD && oriel_kinds[a].extent_bytes == oriel_kinds[b].extent_bytes;
 }
 
-/* Of several origins.  The default of accumulate_ops, same_op_no_op, allows one operator beside MPI_NO_OP; same_op not even
- * that. */
+/* Of one origin they are in order, whatever their operators, if they are of one basic type (13.7.2).  Of several: the default of
+ * accumulate_ops, same_op_no_op, allows one operator beside MPI_NO_OP; same_op not even that. */
 static bool accumulates_conflict(const struct oriel_access *a, const struct oriel_access *b)
 {
     bool no_op_a = a->op == ORIEL_OPERATOR_NO_OP;
@@ -46,7 +46,7 @@ static bool accumulates_conflict(const struct oriel_access *a, const struct orie
         return false;
     if (!same_element(a->element, b->element))
         return true;
-    if (a->op == b->op || ((a->flags | b->flags) & ORIEL_ACCESS_ANY_OP) != 0)
+    if (a->origin == b->origin || a->op == b->op || ((a->flags | b->flags) & ORIEL_ACCESS_ANY_OP) != 0)
         return false;
     return (!no_op_a && !no_op_b) || ((a->flags | b->flags) & ORIEL_ACCESS_SAME_OP) != 0;
 }
@@ -54,7 +54,7 @@ static bool accumulates_conflict(const struct oriel_access *a, const struct orie
 bool oriel_access_conflicts(const struct oriel_access *a, const struct oriel_access *b)
 {
     if (a->kind == ORIEL_ACCESS_ACCUMULATE && b->kind == ORIEL_ACCESS_ACCUMULATE)
-        return a->origin != b->origin && accumulates_conflict(a, b);
+        return accumulates_conflict(a, b);
     return !reads_only(a) || !reads_only(b);
 }
 

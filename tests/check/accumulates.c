@@ -99,6 +99,22 @@ CASE(C3, int_beside_float, 2)
     MPI_Win_free(&win);
 }
 
+CASE(C3, int_before_float_of_one_origin, 2)
+{
+    int two = 2;
+    float half = 0.5F;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Accumulate(&two, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win);          /* FINDS C3 here */
+        if (right)
+            MPI_Win_flush(1, win);
+        MPI_Accumulate(&half, 1, MPI_FLOAT, 1, 0, 1, MPI_FLOAT, MPI_REPLACE, win); /* FINDS C3 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 CASE(C4, two_gets_into_one_buffer, 2)
 {
     int got[2] = {0, 0};

@@ -54,11 +54,15 @@ static void writes_conflict_with_everything(void **state)
     assert_true(conflict(sum, 1, LOAD, 2));
 }
 
-static void accumulates_of_one_origin_never_conflict(void **state)
+static void accumulates_of_one_origin_need_one_type(void **state)
 {
     (void)state;
     assert_false(conflict(accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT32, 0), 1,
-                          accumulate(ORIEL_OPERATOR_MAX, ORIEL_KIND_DOUBLE, 0), 1));
+                          accumulate(ORIEL_OPERATOR_MAX, ORIEL_KIND_INT32, 0), 1));
+    assert_false(conflict(accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT32, ORIEL_ACCESS_SAME_OP), 1,
+                          accumulate(ORIEL_OPERATOR_NO_OP, ORIEL_KIND_INT32, ORIEL_ACCESS_SAME_OP), 1));
+    assert_true(conflict(accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT32, 0), 1,
+                         accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0), 1));
 }
 
 static void accumulates_of_several_origins_need_one_operator(void **state)
@@ -143,7 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_never_conflict_with_reads),
         cmocka_unit_test(writes_conflict_with_everything),
-        cmocka_unit_test(accumulates_of_one_origin_never_conflict),
+        cmocka_unit_test(accumulates_of_one_origin_need_one_type),
         cmocka_unit_test(accumulates_of_several_origins_need_one_operator),
         cmocka_unit_test(same_op_forbids_no_op_beside_another),
         cmocka_unit_test(compare_and_swap_goes_with_any_operator),
