@@ -136,29 +136,25 @@ static void take(struct coming *coming, struct oriel_cell_entry *entry)
     }
 }
 
+/* Bytes of both. */
 static void meet_entry(struct coming *coming, struct oriel_cell_entry *entry)
 {
     struct oriel_arrival *arrival = coming->arrival;
     uint64_t what = entry->what;
     uint64_t ticks = ticks_of(entry);
-    bool both = first_of(what) <= coming->last && last_of(what) >= coming->first;
-    if (both) {
-        const struct oriel_access *trait = trait_of(what);
-        bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
-        if (!known && oriel_access_conflicts(trait, arrival->access)) {
-            struct oriel_access earlier = access_of(entry, ticks);
-            uint64_t first = first_of(what) > coming->first ? first_of(what) : coming->first;
-            uint64_t last = last_of(what) < coming->last ? last_of(what) : coming->last;
-            oriel_arrival_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
-        }
-        if (coming->what == 0 && !arrival->stays)
-            return;
-        if (known && oriel_access_supersedes(arrival->access, trait)) {
-            take(coming, entry); /* 3 */
-            return;
-        }
+    const struct oriel_access *trait = trait_of(what);
+    bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
+    if (!known && oriel_access_conflicts(trait, arrival->access)) {
+        struct oriel_access earlier = access_of(entry, ticks);
+        uint64_t first = first_of(what) > coming->first ? first_of(what) : coming->first;
+        uint64_t last = last_of(what) < coming->last ? last_of(what) : coming->last;
+        oriel_arrival_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
     }
-    if (coming->what != 0 && !coming->merged)
+    if (!arrival->stays)
+        return;
+    if (known && oriel_access_supersedes(arrival->access, trait))
+        take(coming, entry); /* 3 */
+    else if (coming->what != 0 && !coming->merged)
         merge(coming, entry, ticks);
 }
 
@@ -216,6 +212,12 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
     return &more->entries[0];
 }
 
+/* Whether one that is complete gives way to an equal one. */
+static bool supersedes_itself(const struct oriel_access *access)
+{
+    return (access->flags & ORIEL_ACCESS_SAME_OP) == 0 || access->kind == ORIEL_ACCESS_PUT;
+}
+
 /* Most entries of a cell are of other bytes: they are passed in a few instructions. */
 static void meet_cell(struct coming *coming, struct oriel_cell *whole)
 {
@@ -228,8 +230,13 @@ static void meet_cell(struct coming *coming, struct oriel_cell *whole)
             if (what == 0) {
                 if (coming->spot == NULL && !oriel_entry_pending(ticks_of(entry)))
                     coming->spot = entry;
-            } else if (first_of(what) <= last + 1 && last_of(what) + 1 >= first) {
+            } else if (what == coming->what && !oriel_entry_pending(ticks_of(entry)) &&
+                       supersedes_itself(coming->arrival->access)) {
+                coming->spot = entry; /* the same again */
+            } else if (first_of(what) <= last && last_of(what) >= first) {
                 meet_entry(coming, entry);
+            } else if (((what ^ coming->what) & ~BYTES) == 0 && !coming->merged) {
+                merge(coming, entry, ticks_of(entry));
             }
         }
 }
