@@ -15,6 +15,7 @@
 #include "check/history.h"
 
 #include "base/atomic.h"
+#include "base/delay.h"
 #include "check/arrival.h"
 #include "check/finding.h"
 #include "check/order.h"
@@ -196,7 +197,9 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
     struct oriel_history *history = enter(place);
     const struct oriel_access *access = arrival->access;
     mark_all(history, extents, count, 1);
+    oriel_delay();
     meet_all(arrival, extents, count);
+    oriel_delay();
     oriel_record_number first = keep_all(arrival, extents, count);
     mark_all(history, extents, count, -1);
     uint64_t ticket = 0;
@@ -237,34 +240,30 @@ void oriel_history_look(oriel_place place, const struct oriel_access *access, co
     leave(history);
 }
 
-/* One that has become like others joins them; it is pending no more. */
-static void rejoin(struct oriel_history *history, struct oriel_history_lane *lane, oriel_record_number number)
+/* One that has become like another becomes one with it, which keeps the number; hint: where a loop's last may be. */
+static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
-    struct oriel_extent runs = record->runs;
     struct oriel_extent all;
-    struct oriel_record *done = oriel_history_follow(history, lane->done);
-    oriel_record_number into = 0;
-    if (done != NULL && oriel_access_may_be_one(&done->access, &record->access) &&
-        oriel_byte_runs_join(&done->runs, &runs, &all)) {
-        into = lane->done.number;
-    } else {
-        struct oriel_record_hits hits;
-        oriel_records_find(records, runs.offset - 1, oriel_byte_runs_end(&runs) + 1, NULL, 0, &hits);
-        for (size_t i = 0; i < hits.count && into == 0; i++) {
-            struct oriel_record *other = oriel_record_at(records, hits.numbers[i]);
-            if (other != record && oriel_access_may_be_one(&other->access, &record->access) &&
-                oriel_byte_runs_join(&other->runs, &runs, &all))
-                into = hits.numbers[i];
-        }
+    struct oriel_record_hits hits;
+    struct oriel_record *other = oriel_history_follow(history, hint);
+    oriel_record_number into = hint.number;
+    size_t next = 0;
+    if (other == NULL)
+        other = record;
+    while (other == record || !oriel_access_may_be_one(&other->access, &record->access) ||
+           !oriel_byte_runs_join(&other->runs, &record->runs, &all)) {
+        if (next == 0)
+            oriel_records_find(records, record->runs.offset - 1, oriel_byte_runs_end(&record->runs) + 1, NULL, 0, &hits);
+        if (next == hits.count)
+            return number;
+        into = hits.numbers[next++];
+        other = oriel_record_at(records, into);
     }
-    if (into != 0) {
-        oriel_record_remove(records, number);
-        oriel_record_drop(records, number);
-        oriel_record_change(records, into, &all);
-    }
-    lane->done = oriel_history_hint_at(history, into != 0 ? into : number);
+    oriel_history_discard(history, number);
+    oriel_record_change(records, into, &all);
+    return into;
 }
 
 static void complete_record(struct oriel_history *history, oriel_record_number number, oriel_tick now)
@@ -274,7 +273,7 @@ static void complete_record(struct oriel_history *history, oriel_record_number n
     oriel_history_unchain(history, number);
     record->access.complete = now;
     record->access.group = 0;
-    rejoin(history, lane, number);
+    lane->done = oriel_history_hint_at(history, join_alike(history, number, lane->done));
 }
 
 /* What this process has pending in the lane stays in it until this process completes it: an empty lane has nothing of it. */
@@ -356,9 +355,16 @@ void oriel_history_end_one(oriel_place place, uint64_t ticket)
     for_ticket(place, ticket, end_record, 0);
 }
 
+/* Nobody has a ticket of it any more when its request is done: it is like others then that are pending. */
 static void flag_record(struct oriel_history *history, oriel_record_number number, uint64_t flags)
 {
-    oriel_record_at(&history->records, number)->access.flags |= (uint8_t)flags;
+    struct oriel_access *access = &oriel_record_at(&history->records, number)->access;
+    access->flags |= (uint8_t)flags;
+    if ((flags & ORIEL_ACCESS_REQUEST_DONE) == 0)
+        return;
+    access->flags &= (uint8_t)~ORIEL_ACCESS_ALONE;
+    access->moment = 0;
+    join_alike(history, number, (struct oriel_history_hint){0, 0});
 }
 
 void oriel_history_flag_one(oriel_place place, uint64_t ticket, uint8_t flags)

@@ -15,6 +15,7 @@
 #include "check/small.h"
 
 #include "base/atomic.h"
+#include "base/delay.h"
 #include "check/order.h"
 #include "check/pages.h"
 #include "check/traits.h"
@@ -251,6 +252,7 @@ static bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned 
     if (oriel_unlikely((atomic_load(&page->used) & bit) == 0))
         atomic_fetch_or(&page->used, bit); /* S2 */
     meet_cell(coming, cell);
+    oriel_delay();
     bool stands = coming->merged;
     if (!stands) {
         struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
@@ -261,6 +263,7 @@ static bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned 
             oriel_underway_add(&(struct oriel_underway){coming->history, cell, entry, coming->arrival->access->group,
                                                         coming->arrival->access->origin});
     }
+    oriel_delay();
     if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
         *wide = true;
     oriel_board_word_unlock(&cell->owner);

@@ -9,6 +9,7 @@
 
 struct oriel_asked {
     struct oriel_asked *next;     /* in the window's list, while there is something left to do */
+    struct oriel_asked **link;    /* the word that says where it is */
     struct oriel_checked *window; /* NULL: nothing is left */
     int32_t target;
     bool fetches;
@@ -21,10 +22,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
 
 static void unlink_locked(struct oriel_asked *asked)
 {
-    struct oriel_asked **link = &asked->window->asked;
-    while (*link != asked)
-        link = &(*link)->next;
-    *link = asked->next;
+    *asked->link = asked->next;
+    if (asked->next != NULL)
+        asked->next->link = asked->link;
     asked->window = NULL;
 }
 
@@ -65,6 +65,9 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
                                   .buffers = operation->buffers};
     pthread_mutex_lock(&mutex);
     asked->next = window->asked;
+    asked->link = &window->asked;
+    if (asked->next != NULL)
+        asked->next->link = &asked->next;
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
     oriel_checked_request_add(*operation->request, done, asked);
@@ -75,14 +78,12 @@ void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
     if (oriel_likely(window->asked == NULL))
         return;
     pthread_mutex_lock(&mutex);
-    for (struct oriel_asked **link = &window->asked; *link != NULL;) {
-        struct oriel_asked *asked = *link;
-        if (target >= 0 && asked->target != target) {
-            link = &asked->next;
+    struct oriel_asked *next;
+    for (struct oriel_asked *asked = window->asked; asked != NULL; asked = next) {
+        next = asked->next;
+        if (target >= 0 && asked->target != target)
             continue;
-        }
-        *link = asked->next;
-        asked->window = NULL;
+        unlink_locked(asked);
         oriel_local_complete(asked->buffers);
     }
     pthread_mutex_unlock(&mutex);

@@ -12,6 +12,7 @@
 #include "check/words_carried.h"
 
 #include "base/atomic.h"
+#include "base/delay.h"
 #include "check/order.h"
 #include "check/ranks.h"
 
@@ -117,6 +118,7 @@ bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
     if (word == NULL)
         return false;
     oriel_board_word_lock(&word->owner);
+    oriel_delay();
     bool mine = atomic_load_explicit(&word->giver, memory_order_relaxed) == rank;
     if (mine && word->news == oriel_order_news()) { /* W1 */
         word->clock[rank] = oriel_order_now();
@@ -127,6 +129,7 @@ bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
         oriel_clock_take(word->clock, clock, oriel_board_world_size());
         atomic_store_explicit(&word->giver, mine || fetches ? rank : MIXED, memory_order_relaxed);
     }
+    oriel_delay();
     oriel_board_word_unlock(&word->owner);
     oriel_order_raise();
     return true;

@@ -1,0 +1,266 @@
+/* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
+ * comes first and however they meet; what is carried from word to word is known to who takes it. */
+#include "check/history.h"
+#include "check/order.h"
+#include "check/words_carried.h"
+
+#include "check_team.h"
+
+#include <string.h>
+
+enum { PROCESSES = 3, ROUNDS = 4000, CELL = 64, SHARED = 2 * CELL, WIDE = 4096, BOARD_BYTES = 64 << 20 };
+
+/* Loses time now and then, so that orders that are merely likely do not stay so. */
+void oriel_delay(void);
+void oriel_delay(void)
+{
+    static uint32_t chance = 1;
+    chance = chance * 1664525u + 1013904223u + (uint32_t)getpid();
+    if (chance >> 30 == 0)
+        for (volatile int i = (int)(chance >> 20 & 0x3ff); i > 0; i--)
+            ;
+    else if (chance >> 26 == 16)
+        sched_yield();
+}
+
+void oriel_finding_count(const char *what)
+{
+    (void)what;
+}
+
+static void count_it(const struct oriel_conflict *conflict, void *closure)
+{
+    (void)conflict;
+    ++*(uint64_t *)closure;
+}
+
+static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
+{
+    return (struct oriel_access){.kind = (uint8_t)kind,
+                                 .op = ORIEL_OPERATOR_SUM,
+                                 .origin = rank,
+                                 .moment = ORIEL_MOMENT_NOW,
+                                 .issued = oriel_order_now(),
+                                 .site = {1 + (uint64_t)kind, (uint32_t)rank, 1, 0}};
+}
+
+static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+{
+    uint64_t told = 0;
+    struct oriel_access access = access_by(rank, ORIEL_ACCESS_PUT);
+    oriel_history_add(history, &access, &(struct oriel_extent){offset, len_bytes, 1, 0}, 1, count_it, &told);
+    return told;
+}
+
+static oriel_place shared(int rank, oriel_place (*make)(uint64_t size_bytes))
+{
+    if (rank == 0)
+        atomic_store(&team->words[7], make(1 << 20));
+    team_meet();
+    oriel_place place = (oriel_place)atomic_load(&team->words[7]);
+    team_meet();
+    return place;
+}
+
+/* Two of three put to the same bytes, each round at another place; span(rank, round): how many bytes, from the same first one. */
+static void rounds(int rank, uint64_t (*span)(int rank, int round))
+{
+    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place history = shared(rank, oriel_history_make);
+    for (int round = 0; round < ROUNDS; round++) {
+        int idle = round % team->n;
+        int64_t at = (int64_t)(round % 64) * WIDE + CELL * (round % 3);
+        if (rank == 0)
+            atomic_store(&team->words[0], 0);
+        team_meet();
+        if (rank != idle)
+            atomic_fetch_add(&team->words[0], put(history, rank, at, span(rank, round)));
+        team_meet();
+        team_expect(atomic_load(&team->words[0]) >= 1);
+        oriel_history_complete(history, rank, 0, oriel_order_now());
+        team_meet();
+        if (rank == idle) /* the next one at this place meets nothing of this round */
+            oriel_history_forget(history, at, WIDE);
+        team_meet();
+    }
+    oriel_history_leave(history);
+    oriel_order_stop();
+}
+
+static uint64_t small_span(int rank, int round)
+{
+    return (uint64_t)(8 + (rank + round) % 3);
+}
+
+static uint64_t mixed_span(int rank, int round)
+{
+    return (rank + round) % 2 == 0 ? 8 : 2048;
+}
+
+static void put_small(int rank)
+{
+    rounds(rank, small_span);
+}
+
+static void put_mixed(int rank)
+{
+    rounds(rank, mixed_span);
+}
+
+static void cells_s1_small_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, put_small);
+}
+
+static void cells_s2_small_and_wide_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, put_mixed);
+}
+
+/* A turn goes round: who has it stores into the same bytes, completes that, and gives to the word before it passes the turn.  So
+ * the next one, who takes the word, is never blamed. */
+static void pass_the_turn(int rank)
+{
+    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place history = shared(rank, oriel_history_make);
+    oriel_place words = shared(rank, oriel_words_make);
+    for (uint64_t turn = (uint64_t)rank; turn < ROUNDS; turn += (uint64_t)team->n) {
+        while (atomic_load(&team->words[1]) != turn)
+            sched_yield();
+        if (turn > 0)
+            team_expect(oriel_word_take(words, 8));
+        for (int again = 0; again < 3; again++) {
+            team_expect(put(history, rank, 0, 8) == 0);
+            oriel_history_complete(history, rank, 0, oriel_order_now());
+            team_expect(oriel_word_give(words, 8, true));
+        }
+        atomic_store(&team->words[1], turn + 1);
+    }
+    oriel_history_leave(history);
+    oriel_order_stop();
+}
+
+static void words_w1_carry_what_was_done_before(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, pass_the_turn);
+}
+
+/* What a giver has completed behind its giving is not among what was given. */
+static void store_behind(int rank)
+{
+    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place history = shared(rank, oriel_history_make);
+    oriel_place words = shared(rank, oriel_words_make);
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        int giver = round % team->n;
+        team_meet();
+        if (rank == giver) {
+            team_expect(oriel_word_give(words, 8, round % 2 == 0));
+            put(history, rank, 64 * round, 8);
+            oriel_history_complete(history, rank, 0, oriel_order_now());
+        }
+        team_meet();
+        if (rank == (giver + 1) % team->n) {
+            team_expect(oriel_word_take(words, 8));
+            team_expect(put(history, rank, 64 * round, 8) == 1);
+            oriel_history_complete(history, rank, 0, oriel_order_now());
+        }
+    }
+    team_meet();
+    oriel_history_leave(history);
+    oriel_order_stop();
+}
+
+static void words_o1_give_nothing_of_later(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, store_behind);
+}
+
+/* All give to one word without a turn; then all take, and know what each had done before. */
+static void give_at_once(int rank)
+{
+    oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
+    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place words = shared(rank, oriel_words_make);
+    for (int round = 0; round < ROUNDS; round++) {
+        atomic_store(&team->words[rank], oriel_order_now());
+        team_meet();
+        team_expect(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
+        team_meet();
+        team_expect(oriel_word_take(words, (uint64_t)(round % 5) * 8));
+        oriel_order_clock(clock);
+        for (int other = 0; other < team->n; other++)
+            team_expect(clock[other] >= atomic_load(&team->words[other]));
+        team_meet();
+    }
+    free(clock);
+    oriel_order_stop();
+}
+
+static void words_w2_keep_what_each_has_given(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, give_at_once);
+}
+
+static _Atomic uint64_t *word_of_team(void)
+{
+    return &team->words[2];
+}
+
+static void die_with_the_word(int rank)
+{
+    if (rank == 0) {
+        oriel_board_word_lock(word_of_team());
+        atomic_store(&team->step, 1);
+        team_die();
+    }
+    team_await(1);
+    oriel_board_word_lock(word_of_team());
+    atomic_fetch_add(&team->words[3], 1);
+    oriel_board_word_unlock(word_of_team());
+}
+
+static void a_word_lock_is_taken_over_from_the_dead(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 1u << 0, die_with_the_word);
+}
+
+static void count_alone(int rank)
+{
+    (void)rank;
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+        oriel_board_word_lock(word_of_team());
+        uint64_t count = atomic_load_explicit(&team->words[3], memory_order_relaxed);
+        oriel_delay();
+        atomic_store_explicit(&team->words[3], count + 1, memory_order_relaxed);
+        oriel_board_word_unlock(word_of_team());
+    }
+    team_meet();
+    team_expect(atomic_load(&team->words[3]) == (uint64_t)team->n * 10 * ROUNDS);
+}
+
+static void a_word_lock_excludes(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, count_alone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_word_lock_excludes),
+        cmocka_unit_test(a_word_lock_is_taken_over_from_the_dead),
+        cmocka_unit_test(cells_s1_small_accesses_meet),
+        cmocka_unit_test(cells_s2_small_and_wide_accesses_meet),
+        cmocka_unit_test(words_w1_carry_what_was_done_before),
+        cmocka_unit_test(words_w2_keep_what_each_has_given),
+        cmocka_unit_test(words_o1_give_nothing_of_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
