@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { BUCKETS_LEAST = 64, BUCKETS_MOST = 1 << 16 };
+enum { BUCKETS_LEAST = 64, BUCKETS_UNKNOWN = 1 << 12, BUCKETS_MOST = 1 << 16 };
 
 static size_t page_bytes(void)
 {
@@ -21,7 +21,7 @@ static struct oriel_page *page_in(oriel_place block)
 
 bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes)
 {
-    uint64_t count = BUCKETS_LEAST;
+    uint64_t count = size_bytes == 0 ? BUCKETS_UNKNOWN : BUCKETS_LEAST;
     while (count < BUCKETS_MOST && count << ORIEL_PAGE_SHIFT < size_bytes)
         count *= 2;
     pages->count = count;

@@ -50,7 +50,7 @@ struct oriel_pages {
     uint64_t count;    /* of them, a power of 2 */
 };
 
-/* Of a memory of about so many bytes.  False when the board is full. */
+/* Of a memory of about so many bytes (0: nobody knows).  False when the board is full. */
 bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes);
 void oriel_pages_free(struct oriel_pages *pages);
 

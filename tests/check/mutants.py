@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail, or to hang.
+
+All is built in a temporary folder.  Each row of MUTANTS says which file of src/check/ is changed and how (a text that is found once,
+and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status is 0 when
+every mutant is noticed."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+LIMIT_S = 120
+ATTEMPTS = 5  # the delays are random: a mutant may pass once
+
+SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "order", "ranks", "history", "arrival", "small",
+                                        "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
+SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/status", "base/table"]
+
+MUTANTS = [
+    ("small.c", "    oriel_board_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
+     "cells_s1_small_accesses_meet", "S1: a cell has a lock"),
+    ("small.c", "atomic_load(&bucket->wide) != 0)", "false)",
+     "cells_s2_small_and_wide_accesses_meet", "S2: a small access reads wide"),
+    ("history.c", "    mark_all(history, extents, count, 1);\n    oriel_delay();\n    meet_all(arrival, extents, count);\n",
+     "    meet_all(arrival, extents, count);\n    oriel_delay();\n    mark_all(history, extents, count, 1);\n",
+     "cells_s2_small_and_wide_accesses_meet", "S2: wide is raised before the cells are looked into"),
+    ("words_carried.c", "mine && word->news == oriel_order_news()", "mine || word->news != 0",
+     "words_w2_keep_what_each_has_given", "W1: who gives to another's word joins all of its clock"),
+    ("words_carried.c", "(uint32_t)oriel_order_rank()) /* W2 */", "(uint32_t)oriel_order_rank() || word->news > 0) /* W2 */",
+     "words_w2_keep_what_each_has_given", "W2: who fetches takes what another has given"),
+    ("words_carried.c", "    oriel_order_raise();\n", "",
+     "words_o1_give_nothing_of_later", "O1: the own number is raised behind giving"),
+    ("board.c", "!oriel_identity_word_lives(found)", "false",
+     "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),
+    ("board.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire, memory_order_relaxed))\n"
+     "        oriel_board_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
+     "a_word_lock_excludes", "a word lock excludes"),
+]
+
+
+class Builder:
+    def __init__(self, cc, tree, folder):
+        self.cc, self.tree, self.folder = cc, tree, folder
+        self.flags = ["-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", "-I" + os.path.join(tree, "include")]
+
+    def compile(self, source, out, first=None):
+        include = ["-I" + first] if first else []
+        subprocess.run([self.cc, *self.flags, *include, "-I" + os.path.join(self.tree, "src"),
+                        "-I" + os.path.join(self.tree, "tests", "unit"), "-c", source, "-o", out], check=True)
+
+    def objects(self, place, first=None, changed=None):
+        """The sources, each from first where it has one."""
+        names = []
+        for source in [*SOURCES, "check_cells"]:
+            path = os.path.join(self.tree, "tests/unit" if source == "check_cells" else "src", source + ".c")
+            if first and os.path.exists(os.path.join(first, source + ".c")):
+                path = os.path.join(first, source + ".c")
+            elif first and not changed.endswith(".h"):
+                names.append(os.path.join(self.folder, "whole", source.replace("/", "_") + ".o"))
+                continue
+            names.append(os.path.join(place, source.replace("/", "_") + ".o"))
+            self.compile(path, names[-1], first)
+        program = os.path.join(place, "program")
+        subprocess.run([self.cc, "-o", program, *names, "-lcmocka", "-lpthread", "-ldl"], check=True)
+        return program
+
+
+def passes(program, test):
+    try:
+        done = subprocess.run([program, test], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def mutate(builder, number, row):
+    name, text, instead, test, what = row
+    place = os.path.join(builder.folder, str(number))
+    os.makedirs(os.path.join(place, "check"))
+    with open(os.path.join(builder.tree, "src/check", name), encoding="utf-8") as file:
+        whole = file.read()
+    if whole.count(text) != 1:
+        return f"{name}: {what}: the text is found {whole.count(text)} times"
+    with open(os.path.join(place, "check", name), "w", encoding="utf-8") as file:
+        file.write(whole.replace(text, instead))
+    program = builder.objects(place, place, name)
+    if all(passes(program, test) for _ in range(ATTEMPTS)):
+        return f"{name}: {what}: {test} does not notice"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--tree", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        builder = Builder(args.cc, os.path.abspath(args.tree), folder)
+        os.makedirs(os.path.join(folder, "whole"))
+        complaints = []
+        program = builder.objects(os.path.join(folder, "whole"))
+        if not passes(program, "*"):
+            complaints.append("the unchanged sources fail")
+        for number, row in enumerate(MUTANTS):
+            complaint = mutate(builder, number, row)
+            print("not noticed" if complaint else "noticed", row[4], flush=True)
+            complaints += [complaint] if complaint else []
+    print(*complaints, f"{len(MUTANTS)} mutants, {len(complaints)} complaints", sep="\n")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
