@@ -228,17 +228,26 @@ static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, in
     return verdict == ORIEL_VERDICT_RIGHT;
 }
 
+/* What a site is made of, which takes longer than what most flushes need. */
+static struct oriel_site site_unmade(const void *address, enum oriel_call call)
+{
+    return (struct oriel_site){.address = (uint64_t)(uintptr_t)address, .call = (uint16_t)call};
+}
+
 /* Any of the four; target -1: all, by flush_all. */
 static int flush(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind, flush_all_fn *behind_all,
-                 const struct oriel_site *site)
+                 const struct oriel_site *unmade)
 {
     struct oriel_quiet quiet = {.quiet = false};
-    if (behind_all == NULL && !oriel_argument_rank(window, target, site)) {
-        oriel_quiet_begin(&quiet, window->win);
-        return oriel_quiet_end(&quiet, behind(target, window->win));
+    bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded && oriel_epochs_passive(&window->epochs, target);
+    if (oriel_unlikely(!right)) {
+        struct oriel_site site = oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
+        if (behind_all == NULL && !oriel_argument_rank(window, target, &site)) {
+            oriel_quiet_begin(&quiet, window->win);
+            return oriel_quiet_end(&quiet, behind(target, window->win));
+        }
+        right = may_flush(window, target, &site, &quiet);
     }
-    bool right = (target >= 0 && !window->threaded && oriel_epochs_passive(&window->epochs, target)) ||
-                 may_flush(window, target, site, &quiet);
     bool ordered = right && window->ordered;
     if (ordered)
         before_flush(window, target, remote);
@@ -270,13 +279,13 @@ SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_N
 SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false, lock_all(window, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
 SYNCHRONISE(Win_flush, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-            flush(window, rank, true, oriel_host()->Win_flush, NULL, &site), oriel_site_make)
+            flush(window, rank, true, oriel_host()->Win_flush, NULL, &site), site_unmade)
 SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false, flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site),
-            oriel_site_make)
+            site_unmade)
 SYNCHRONISE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-            flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), oriel_site_make)
+            flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), site_unmade)
 SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
-            flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), oriel_site_make)
+            flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), site_unmade)
 
 ORIEL_EXPORT int PMPI_Win_sync(MPI_Win win)
 {
