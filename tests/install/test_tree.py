@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tempfile
 import unittest
 
 from place import BUILD, CC, HOSTS, ROOT, VERSION, Case, launch, run
@@ -36,6 +37,10 @@ class Tree(Case):
             mistaken = launch(host, 2, oriel, "check", os.path.join(BUILD, "tests", "cli", host, "mistaken"))
             self.assertIn("mistaken.c:", mistaken.stderr)  # the checker has found the command, which knows lines
         self.assertIn("fetch-and-op", self.good(oriel, "bench", "--list"))
+        if os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):  # pages can be built on this machine
+            traces = tempfile.mkdtemp(dir=self.folder)
+            launch(HOSTS[0], 2, oriel, "run", f"--trace={traces}/traces", os.path.join(BUILD, "tests", "cli", HOSTS[0], "one_put"))
+            self.good(oriel, "report", "-o", f"{traces}/page.html", f"{traces}/traces")
 
     def test_all_files_are_there(self):
         self.install()
