@@ -301,10 +301,10 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
     struct walker from = {.present = false};
     struct walker to = {.present = false};
     struct queue queue;
-    queue.count = 0;
-    update->queue = &queue;
     if (!oriel_cursor_open(&at_target, target->type->layout, target->count, target->type->extent_bytes))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    queue.count = 0;
+    update->queue = &queue;
     enum oriel_status status = ORIEL_OK;
     if (walker_open(&from, origin) && walker_open(&to, result))
         status = update_walk(update, &at_target, count, &from, &to);
@@ -313,6 +313,7 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
     walker_close(&from);
     walker_close(&to);
     oriel_cursor_close(&at_target);
+    update->queue = NULL;
     return status;
 }
 
