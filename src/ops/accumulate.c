@@ -329,10 +329,8 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                             .many = count >= BULK_ELEMENTS,
                             .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
-    if (operator == ORIEL_OPERATOR_NO_OP)
-        origin = NULL;
-    else
-        dense = dense && origin->side.type->dense;
+    origin = operator == ORIEL_OPERATOR_NO_OP ? NULL : origin;
+    dense = dense && (origin == NULL || origin->side.type->dense);
     enum oriel_status status = ORIEL_OK;
     if (count == 0)
         return ORIEL_OK;

@@ -85,10 +85,10 @@ static inline uint8_t oriel_window_access_to(const struct oriel_window *window, 
     return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);
 }
 
-/* Where this process loads and stores byte offset of a target's ORIEL_BY_ARENA window. */
+/* Where this process loads and stores byte offset of a target's ORIEL_BY_ARENA window; a layout's own place may lie before it. */
 static inline char *oriel_window_direct(const struct oriel_window *window, int32_t win_rank, uint64_t offset_bytes)
 {
-    return window->memory_bases[win_rank] + window->targets[win_rank].offset + offset_bytes;
+    return (char *)((uintptr_t)window->memory_bases[win_rank] + window->targets[win_rank].offset + offset_bytes);
 }
 
 #endif
