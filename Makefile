@@ -4,6 +4,7 @@
 #   make demo | test | test-full | bench    install what is missing, build, run
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
 #
@@ -14,6 +15,7 @@ PREFIX   ?= /usr/local
 DESTDIR  ?=
 SANITIZE ?=
 ARGS     ?=
+MINUTES  ?= 10
 
 # make presets CC and CXX; only what the user chose is passed on, and clang goes with clang++.
 ifneq ($(origin CC),default)
@@ -38,7 +40,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shel
 # For the scripts below, which look for the programs there.
 export BUILD
 
-.PHONY: all configure deps ready demo test test-full bench install uninstall deb clean
+.PHONY: all configure deps ready demo test test-full fuzz bench install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -63,6 +65,9 @@ test: ready
 
 test-full: ready
 	$(CTEST) $(ARGS)
+
+fuzz: ready
+	tests/fuzzers/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 bench: ready
 	$(BUILD)/bin/oriel bench --quick $(ARGS)

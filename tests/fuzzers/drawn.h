@@ -1,0 +1,40 @@
+/* Datatypes that are drawn from a fuzzer's input, and the host that knows of them. */
+#ifndef ORIEL_TESTS_FUZZERS_DRAWN_H
+#define ORIEL_TESTS_FUZZERS_DRAWN_H
+
+#include "fuzzer.h"
+
+#include "host/contents.h"
+#include "ops/flatten.h"
+
+__extension__ typedef __int128 wide;
+
+enum { DRAWN_MOST = 48, NUMBERS_MOST = 32, PARTS = 4, DIMENSIONS = 3, DEPTH = 10 };
+
+/* A datatype, and what MPI says of it. */
+struct drawn {
+    int combiner;
+    enum oriel_kind kind; /* of a leaf */
+    int64_t numbers[NUMBERS_MOST]; /* as in struct oriel_contents */
+    MPI_Datatype types[PARTS];
+    int parts;
+    int64_t extent_bytes;
+    wide elements;
+    wide size_bytes;
+    wide low_bytes; /* and high: where elements move */
+    wide high_bytes;
+};
+
+/* Forgets all types. */
+void drawn_start(void);
+
+/* A type's number, of at most so many constructors below each other. */
+int drawn_make(struct input *input, int depth);
+
+MPI_Datatype drawn_handle(int number);
+struct drawn *drawn_of(MPI_Datatype type);
+
+/* Works out elements and all behind them; layout.c. */
+void drawn_sum_up(struct drawn *type);
+
+#endif

@@ -1,0 +1,334 @@
+/* What other machines send for a window: any messages, of any senders, in any order.  Nothing outside of the window's memory is
+ * read or written (it lies between bytes that the address sanitiser watches), and everybody who asked is answered once.
+ * The window is rank 1's of four, two of them on this machine.  libFuzzer calls. */
+#include "fuzzer.h"
+
+#include "base/recent.h"
+#include "memory/agent.h"
+#include "memory/reach.h"
+#include "memory/reached.h"
+#include "ops/far.h"
+#include "ops/lookup.h"
+#include "sync/far_peers.h"
+#include "sync/mutex.h"
+#include "sync/singles.h"
+#include "sync/watch.h"
+#include "window/serve.h"
+
+#include <sanitizer/asan_interface.h>
+
+enum { RANKS = 4, SELF = 1, LOST = 3, WINDOW_BYTES = 704, GUARD_BYTES = 4096, MESSAGES_MOST = 24, DATA_MOST_BYTES = 1500, WINDOW_ID = 77 };
+
+const struct oriel_transport oriel_transport_cma;
+const struct oriel_transport oriel_transport_agent;
+
+static _Alignas(4096) char memory[GUARD_BYTES + WINDOW_BYTES + GUARD_BYTES];
+static char *const exposed = memory + GUARD_BYTES;
+
+/* What lies in memory files. */
+static struct {
+    _Alignas(ORIEL_CACHE_LINE) struct oriel_control controls[RANKS];
+    _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) + RANKS * sizeof(struct oriel_target)];
+    struct oriel_machines machines;
+} file;
+static struct oriel_common *const common = (struct oriel_common *)file.common;
+
+static struct oriel_peer peers_here[2];
+static struct oriel_partner partners[RANKS];
+static struct oriel_window window;
+static unsigned answers[MESSAGES_MOST];
+
+/* --- in the place of the rest of the library --- */
+
+void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
+{
+    volatile char sum = 0;
+    uint64_t len_bytes = 0;
+    REQUIRE(asker->words[1] < MESSAGES_MOST && answer->head_bytes == sizeof(struct oriel_far_answer));
+    answers[asker->words[1]]++;
+    for (unsigned i = 0; i < answer->pieces; i++) {
+        for (size_t at = 0; at < answer->data[i].iov_len; at++)
+            sum = (char)(sum + ((const char *)answer->data[i].iov_base)[at]);
+        len_bytes += answer->data[i].iov_len;
+    }
+    REQUIRE(len_bytes <= ORIEL_NET_DATA_BYTES);
+}
+
+/* The origin's half, by the linker: nobody calls it. */
+_Noreturn void never_called(void);
+void never_called(void)
+{
+    abort();
+}
+
+enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
+{
+    (void)peer;
+    return ORIEL_OK;
+}
+
+const struct oriel_machines *oriel_far_machines(const struct oriel_window *whose)
+{
+    (void)whose;
+    return &file.machines;
+}
+
+struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *whose, int32_t target)
+{
+    (void)whose, (void)target;
+    return NULL;
+}
+
+void oriel_far_peers_close(struct oriel_window *whose)
+{
+    (void)whose;
+}
+
+struct oriel_partner *oriel_far_partner(struct oriel_window *whose, int32_t rank)
+{
+    (void)whose;
+    REQUIRE(rank >= 0 && rank < RANKS);
+    return &partners[rank];
+}
+
+const struct oriel_reached *oriel_reached_of(const char *file_base)
+{
+    static const struct oriel_reached reached = {.address_bytes = 5, .address = "where"};
+    return file_base != NULL ? &reached : NULL;
+}
+
+enum oriel_status oriel_watch_lock(void *context)
+{
+    (void)context;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_watch_reads(void *context)
+{
+    (void)context;
+    return ORIEL_OK;
+}
+
+char *oriel_file_base(void)
+{
+    static _Alignas(ORIEL_PAGE_BYTES) char first_page[ORIEL_PAGE_BYTES];
+    return first_page;
+}
+
+enum oriel_status oriel_reach_cma(struct oriel_peer *who)
+{
+    (void)who;
+    return ORIEL_E_OTHER;
+}
+
+enum oriel_status oriel_mutex_lock(struct oriel_window *whose, int32_t target)
+{
+    REQUIRE(whose == &window && target == SELF);
+    return ORIEL_OK;
+}
+
+void oriel_mutex_unlock(struct oriel_window *whose, int32_t target)
+{
+    (void)whose, (void)target;
+}
+
+_Atomic uint32_t *oriel_single_enter(const struct oriel_window *whose, int32_t target)
+{
+    static _Atomic uint32_t inside;
+    (void)whose, (void)target;
+    return &inside;
+}
+
+void oriel_single_count(const struct oriel_window *whose, int32_t target)
+{
+    (void)whose, (void)target;
+}
+
+void oriel_bulk_begin(const struct oriel_window *whose, int32_t target)
+{
+    (void)whose, (void)target;
+}
+
+bool oriel_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address, uint64_t len_bytes)
+{
+    const uint64_t from = (uint64_t)(uintptr_t)exposed;
+    (void)whose, (void)target;
+    return address >= from && address - from <= WINDOW_BYTES && len_bytes <= WINDOW_BYTES - (address - from);
+}
+
+bool oriel_lookup_find(const struct oriel_window *whose, int32_t target, uint64_t address, struct oriel_lookup *out)
+{
+    const uint64_t from = (uint64_t)(uintptr_t)exposed;
+    *out = (struct oriel_lookup){from, from + WINDOW_BYTES, 0};
+    return oriel_lookup_hold(whose, target, address, 1);
+}
+
+/* --- the window --- */
+
+static void open_window(bool is_dynamic)
+{
+    static struct oriel_peer *peers[RANKS] = {&peers_here[0], &peers_here[1], NULL, NULL};
+    static char *bases[RANKS] = {(char *)&file, (char *)&file, NULL, NULL};
+    static char *memory_bases[RANKS] = {memory, memory, NULL, NULL};
+    static struct oriel_group_id ids[RANKS];
+    static _Atomic uint8_t access[RANKS];
+    static struct oriel_group group = {.n = RANKS, .peers = peers, .bases = bases, .ids = ids};
+    memset(&file, 0, sizeof file);
+    memset(partners, 0, sizeof partners);
+    memset(exposed, 1, WINDOW_BYTES);
+    peers_here[0].base = peers_here[1].base = (char *)&file;
+    for (int32_t i = 0; i < RANKS; i++) {
+        ids[i].id[0] = (uint64_t)i;
+        common->targets[i] = (struct oriel_target){.disp_unit = 1, .mechanism = ORIEL_BY_NETWORK};
+        if (i > 1)
+            continue;
+        common->targets[i].control_offset = (uint64_t)((char *)&file.controls[i] - (char *)&file);
+        common->targets[i].mechanism = is_dynamic ? ORIEL_BY_ADDRESS : ORIEL_BY_ARENA;
+        common->targets[i].offset = GUARD_BYTES;
+        common->targets[i].size_bytes = common->targets[i].direct_bytes = is_dynamic ? 0 : WINDOW_BYTES;
+        common->targets[i].address = is_dynamic ? 0 : (uint64_t)(uintptr_t)exposed;
+    }
+    file.machines.count = 2;
+    window = (struct oriel_window){.n = RANKS, .rank = SELF, .here = 2, .targets = common->targets, .memory_bases = memory_bases,
+                                   .access = access, .control_bases = bases, .common = common,
+                                   .control = &file.controls[SELF], .group = &group,
+                                   .flavour = is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
+    window.far = oriel_far_make(WINDOW_ID, RANKS);
+    REQUIRE(window.far != NULL && oriel_serve_add(&window));
+}
+
+/* --- messages --- */
+
+/* Places in and around the window, and any. */
+static uint64_t draw_place(struct input *input)
+{
+    const uint8_t byte = input_byte(input);
+    if (byte >= 240)
+        return input_word(input);
+    const int64_t place = (int64_t)input_below(input, WINDOW_BYTES + 96) - 48;
+    const uint64_t base = window.flavour == ORIEL_FLAVOUR_DYNAMIC ? (uint64_t)(uintptr_t)exposed : 0;
+    return (byte % 4 != 0 ? base : 0) + (uint64_t)place;
+}
+
+static uint64_t draw_length(struct input *input)
+{
+    static const uint64_t edges[] = {0, 1, 8, 16, 63 << 10, INT32_MAX, UINT32_MAX, UINT64_MAX};
+    const uint8_t byte = input_byte(input);
+    return byte < 200 ? byte : byte < 240 ? edges[byte % 8] : input_word(input);
+}
+
+/* Places that may even make sense. */
+static size_t draw_places(struct input *input, const struct oriel_far_head *head, char *data)
+{
+    const bool blocks = (head->d >> 16 & ORIEL_FAR_BLOCKS) != 0;
+    uint32_t count = head->c > 30 ? 30 : head->c;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t at = draw_place(input) - head->a * (input_byte(input) % 4 != 0);
+        const struct oriel_far_batch batch = {.at_bytes = (int64_t)at,
+                                              .stride_bytes = (int64_t)draw_length(input) - 40,
+                                              .run_bytes = (uint32_t)draw_length(input),
+                                              .runs = (uint32_t)draw_length(input) % 9,
+                                              .kind = input_byte(input) % 4 == 0 ? input_byte(input) : ORIEL_KIND_CHAR};
+        const uint64_t length = draw_length(input);
+        if (blocks) {
+            memcpy(data + 8 * i, &at, sizeof at);
+            memcpy(data + 8 * (count + i), &length, sizeof length);
+        } else {
+            memcpy(data + i * sizeof batch, &batch, sizeof batch);
+        }
+    }
+    return count * (blocks ? 16 : sizeof(struct oriel_far_batch));
+}
+
+/* The length that the message says, or another. */
+static size_t draw_operands(struct input *input, const struct oriel_far_head *head, char *data, size_t room)
+{
+    const uint32_t kind = head->d >> 8 & 255;
+    uint64_t len_bytes = head->b;
+    if (head->kind == ORIEL_FAR_ACCUMULATE && kind < ORIEL_KIND_COUNT)
+        len_bytes *= oriel_far_element_bytes((enum oriel_kind)kind);
+    if (head->kind == ORIEL_FAR_GET)
+        len_bytes = 0;
+    if (head->kind == ORIEL_FAR_SWAP && kind < ORIEL_KIND_COUNT)
+        len_bytes = 2 * oriel_kinds[kind].extent_bytes;
+    if (len_bytes > room || input_byte(input) % 8 == 0)
+        len_bytes = input_below(input, 256);
+    input_take(input, data, len_bytes);
+    return len_bytes;
+}
+
+static bool is_asked(const struct oriel_far_head *head)
+{
+    switch (head->kind) {
+    case ORIEL_FAR_ACCUMULATE:
+        return (head->d >> 16 & ORIEL_FAR_RETURNS) != 0;
+    case ORIEL_FAR_FLUSH:
+    case ORIEL_FAR_GET:
+    case ORIEL_FAR_SWAP:
+    case ORIEL_FAR_LOCK:
+    case ORIEL_FAR_UNLOCK:
+    case ORIEL_FAR_ADDRESS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* How many answers are due for it, at least and at most: who is lost while it waits for a lock gets none. */
+struct due {
+    unsigned least;
+    unsigned most;
+};
+
+static struct due send_message(struct input *input, unsigned number)
+{
+    const uint8_t how = input_byte(input);
+    const struct oriel_net_asker asker = {{0, number}};
+    struct oriel_far_head head = {.window = how % 32 == 0 ? input_word(input) : WINDOW_ID,
+                                  .kind = input_below(input, ORIEL_FAR_ADDRESS + 2),
+                                  .from = (int32_t)input_below(input, RANKS + 2) - 1,
+                                  .a = draw_place(input),
+                                  .b = draw_length(input),
+                                  .c = (uint32_t)draw_length(input) * (how % 4 != 0)};
+    head.c = how % 8 != 1 && head.c > 0 ? 1 + head.c % 5 : head.c;
+    head.d = (uint32_t)input_word(input);
+    if (how % 16 != 2)
+        head.d = oriel_far_word(head.d % ORIEL_OPERATOR_COUNT, (head.d >> 8) % ORIEL_KIND_COUNT, head.d >> 16 & 3);
+    const struct oriel_identity from = {.id = {how % 32 == 3 ? input_word(input) : (uint64_t)head.from, 0}};
+    static char data[30 * sizeof(struct oriel_far_batch) + DATA_MOST_BYTES];
+    size_t len_bytes = draw_places(input, &head, data);
+    len_bytes += draw_operands(input, &head, data + len_bytes, DATA_MOST_BYTES);
+    char *exact = malloc(len_bytes > 0 ? len_bytes : 1);
+    REQUIRE(exact != NULL);
+    memcpy(exact, data, len_bytes);
+    const bool short_head = how % 64 == 5;
+    const struct oriel_net_arrived message = {&head, sizeof head - short_head, exact, len_bytes};
+    oriel_service.serve(&asker, &from, &message);
+    free(exact);
+    const unsigned most = !short_head && head.kind <= ORIEL_FAR_ADDRESS && is_asked(&head);
+    return (struct due){most - (most > 0 && head.kind == ORIEL_FAR_LOCK && head.from == LOST), most};
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+    struct input input = {data, len_bytes};
+    struct due due[MESSAGES_MOST];
+    unsigned count = 0;
+    __asan_poison_memory_region(memory, GUARD_BYTES);
+    __asan_poison_memory_region(exposed + WINDOW_BYTES, GUARD_BYTES);
+    memset(answers, 0, sizeof answers);
+    open_window(input_byte(&input) % 2 != 0);
+    while (input.left_bytes > 0 && count < MESSAGES_MOST) {
+        due[count] = send_message(&input, count);
+        count++;
+        if (oriel_service.look())
+            (void)oriel_service.look();
+    }
+    const struct oriel_identity lost = {.id = {LOST, 0}};
+    oriel_service.lost(&lost);
+    oriel_serve_remove(&window);
+    oriel_far_free(window.far);
+    for (unsigned i = 0; i < count; i++)
+        REQUIRE(answers[i] >= due[i].least && answers[i] <= due[i].most);
+    return 0;
+}

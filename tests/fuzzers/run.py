@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""Runs fuzzers: so many inputs of each, or for so many minutes in all, from the corpus that is checked in.
+
+Inputs that reach something new are kept beside the program (NAME.found), and are where the next run begins.  An input that fails is
+kept as well, and how to repeat it is printed.  The status is 0 when nothing has failed."""
+
+import argparse
+import os
+import subprocess
+import sys
+
+INPUT_MOST_BYTES = 4096
+LIMIT_S = 10  # of one input
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(program, limits):
+    name = os.path.basename(program)
+    found = program + ".found"
+    os.makedirs(found, exist_ok=True)
+    command = [program, f"-max_len={INPUT_MOST_BYTES}", f"-timeout={LIMIT_S}", "-rss_limit_mb=2048",
+               f"-artifact_prefix={program}.failed-", *limits, found, os.path.join(HERE, "corpus", name)]
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if result.returncode != 0:
+        kept = [line.split()[-1] for line in result.stderr.splitlines() if "Test unit written to" in line]
+        print(f"{result.stderr[-8000:]}\n{name}: failed; again with: {program} {' '.join(kept)}")
+        return False
+    lines = [line.strip() for line in result.stderr.splitlines() if "DONE" in line]
+    print(f"{name}: {lines[-1] if lines else 'no inputs'}", flush=True)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build", help="the folder of the build")
+    parser.add_argument("--only", help="this fuzzer alone")
+    parser.add_argument("--runs", type=int, default=20000, help="so many inputs of each")
+    parser.add_argument("--minutes", type=float, help="so long instead, shared out among them")
+    arguments = parser.parse_args()
+    names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
+    programs = [os.path.join(arguments.build, "tests", "fuzzers", name) for name in names]
+    programs = [program for program in programs if os.path.exists(program)]  # one needs headers of UCX
+    limits = [f"-runs={arguments.runs}"]
+    if arguments.minutes is not None:
+        limits = [f"-max_total_time={max(1, int(60 * arguments.minutes / max(1, len(programs))))}"]
+    results = [run(program, limits) for program in programs]
+    if not results:
+        print("no fuzzers: they are built where there is clang")
+    return 0 if results and all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
