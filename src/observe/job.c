@@ -1,7 +1,7 @@
 /* A job as its processes know it without asking MPI.  PMIx names it in the environment.  Launchers that speak PMI keep the other
- * end of a socket that each rank has, and the kernel knows whose it is: one process of theirs for each machine, however many shells
- * stand between it and the rank.  Where a launcher gives a rank but neither of these, ranks have their parent in common; and
- * who was started without a launcher is a job alone. */
+ * end of a socket that each rank has, and the kernel knows whose it is: one process of theirs for each machine, however many
+ * shells stand between it and the rank.  Where a launcher gives a rank but neither of these, ranks have their parent in common;
+ * and who was started without a launcher is a job alone. */
 #include "observe/job.h"
 
 #include <stdlib.h>

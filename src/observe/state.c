@@ -1,7 +1,7 @@
 /* Writes the state page: who this process is, once, and what it waits for, as long as it waits.
  *
- * The page tells of one wait at a time.  Of several threads that wait the first one has it, and gives it free when its wait ends; a
- * wait inside another one's watch is not told.  Readers take what stands between two equal, even values of changed: the writer
+ * The page tells of one wait at a time.  Of several threads that wait the first one has it, and gives it free when its wait ends;
+ * a wait inside another one's watch is not told.  Readers take what stands between two equal, even values of changed: the writer
  * makes it odd before (release fence behind it) and even after (release) it writes.  A process that dies in between leaves it
  * odd, and its page is of no more use.  api/ opens it at the first window; base/wait.c calls the rest. */
 #include "observe/observe.h"
@@ -24,7 +24,7 @@
 _Static_assert(sizeof(struct oriel_state) <= ORIEL_PAGE_BYTES, "it has a page");
 
 static struct oriel_state *own;
-static _Atomic bool taken;          /* a wait stands in the page */
+static _Atomic bool taken; /* a wait stands in the page */
 static _Thread_local bool is_mine;
 
 /* Whom a wait is for. */
@@ -228,11 +228,10 @@ static void go_on(const struct oriel_watch *watch)
 
 static bool lasts(const struct oriel_watch *watch, uint64_t since_ns, bool was)
 {
-    bool free_page = false;
     int error = errno;
     if (was)
         go_on(watch);
-    else if (is_mine || !atomic_compare_exchange_strong_explicit(&taken, &free_page, true, memory_order_acquire, memory_order_relaxed))
+    else if (is_mine || atomic_exchange_explicit(&taken, true, memory_order_acquire))
         return false;
     else
         begin(watch, since_ns);

@@ -1,6 +1,6 @@
 /* The third page of a process's memory file: who it is in its job, whom it waits for, and where its records are.  Always there
- * once there is a window, also where nothing is counted, so that `oriel top` can look at any job.  The library writes, with relaxed
- * atomics and only where a wait has lasted about a millisecond; cli/ reads other processes' pages.  No mpi.h here. */
+ * once there is a window, also where nothing is counted, so that `oriel top` can look at any job.  The library writes, with
+ * relaxed atomics and only where a wait has lasted about a millisecond; cli/ reads other processes' pages.  No mpi.h here. */
 #ifndef ORIEL_OBSERVE_STATE_H
 #define ORIEL_OBSERVE_STATE_H
 
@@ -29,9 +29,10 @@ struct oriel_state {
     _Atomic uint64_t turn;     /* FENCE, FREE, CREATE: which meeting of that window's ranks; those that are not in it are late */
     _Atomic uint64_t since_ns; /* CLOCK_MONOTONIC */
     _Atomic uint64_t looked_ns; /* when it last saw that it waits for the ranks below: each 100 ms */
-    _Atomic uint32_t others;    /* ranks that it waits for, too, and that the next does not show: of other machines, or too high */
+    _Atomic uint32_t others;    /* ranks that it waits for, too, and ranks does not show: of other machines, or too high */
     uint32_t reserved_too;
-    _Atomic uint64_t ranks[ORIEL_STATE_RANKS / 64]; /* bits, of MPI_COMM_WORLD: it waits for all of these, or those of them not in turn */
+    /* bits, by rank in MPI_COMM_WORLD: it waits for all of these, at a meeting for those of them that are not at it */
+    _Atomic uint64_t ranks[ORIEL_STATE_RANKS / 64];
     _Atomic char window_name[ORIEL_STATE_NAME];
     _Atomic uint64_t records; /* offset of the newest struct oriel_window_record; 0: none, or nothing is counted */
 };
