@@ -29,6 +29,9 @@ class Help(Case):
     def test_help_of_info(self):
         self.golden("help-info", "info", "--help")
 
+    def test_help_of_top(self):
+        self.golden("help-top", "top", "--help")
+
     def test_version_everywhere(self):
         self.golden("version", "--version")
         self.golden("version", "run", "--version")
@@ -36,6 +39,7 @@ class Help(Case):
         self.golden("version", "report", "--version")
         self.golden("version", "info", "--version")
         self.golden("version", "bench", "--version")
+        self.golden("version", "top", "--version")
 
     def test_unknown_command_is_refused(self):
         self.refused(start(ORIEL, "fly"), 'there is no command "fly"')

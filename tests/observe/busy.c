@@ -1,0 +1,42 @@
+/* Puts to the next rank, for those who look at it from outside: argv[1] puts of 64 bytes of each rank, "done", then nothing until
+ * it is ended; or "busy", as many as it can in argv[2] seconds, and "done". */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    int rank, n;
+    char *base;
+    char bytes[64] = "";
+    MPI_Win win;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    long puts_wanted = argc > 1 ? atol(argv[1]) : 0;
+    double limit_s = argc > 2 ? atof(argv[2]) : 0;
+    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_name(win, "busy");
+    MPI_Win_lock_all(0, win);
+    if (rank == 0 && limit_s > 0) {
+        puts("busy");
+        fflush(stdout);
+    }
+    double begin_s = MPI_Wtime();
+    for (long i = 0; limit_s > 0 ? MPI_Wtime() - begin_s < limit_s : i < puts_wanted; i++) {
+        MPI_Put(bytes, 64, MPI_CHAR, (rank + 1) % n, 0, 64, MPI_CHAR, win);
+        MPI_Win_flush((rank + 1) % n, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        puts("done");
+        fflush(stdout);
+    }
+    while (limit_s == 0)
+        sleep(1000);
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* Hangs in one way, for those who look at it from outside; the test ends it.  argv[1] is the way:
+ *   post       rank 0 starts an access epoch to the last rank, which never posts
+ *   complete   rank 0 posts to the last rank, which never completes
+ *   lock       rank 0 holds the lock of the last rank and sleeps; all others want it
+ *   lock_all   rank 0 holds an exclusive lock and sleeps; all others want lock_all
+ *   fence      all but the last rank are in a fence of "halo"
+ *   free       all but the last rank free the window
+ *   create     all but the last rank make a second window; first: the first one
+ *   cycle      each rank holds its own lock and wants the next one's
+ *   mixed      rank 0 holds a lock and is in a fence of another window, which the last rank enters only behind that lock
+ * Who sleeps does so outside MPI.  "ready" comes from rank 0 before the hang. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, n, last;
+
+static MPI_Win make(const char *name)
+{
+    MPI_Win win;
+    void *base;
+    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (name != NULL)
+        MPI_Win_set_name(win, name);
+    return win;
+}
+
+static void sleep_for_good(void)
+{
+    for (;;)
+        sleep(1000);
+}
+
+static void post(MPI_Win win)
+{
+    MPI_Group world, target;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &last, &target);
+    if (rank == 0)
+        MPI_Win_start(target, 0, win);
+    sleep_for_good();
+}
+
+static void complete(MPI_Win win)
+{
+    MPI_Group world, other;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    int peer = rank == 0 ? last : 0;
+    MPI_Group_incl(world, 1, &peer, &other);
+    if (rank == 0) {
+        MPI_Win_post(other, 0, win);
+        MPI_Win_wait(win);
+    } else if (rank == last) {
+        MPI_Win_start(other, 0, win);
+    }
+    sleep_for_good();
+}
+
+static void lock(MPI_Win win, int all)
+{
+    if (rank == 0)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        sleep_for_good();
+    if (all)
+        MPI_Win_lock_all(0, win);
+    else
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, win);
+}
+
+static void cycle(MPI_Win win)
+{
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % n, 0, win);
+}
+
+static void mixed(MPI_Win win)
+{
+    MPI_Win other = make("rows");
+    if (rank == 0)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == last)
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Win_fence(0, other);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    const char *way = argc > 1 ? argv[1] : "";
+    last = n - 1;
+    if (rank == 0) {
+        puts("ready");
+        fflush(stdout);
+    }
+    if (strcmp(way, "first") == 0 && rank == last)
+        sleep_for_good();
+    MPI_Win win = make("halo");
+    if (strcmp(way, "post") == 0)
+        post(win);
+    else if (strcmp(way, "complete") == 0)
+        complete(win);
+    else if (strncmp(way, "lock", 4) == 0)
+        lock(win, way[4] != '\0');
+    else if (strcmp(way, "cycle") == 0)
+        cycle(win);
+    else if (strcmp(way, "mixed") == 0)
+        mixed(win);
+    else if (rank == last)
+        sleep_for_good();
+    else if (strcmp(way, "fence") == 0)
+        MPI_Win_fence(0, win);
+    else if (strcmp(way, "free") == 0)
+        MPI_Win_free(&win);
+    else
+        make(NULL);
+    fprintf(stderr, "hang: %s did not hang\n", way);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}

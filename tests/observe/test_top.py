@@ -1,0 +1,129 @@
+"""What `oriel top` says of jobs that hang and of jobs that are busy."""
+
+import os
+import signal
+import unittest
+
+from watched import HOST, RANKS, Case, top, until
+
+LAST = RANKS - 1
+WAITERS = range(LAST)  # all but the last one
+
+
+def waits(call, ranks, window="halo"):
+    return (call, window, ranks)
+
+
+# Of each way to hang: what each rank that waits is seen to wait in and for, and who waits for each other.
+WAYS = {
+    "post": ({0: waits("MPI_Win_start", [LAST])}, []),
+    "complete": ({0: waits("MPI_Win_wait", [LAST])}, []),
+    "lock": ({rank: waits("MPI_Win_lock", [0]) for rank in range(1, RANKS)}, []),
+    "lock_all": ({rank: waits("MPI_Win_lock_all", [0]) for rank in range(1, RANKS)}, []),
+    "fence": ({rank: waits("MPI_Win_fence", [LAST]) for rank in WAITERS}, []),
+    "free": ({rank: waits("MPI_Win_free", [LAST]) for rank in WAITERS}, []),
+    "create": ({rank: waits("the making of a window", [LAST], "") for rank in WAITERS}, []),
+    "first": ({rank: waits("the making of a window", [LAST], "") for rank in WAITERS}, []),
+    "cycle": ({rank: waits("MPI_Win_lock", [(rank + 1) % RANKS]) for rank in range(RANKS)}, [list(range(RANKS))]),
+    "mixed": ({**{rank: waits("MPI_Win_fence", [LAST], "rows") for rank in WAITERS},
+               LAST: waits("MPI_Win_lock", [0])}, [[0, LAST]]),
+}
+
+
+class Hangs(Case):
+    def look(self, job):
+        seen = job.look()
+        if seen is None:
+            return None
+        return ({rank["rank"]: (rank["call"], rank["window"], rank["waits_for"])
+                 for rank in seen["ranks"] if "call" in rank}, seen["deadlocks"])
+
+    def check(self, way):
+        job = self.job("hang", way)
+        self.assertEqual(job.first, "ready")
+        until(lambda: self.look(job) == WAYS[way])
+        self.assertEqual(self.look(job), WAYS[way])
+        text = top("--once", job.pid).stdout
+        for rank, (call, window, ranks) in WAYS[way][0].items():
+            name = f' of "{window}"' if window else ""
+            self.assertRegex(text, rf"(?m)^ +{rank} +\d+ +- +- +waits in {call}{name} .*\b{ranks[0]}\b.* since [0-9.]+ s$")
+        for ring in WAYS[way][1]:
+            self.assertIn("deadlock: " + " -> ".join(map(str, ring + [ring[0]])), text)
+        self.assertEqual("deadlock" in text, bool(WAYS[way][1]))
+        seen = job.look()
+        self.assertEqual(seen["missing"], [LAST] if way == "first" else [])
+        self.assertEqual((seen["program"], seen["host"], seen["size"]), ("hang", HOST, RANKS))
+
+    def test_rank_that_never_posts(self):
+        self.check("post")
+
+    def test_rank_that_never_completes(self):
+        self.check("complete")
+
+    def test_lock_that_is_held(self):
+        self.check("lock")
+
+    def test_exclusive_lock_before_lock_all(self):
+        self.check("lock_all")
+
+    def test_rank_that_does_not_come_to_the_fence(self):
+        self.check("fence")
+
+    def test_rank_that_does_not_free(self):
+        self.check("free")
+
+    def test_rank_that_does_not_make_the_window(self):
+        self.check("create")
+
+    def test_rank_that_does_not_make_the_first_window(self):
+        self.check("first")
+
+    def test_ring_of_locks(self):
+        self.check("cycle")
+
+    def test_ring_of_a_lock_and_a_fence(self):
+        self.check("mixed")
+
+    def test_stopped_rank_is_told(self):
+        job = self.job("hang", "fence")
+        pid = until(lambda: job.ranks().get(LAST, {}).get("process"))
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        until(lambda: job.ranks().get(LAST, {}).get("state") == "stopped")
+        self.assertEqual(job.ranks()[LAST]["state"], "stopped")
+
+    def test_job_of_an_ordinary_user(self):
+        job = self.job("hang", "fence", launch=["--user"])
+        until(lambda: self.look(job) == WAYS["fence"])
+        self.assertEqual(self.look(job), WAYS["fence"])
+        seen = job.ranks()[0]["process"]
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        self.assertIn("waits in MPI_Win_fence", top("--once", seen, before=nobody).stdout)
+
+
+class Counts(Case):
+    def test_operations_and_bytes(self):
+        job = self.job("busy", 1000, env=["ORIEL_WATCH=1"])
+        self.assertEqual(job.first, "done")
+        ranks = job.ranks()
+        self.assertEqual(sorted(ranks), list(range(RANKS)))
+        for rank in ranks.values():
+            self.assertEqual((rank["operations"], rank["bytes"]), (1000, 64000))
+            self.assertEqual((rank["operations_per_s"], rank["bytes_per_s"]), (0, 0))
+
+    def test_rates_while_busy(self):
+        job = self.job("busy", 0, 30, env=["ORIEL_WATCH=1"])
+        self.assertEqual(job.first, "busy")
+        ranks = until(job.ranks)
+        for rank in ranks.values():
+            self.assertGreater(rank["operations_per_s"], 0)
+            self.assertAlmostEqual(rank["bytes_per_s"] / rank["operations_per_s"], 64, delta=1)
+
+    def test_nothing_is_counted_in_a_quiet_run(self):
+        job = self.job("busy", 1000)
+        for rank in until(job.ranks).values():
+            self.assertEqual((rank["operations"], rank["operations_per_s"]), (None, None))
+
+
+if __name__ == "__main__":
+    unittest.main()

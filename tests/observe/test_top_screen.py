@@ -1,0 +1,168 @@
+"""`oriel top` on a terminal, what it refuses, and files that only look like a job's."""
+
+import os
+import re
+import shutil
+import signal
+import struct
+import time
+import unittest
+
+from watched import ORIEL, Case, Terminal, top, until
+
+
+class Screen(Case):
+    def start(self, *arguments):
+        terminal = Terminal([ORIEL, "top", *map(str, arguments)])
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def job_on_screen(self):
+        job = self.job("hang", "cycle")
+        until(job.ranks)
+        terminal = self.start(job.pid)
+        modes = terminal.modes()
+        self.assertTrue(terminal.until(b"deadlock: 0 -> 1"), terminal.text)
+        return job, terminal, modes
+
+    def test_q_ends_it_and_the_terminal_is_as_before(self):
+        _, terminal, modes = self.job_on_screen()
+        self.assertTrue(terminal.text.startswith(b"\033[?1049h"))
+        self.assertNotIn(b"\033[?1049l", terminal.text)
+        terminal.press(b"q")
+        self.assertEqual(terminal.status(), 0)
+        self.assertTrue(terminal.text.endswith(b"\033[?25h\033[?1049l"), terminal.text[-80:])
+        self.assertEqual(terminal.modes(), modes)
+
+    def test_ctrl_c_and_sigterm_end_it_likewise(self):
+        job = self.job("hang", "fence")
+        until(job.ranks)
+        for end in ("key", "signal"):
+            terminal = self.start(job.pid)
+            self.assertTrue(terminal.until(b"MPI_Win_fence"))
+            if end == "key":
+                terminal.press(b"\003")
+            else:
+                os.kill(terminal.pid, signal.SIGTERM)
+            self.assertEqual(terminal.status(), 0 if end == "key" else signal.SIGTERM)
+            self.assertTrue(terminal.text.endswith(b"\033[?25h\033[?1049l"), terminal.text[-80:])
+
+    def test_lines_fit_another_size(self):
+        _, terminal, _ = self.job_on_screen()
+        terminal.size(5, 40)
+        terminal.text = b""
+        terminal.read(2.5)
+        picture = terminal.text[terminal.text.rindex(b"\033[H"):]
+        lines = re.sub(rb"\033\[[0-9;?]*[A-Za-z]", b"", picture).split(b"\r\n")
+        self.assertEqual(len(lines), 5)
+        self.assertLessEqual(max(map(len, lines)), 40, lines)
+
+    def test_it_ends_with_the_job(self):
+        job, terminal, _ = self.job_on_screen()
+        job.end()
+        self.assertEqual(terminal.status(), 0)
+        self.assertRegex(terminal.text[-60:], rb"job [0-9a-f]{8} has ended\r\n$")
+
+
+class Refusals(Case):
+    def refused(self, result, words):
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertRegex(result.stderr, r"\Aoriel: [^\n]+\n\Z")
+        self.assertIn(words, result.stderr)
+
+    def test_no_such_process(self):
+        self.refused(top("--once", 999999999), "no process 999999999 with windows")
+        self.refused(top("--once", "nonsense"), "no process nonsense with windows")
+
+    def test_process_without_windows(self):
+        self.refused(top("--once", os.getpid()), "has a window of Oriel")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root")
+    def test_job_of_another_user(self):
+        job = self.job("hang", "fence")
+        until(job.ranks)
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        self.refused(top("--once", job.pid, before=nobody), "another user's: only root")
+
+    def test_killed_job_is_told(self):
+        job = self.job("hang", "fence")
+        for rank in until(job.ranks).values():
+            os.kill(rank["process"], signal.SIGKILL)
+        job.process.wait(60)
+        self.refused(top("--once", job.pid), "no process")
+
+    def test_wrong_use(self):
+        for arguments in (["--fly"], ["1", "2"], ["--json=1"]):
+            result = top(*arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+
+
+class Files(Case):
+    """Memory files that this process makes up, of its own identity or of another one."""
+
+    PAGE = 4096
+    MAGIC = 0x314c4549524f0a1a
+    STATE_MAGIC = 0x0a544154534c524f
+    VERSION = 6
+
+    def setUp(self):
+        with open("/proc/self/stat", encoding="ascii") as file:
+            self.start_time = int(file.read().rsplit(")", 1)[1].split()[19])
+
+    def file(self, pid=None, version=VERSION, state=b"", tail=b""):
+        fd = os.memfd_create("oriel")
+        self.addCleanup(os.close, fd)
+        header = struct.pack("<QIIQQQiiQ", self.MAGIC, version, 1, 1, 2, self.start_time, os.getpid() if pid is None else pid, fd,
+                             1 << 30)
+        os.pwrite(fd, header.ljust(2 * self.PAGE, b"\0") + state.ljust(self.PAGE, b"\0") + tail, 0)
+        return fd
+
+    def state(self, records=0, changed=0, name=b"evil\033]0;x\007\xff", waiting=1, version=1):
+        head = struct.pack("<QIiiIQ64s16s", self.STATE_MAGIC, version, 3, 4, 0, 0x1234567800000000, name, b"mpich")
+        wait = struct.pack("<IIiiQQQQII1024s64s", changed, waiting, -1, -1, 7, 7, 1, 1, 0, 0, b"\xff" * 1024, name)
+        return head + wait + struct.pack("<Q", records)
+
+    def test_file_of_another_process_is_none_of_this_one(self):
+        self.file(pid=1, state=self.state())
+        self.assertIn("has a window", top("--once", os.getpid()).stderr)
+
+    def test_no_escape_reaches_the_terminal(self):
+        self.file(state=self.state())
+        result = top("--once", os.getpid())
+        self.assertIn("job 12345678: evil?]0;x?? on MPICH, 4 ranks (1 here), 1 waits", result.stdout)
+        self.assertNotIn("\033", result.stdout)
+        self.assertIn('waits in MPI_Win_fence of "evil?]0;x??" for ranks 0-2, 4-8191', result.stdout)
+        self.assertIn('"program": "evil?]0;x??"', top("--once", "--json", os.getpid()).stdout)
+
+    def test_state_that_is_being_written_for_good(self):
+        self.file(state=self.state(changed=1))
+        self.assertIn("has a window", top("--once", os.getpid()).stderr)
+
+    def test_records_that_lead_to_themselves(self):
+        own = struct.pack("<Q", 3 * self.PAGE).ljust(2 * self.PAGE, b"\1")
+        for records in (3 * self.PAGE, 1 << 40, (1 << 64) - 8):
+            fd = self.file(state=self.state(records=records), tail=own)
+            begin = time.monotonic()
+            self.assertEqual(top("--once", os.getpid()).returncode, 0)
+            self.assertLess(time.monotonic() - begin, 20)
+            os.ftruncate(fd, 0)
+
+    def test_unknown_wait_is_none(self):
+        self.file(state=self.state(waiting=77))
+        self.assertRegex(top("--once", os.getpid()).stdout, r"(?m)^ +3 .* (computes|sleeps outside Oriel)$")
+
+    def test_other_versions_are_told(self):
+        self.file(version=5)
+        self.assertIn(f"process {os.getpid()}: its Oriel is another version (memory file 5, this command reads 6)",
+                      top("--once", os.getpid()).stdout)
+        self.assertRegex(top("--once", "--json", os.getpid()).stdout,
+                         rf'(?s)"process": {os.getpid()},\s+"why": "its Oriel is another version')
+
+    def test_other_versions_of_the_state_are_told(self):
+        self.file(state=self.state(version=9))
+        self.assertIn(f"process {os.getpid()}: its Oriel is another version (state 9, this command reads 1)",
+                      top("--once", os.getpid()).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

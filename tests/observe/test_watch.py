@@ -1,0 +1,147 @@
+"""`oriel run --watch`: what it shows, where, and that nothing of it stays or gets into the program's way."""
+
+import os
+import re
+import subprocess
+import unittest
+
+from watched import ORIEL, RANKS, Case, Terminal, environment, launcher, program, until
+
+RUN = [ORIEL, "run", "--watch"]
+TITLE = rf"oriel: {RANKS} ranks?(, [0-9.]+( [kMGTP])? operations/s, [0-9.]+ [kMGTP]?B/s)?, \d+ waits?"
+
+
+def watchers(token):
+    """The watchers of jobs that have this in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as name, open(f"/proc/{pid}/environ", "rb") as environ:
+                if name.read().strip() == "oriel-watch" and token.encode() in environ.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+class Lines(Case):
+    """Where standard error is no terminal."""
+
+    def start(self, *arguments):
+        self.token = f"WATCHED_BY=test{os.getpid()}.{self.id()}"
+        return self.job(*arguments, launch=["--plain"], command=RUN, env=[self.token])
+
+    def test_busy_job(self):
+        job = self.start("busy", 0, 5)
+        self.assertEqual(job.first, "busy")
+        self.assertEqual(len(until(lambda: watchers(self.token))), 1)
+        out, errors = job.process.communicate(timeout=60)
+        self.assertEqual((job.process.returncode, out), (0, "done\n"), errors)
+        lines = errors.splitlines()
+        self.assertGreaterEqual(len(lines), 2, errors)
+        for line in lines:
+            self.assertRegex(line, rf"\A({TITLE}.*|oriel: no window yet)\Z")
+        self.assertRegex(errors, r" [1-9][0-9.]*( [kMGTP])? operations/s")
+        self.assertTrue(until(lambda: not watchers(self.token)))
+
+    def test_job_that_hangs(self):
+        job = self.start("hang", "cycle")
+        until(lambda: (job.look() or {}).get("deadlocks"))
+        ring = " -> ".join(map(str, [*range(RANKS), 0]))
+        for line in job.process.stderr:
+            if "deadlock" in line:
+                break
+        self.assertRegex(line, rf'{TITLE}, deadlock: {ring}; \d in MPI_Win_lock of "halo" for the lock of rank \d, '
+                               r"held by rank \d, since .* s\n")
+        self.assertEqual(len(watchers(self.token)), 1)
+        job.end()
+        self.assertTrue(until(lambda: not watchers(self.token)))
+
+    def test_ranks_that_wait_alike_are_told_together(self):
+        job = self.start("hang", "fence")
+        alike = "0" if RANKS == 2 else "0, 1" if RANKS == 3 else f"0-{RANKS - 2}"
+        for line in job.process.stderr:
+            if "MPI_Win_fence" in line:
+                break
+        self.assertRegex(line, rf': {alike} in MPI_Win_fence of "halo" for rank {RANKS - 1}, since [0-9.]+ s\n')
+
+    def test_killed_job(self):
+        job = self.start("hang", "fence")
+        self.assertTrue(until(lambda: watchers(self.token)))
+        for rank in until(job.ranks).values():
+            os.kill(rank["process"], 9)
+        job.process.wait(60)
+        self.assertTrue(until(lambda: not watchers(self.token)))
+
+    def test_program_has_no_child_and_no_descriptor_of_it(self):
+        watched = self.start("hang", "fence")
+        quiet = self.job("hang", "fence")
+
+        def of(job, what):
+            pid = until(job.ranks)[0]["process"]
+            if what == "children":
+                with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+                    return file.read()
+            return len(os.listdir(f"/proc/{pid}/fd"))
+
+        self.assertEqual(of(watched, "children"), "")
+        self.assertEqual(of(watched, "fd"), of(quiet, "fd"))
+
+    def test_job_of_an_ordinary_user(self):
+        job = self.job("busy", 0, 4, launch=["--plain", "--user"], command=RUN)
+        _, errors = job.process.communicate(timeout=60)
+        self.assertEqual(job.process.returncode, 0, errors)
+        self.assertRegex(errors, TITLE)
+
+    def test_program_that_is_not_there(self):
+        token = f"WATCHED_BY=test{os.getpid()}.{self.id()}"
+        name, value = token.split("=")
+        result = subprocess.run([*RUN, "/nowhere/program"], env=environment(**{name: value}), capture_output=True, text=True,
+                                timeout=60)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertRegex(result.stderr, r"\Aoriel: [^\n]*/nowhere/program[^\n]*\n\Z")
+        self.assertTrue(until(lambda: not watchers(token)))
+
+
+class Row(unittest.TestCase):
+    """On the launcher's terminal."""
+
+    def start(self, *arguments, rows=24, columns=120, before=()):
+        command, extra = launcher(*RUN, program(arguments[0]), *map(str, arguments[1:]))
+        terminal = Terminal([*before, *command], rows, columns, **extra)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def test_last_row_is_taken_and_given_back(self):
+        terminal = self.start("busy", 0, 5)
+        self.assertEqual(terminal.status(), 0)
+        text = terminal.text.decode()
+        self.assertEqual(text.count("\033[1;23r"), 1)
+        self.assertRegex(text, rf"\033\[24;1H\033\[K\033\[7m{TITLE}")
+        self.assertRegex(text, r"\033\[24;1H\033\[K\033\[r\0338\Z")
+        shown = re.sub(r"\0337.*?\0338", "", text)
+        self.assertEqual([line for line in re.sub(r"\033\[1A", "", shown).split("\r\n") if line], ["busy", "done"])
+
+    def test_it_follows_the_size(self):
+        terminal = self.start("hang", "cycle")
+        self.assertTrue(terminal.until(b"deadlock"), terminal.text)
+        terminal.size(10, 30)
+        self.assertTrue(terminal.until(b"\033[1;9r"))
+        terminal.text = b""
+        terminal.read(2.5)
+        lines = re.findall(rb"\033\[10;1H\033\[K\033\[7m(.*?)\033\[0m", terminal.text)
+        self.assertTrue(lines)
+        self.assertLessEqual(max(map(len, lines)), 30, lines)
+
+    def test_launcher_whose_errors_go_to_a_file(self):
+        path = f"/tmp/oriel-watch.{os.getpid()}"
+        self.addCleanup(os.unlink, path)
+        terminal = self.start("busy", 0, 4, before=["sh", "-c", f'exec "$@" 2>{path}', "sh"])
+        self.assertEqual(terminal.status(), 0)
+        self.assertNotIn(b"\033", terminal.text)
+        with open(path, encoding="utf-8") as file:
+            self.assertRegex(file.read(), TITLE)
+
+
+if __name__ == "__main__":
+    unittest.main()

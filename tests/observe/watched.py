@@ -1,0 +1,158 @@
+"""What the tests of `oriel top` and `oriel run --watch` share: jobs to look at, terminals to look on.
+
+Other jobs may run on the machine: each look names the job by its launcher's process."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+BUILD = os.environ["ORIEL_TEST_BUILD"]
+HOST = os.environ.get("ORIEL_TEST_HOST", "mpich")
+RANKS = int(os.environ.get("ORIEL_TEST_RANKS", "4"))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ORIEL = os.path.join(BUILD, "bin", "oriel")
+PATIENCE_S = 40  # a busy machine
+FOREIGN = ("ORIEL_", "OMPI_", "PMI", "MPI_LOCAL", "HYD", "MPIR_", "LD_PRELOAD")
+
+
+def environment(**changes):
+    env = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    env.update(LC_ALL="C", **changes)
+    return env
+
+
+def program(name):
+    return os.path.join(BUILD, "tests", "observe", HOST, name)
+
+
+def top(*arguments, before=()):
+    return subprocess.run([*before, ORIEL, "top", *map(str, arguments)], env=environment(), capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL)
+
+
+def until(condition):
+    """What condition returns, once that is true, or at the end of patience."""
+    end = time.monotonic() + PATIENCE_S
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.2)
+    return found
+
+
+class Job:
+    """A job of tests/launch; ready when rank 0 has said so."""
+
+    def __init__(self, name, *arguments, ranks=RANKS, launch=(), command=(), env=()):
+        words = [word for pair in env for word in ("--env", pair)]
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.join(ROOT, "tests", "launch"), "--build", BUILD, "--host", HOST, "-n", str(ranks),
+             "--timeout", "100", *words, *launch, "--", *command, program(name), *map(str, arguments)],
+            env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        self.pid = self.process.pid
+        self.first = self.process.stdout.readline().strip()
+        if self.first.startswith("skipped"):
+            self.end()
+            raise unittest.SkipTest(self.first)
+
+    def look(self):
+        """The job as JSON; None where there is none yet."""
+        result = top("--once", "--json", self.pid)
+        if result.returncode != 0:
+            return None
+        jobs = json.loads(result.stdout)["jobs"]
+        return jobs[0] if len(jobs) == 1 else None
+
+    def ranks(self):
+        job = self.look()
+        return {rank["rank"]: rank for rank in job["ranks"]} if job else {}
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.communicate(timeout=60)
+
+
+class Case(unittest.TestCase):
+    def job(self, *arguments, **words):
+        job = Job(*arguments, **words)
+        self.addCleanup(job.end)
+        return job
+
+
+class Terminal:
+    """A command on a terminal of its own, whose foreground it has."""
+
+    def __init__(self, command, rows=24, columns=120, **changes):
+        self.text = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            os.execvpe(command[0], command, environment(TERM="xterm", **changes))
+        self.before = None
+
+    def read(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if not select.select([self.fd], [], [], 0.1)[0]:
+                continue
+            try:
+                more = os.read(self.fd, 65536)
+            except OSError:
+                return False
+            if not more:
+                return False
+            self.text += more
+        return True
+
+    def until(self, words):
+        """Whether these bytes come."""
+        until(lambda: words in self.text or not self.read(0.3) or words in self.text)
+        return words in self.text
+
+    def size(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def modes(self):
+        return termios.tcgetattr(self.fd)[3]
+
+    def press(self, key):
+        os.write(self.fd, key)
+
+    def status(self):
+        """Reads to the end."""
+        end = time.monotonic() + PATIENCE_S
+        while self.read(0.3) and time.monotonic() < end:
+            found, status = os.waitpid(self.pid, os.WNOHANG)
+            if found:
+                self.read(0.3)
+                self.pid = 0
+                return status
+        if self.pid:
+            status = os.waitpid(self.pid, 0)[1]
+            self.pid = 0
+        return status
+
+    def close(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+def launcher(*command, ranks=RANKS):
+    """Words and environment of the host's own launcher, for a terminal that it shall have."""
+    mpiexec = shutil.which(f"mpiexec.{HOST}") or shutil.which("mpiexec")
+    extra = {}
+    if HOST == "openmpi":
+        extra = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+                     OMPI_MCA_mpi_yield_when_idle="1")
+    return [mpiexec, "-n", str(ranks), *command], extra

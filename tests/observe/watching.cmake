@@ -1,0 +1,23 @@
+# `oriel top` and `oriel run --watch`: jobs that hang or are busy, looked at from outside.
+oriel_mpi_program(NAME hang SOURCES hang.c)
+oriel_mpi_program(NAME busy SOURCES busy.c)
+
+# Jobs that hang do so asleep.
+function(watching_row name host ranks script)
+  oriel_script_test(NAME ${name} ${ARGN} TIMEOUT 400
+    COMMAND "${CMAKE_COMMAND}" -E env "ORIEL_TEST_BUILD=${CMAKE_BINARY_DIR}" "ORIEL_TEST_HOST=${host}"
+            "ORIEL_TEST_RANKS=${ranks}" /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/${script}.py")
+endfunction()
+
+foreach(host IN LISTS ORIEL_HOSTS)
+  foreach(ranks 2 4 8)
+    set(full FULL)
+    if(ranks EQUAL 4)
+      set(full "")
+    endif()
+    watching_row(top.${host}.n${ranks} ${host} ${ranks} test_top ${full})
+    watching_row(watch.${host}.n${ranks} ${host} ${ranks} test_watch ${full})
+  endforeach()
+endforeach()
+list(GET ORIEL_HOSTS 0 host)
+watching_row(top_screen ${host} 4 test_top_screen)
