@@ -189,7 +189,7 @@ void oriel_jobs_find(struct oriel_jobs *jobs)
 
 /* --- reading --- */
 
-enum { TRIES = 100 };
+enum { TRIES = 100, RECORDS_MOST = 64 * ORIEL_RECORDS_MOST };
 
 static bool read_changed(int fd, uint32_t *out)
 {
@@ -229,13 +229,13 @@ static void take_wait(const struct oriel_state *state, struct oriel_wait_seen *o
     oriel_trace_text_clean(out->window_name, sizeof out->window_name);
 }
 
-/* All windows that it ever had; their chain ends, however it is damaged. */
+/* All windows that it ever had, each perhaps once for every thread; their chain ends, however it is damaged. */
 static void read_records(struct oriel_process *process, uint64_t newest)
 {
     uint64_t operations = 0, bytes = 0;
     uint64_t before_ns = process->read_ns;
     struct oriel_window_record record;
-    for (int i = 0; newest != 0 && newest <= INT64_MAX && i <= ORIEL_RECORDS_MOST; i++, newest = record.next) {
+    for (int i = 0; newest != 0 && newest <= INT64_MAX && i < RECORDS_MOST; i++, newest = record.next) {
         if (pread(process->fd, &record, sizeof record, (off_t)newest) != (ssize_t)sizeof record)
             break;
         for (int k = 0; k < ORIEL_COUNTED_OPERATIONS; k++) {
