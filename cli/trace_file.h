@@ -20,10 +20,10 @@ struct oriel_trace_source {
 
 /* A window of one file.  The texts of head are whole, UTF-8 and without control characters. */
 struct oriel_trace_described {
-    struct oriel_trace_window head;
     uint64_t since_bytes; /* where it was described first: no event before that is its */
     uint32_t ranks_count; /* at most head.n */
     int32_t *world_ranks;
+    struct oriel_trace_window head; /* without its ranks */
 };
 
 struct oriel_trace_parsed {

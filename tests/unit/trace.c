@@ -67,20 +67,23 @@ static uint64_t file_bytes(void)
 
 /* --- */
 
-static void *add_some(void *unused)
+/* Nobody ends before all have a ring. */
+static void *add_some(void *all)
 {
-    (void)unused;
     for (uint64_t i = 0; i < EACH; i++)
         add_put(i);
+    (void)pthread_barrier_wait(all);
     return NULL;
 }
 
 static void three_threads(void)
 {
     pthread_t threads[THREADS];
+    pthread_barrier_t all;
+    EXPECT(pthread_barrier_init(&all, NULL, THREADS) == 0);
     trace_begin(100 * MIB);
     for (int i = 0; i < THREADS; i++)
-        EXPECT(pthread_create(&threads[i], NULL, add_some, NULL) == 0);
+        EXPECT(pthread_create(&threads[i], NULL, add_some, &all) == 0);
     for (int i = 0; i < THREADS; i++)
         EXPECT(pthread_join(threads[i], NULL) == 0);
     oriel_trace_writer_end(NULL);
