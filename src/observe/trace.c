@@ -8,9 +8,11 @@
 #include "host/host.h"
 #include "observe/observe.h"
 #include "observe/trace_clocks.h"
+#include "observe/trace_file.h"
 #include "observe/trace_write.h"
 #include "oriel/oriel.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -63,9 +65,29 @@ static void fill_header(int32_t world_rank, int32_t world_size, const struct ori
     find_program(header.program, sizeof header.program);
 }
 
-/* NULL, or why this rank cannot be traced. */
-static const char *open_file(const char *folder, int32_t world_rank)
+/* What an earlier run with more ranks has left: files that no rank of this one writes.  Other files stay. */
+static void clear_folder(const char *folder, int32_t world_size)
 {
+    DIR *listing = opendir(folder);
+    if (listing == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        int rank = -1;
+        int end = 0;
+        (void)sscanf(entry->d_name, "rank-%d.oriel%n", &rank, &end);
+        bool is_other = rank >= world_size && end > 0 && entry->d_name[end] == '\0' &&
+                        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path;
+        if (is_other && oriel_trace_file_is_trace(path))
+            (void)unlink(path);
+    }
+    closedir(listing);
+}
+
+/* NULL, or why this rank cannot be traced. */
+static const char *open_file(const char *folder, int32_t world_rank, int32_t world_size)
+{
+    if (world_rank == 0)
+        clear_folder(folder, world_size);
     if (snprintf(path, sizeof path, "%s/rank-%d.oriel", folder, (int)world_rank) >= (int)sizeof path)
         return strerrordesc_np(ENAMETOOLONG);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
@@ -84,7 +106,7 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
             oriel_warn("ORIEL_TRACE: processes that were spawned are not traced");
         return;
     }
-    const char *refusal = open_file(folder, world_rank);
+    const char *refusal = open_file(folder, world_rank, world_size);
     oriel_trace_clocks_begin(world_rank, world_size, refusal, &run);
     taking_part = getpid();
     if (refusal != NULL)

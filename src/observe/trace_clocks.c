@@ -23,11 +23,11 @@
 
 enum {
     TAG = 32501,
-    ROUND_TRIPS = 100,
-    TRIPS_NS = 20000000, /* of them, with one machine */
+    ROUND_TRIPS = 500,
+    TRIPS_NS = 50000000, /* of them, with one machine */
     ALL_TRIPS_NS = 2000000000,
     PATIENCE_S = 10,  /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
-    SPINS = 200,
+    SPINS = 20,
 };
 
 enum kind { HELLO = 1, PING, PONG, KNOWN };

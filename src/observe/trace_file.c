@@ -26,8 +26,7 @@ static struct {
     bool refused;         /* by the disk, once */
 } file = {.fd = -1};
 
-/* Whether what stands at path was written by an earlier run. */
-static bool is_trace(const char *path)
+bool oriel_trace_file_is_trace(const char *path)
 {
     uint64_t magic = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -46,7 +45,7 @@ const char *oriel_trace_file_open(const char *path, uint64_t limit_bytes)
     file.limit_bytes = limit_bytes;
     file.fd = open(path, how, 0666);
     if (file.fd < 0 && errno == EEXIST) {
-        if (!is_trace(path))
+        if (!oriel_trace_file_is_trace(path))
             return "there is something that is no trace, which is left alone";
         if (unlink(path) == 0)
             file.fd = open(path, how, 0666);
@@ -128,16 +127,28 @@ bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size
     return !file.refused && file.limit_bytes > END_BYTES && append(type, pieces, dropped, file.limit_bytes - END_BYTES);
 }
 
+/* As many as there is room for below the limit. */
+static size_t events_that_fit(size_t count)
+{
+    uint64_t needed = file.position + sizeof(struct oriel_trace_block) + END_BYTES;
+    uint64_t most = file.limit_bytes > needed ? (file.limit_bytes - needed) / sizeof(struct oriel_trace_event) : 0;
+    return count < most ? count : (size_t)most;
+}
+
 void oriel_trace_file_events(const struct oriel_trace_event *events, size_t count, uint64_t dropped)
 {
     uint64_t begin = file.position;
-    if (!oriel_trace_file_append(ORIEL_BLOCK_EVENTS, events, count * sizeof *events, NULL, 0, dropped)) {
-        file.dropped += count;
+    size_t fitting = events_that_fit(count);
+    file.dropped += count - fitting;
+    if (fitting == 0)
+        return;
+    if (!oriel_trace_file_append(ORIEL_BLOCK_EVENTS, events, fitting * sizeof *events, NULL, 0, dropped)) {
+        file.dropped += fitting;
         return;
     }
-    file.written += count;
+    file.written += fitting;
     file.last_events = begin;
-    file.last_count = count;
+    file.last_count = fitting;
 }
 
 static bool append_end(const struct oriel_trace_clock *clock, uint64_t end_ns, uint64_t dropped)

@@ -12,6 +12,9 @@
  * as long as the process lives. */
 const char *oriel_trace_file_open(const char *path, uint64_t limit_bytes);
 
+/* Whether what is there was written by an earlier run, or by this one. */
+bool oriel_trace_file_is_trace(const char *path);
+
 /* Writes the header, whose checksum it fills; to be called first. */
 bool oriel_trace_file_head(struct oriel_trace_header *header);
 
