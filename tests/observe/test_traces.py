@@ -1,0 +1,252 @@
+"""oriel run --trace on real jobs: what stands in the files, whatever ends the job, the disk or the folder, and however many machines
+there are.  The program is traced.c, which does what is known.
+
+ORIEL_TEST_HOST says which host's launcher."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import trace_files
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from command import BUILD, Case, ORIEL, environment  # noqa: E402
+
+HOST = os.environ["ORIEL_TEST_HOST"]
+LAUNCH = os.path.join(trace_files.ROOT, "tests", "launch")
+TRACED = os.path.join(BUILD, "tests", "observe", HOST, "traced")
+ROUNDS = 20
+NOT_THERE = "/proc/nothing/here"
+
+
+def launch(ranks, *words, options=(), **variables):
+    env = [f"--env={name}={value}" for name, value in variables.items()]
+    command = [LAUNCH, "--build", BUILD, "--host", HOST, "-n", str(ranks), "--timeout", "100", *options, *env, "--", TRACED, *words]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL,
+                          check=False)
+
+
+class Traces(Case):
+    def setUp(self):
+        super().setUp()
+        self.traces = self.path("traces")
+
+    def launch(self, ranks, *words, **more):
+        result = launch(ranks, *words, **{"ORIEL_TRACE": self.traces, **more})
+        if result.returncode == 77:
+            self.skipTest(result.stdout.strip())
+        return result
+
+    def done(self, result, ranks):
+        """The program has done its work, and said so."""
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(len(re.findall(r"^rank \d+ is done$", result.stdout, re.M)), ranks, result.stdout)
+
+    def oriel_lines(self, result):
+        return [line for line in result.stderr.splitlines() if line.startswith("oriel")]
+
+    def report(self, *words):
+        return subprocess.run([ORIEL, "report", *words], env=environment(), capture_output=True, text=True, timeout=60, check=False)
+
+    def check(self, ranks, **more):
+        """All files are there, of one run, with what the program is known to do; more of some kinds, in each rank."""
+        files = trace_files.read_folder(self.traces)
+        self.assertEqual([file.rank for file in files], list(range(ranks)))
+        self.assertEqual(len({file.job for file in files}), 1)
+        counts = {"put": ROUNDS, "get": ROUNDS, "fence": ROUNDS + 1, "lock": 1, "unlock": 1, "create": 1, "free": 1, **more}
+        for file in files:
+            self.assertEqual(file.windows[0], ("ring", tuple(range(ranks))))
+            for kind in trace_files.OPERATIONS + trace_files.CALLS:
+                self.assertEqual(file.count(kind), counts.get(kind, 0), (file.rank, kind))
+            for event in file.events:
+                target = {"put": (file.rank + 1) % ranks, "get": 0, "lock": 0, "unlock": 0, "accumulate": 0}.get(event.kind, -1)
+                size = {"put": 8, "get": 32, "accumulate": 8}.get(event.kind, 0)
+                self.assertEqual((event.target, event.bytes, event.window), (target, size, 0), event.kind)
+                self.assertLessEqual(event.waiting_ns, event.duration_ns)
+        return files
+
+    # --- what the files hold ---
+
+    def test_every_call_of_every_rank(self):
+        for ranks in (1, 2, 4, 8):
+            with self.subTest(ranks=ranks):
+                result = self.launch(ranks)
+                self.done(result, ranks)
+                self.assertEqual(self.oriel_lines(result), [])
+                files = self.check(ranks)
+                self.assertEqual([file.end[2] for file in files], [0] * ranks)
+                self.assertEqual(len({file.machine for file in files}), 1)
+                self.assertEqual([(own, error) for file in files for own, zero, error in file.clocks if own == zero],
+                                 [(file.clocks[0][0], 0) for file in files])
+                # most of the time in fences is waiting for the rank that is late; it is late by 20 ms, the test by less than half
+                fences = [event for file in files[:-1] for event in file.events if event.kind == "fence"]
+                late = [event for event in fences if event.cause == "late_fence" and event.cause_rank == ranks - 1]
+                if ranks > 1:
+                    self.assertGreater(sum(event.waiting_ns for event in late), sum(event.duration_ns for event in fences) / 2)
+                for file in files:
+                    ends = [event.begin_ns + event.duration_ns for event in file.events]
+                    self.assertEqual(ends, sorted(ends))
+
+    def test_run_trace_is_the_variable(self):
+        result = subprocess.run([ORIEL, "run", "--host", HOST, "--trace", "traces", "--", "/usr/bin/env"], env=environment(), capture_output=True,
+                                text=True, cwd=self.folder, timeout=60, check=False)
+        self.assertIn(f"ORIEL_TRACE={self.traces}\n", result.stdout)
+        self.assertTrue(os.path.isdir(self.traces))
+        result = subprocess.run([ORIEL, "run", "--host", HOST, "--trace", NOT_THERE, "--", "/bin/true"], env=environment(), capture_output=True,
+                                text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_no_trace_unless_wanted(self):
+        self.done(launch(2), 2)
+        self.assertFalse(os.path.exists(self.traces))
+
+    def test_as_user(self):
+        os.chmod(self.folder, 0o777)
+        self.done(self.launch(2, options=["--user"]), 2)
+        self.check(2)
+
+    def test_threads_have_rings_of_their_own(self):
+        self.done(self.launch(2, "threads"), 2)
+        files = self.check(2, accumulate=2 * ROUNDS, lock_all=1, unlock_all=1)
+        for file in files:
+            self.assertGreaterEqual(len({event.thread for event in file.events}), 2)
+
+    def test_children_are_not_traced(self):
+        result = self.launch(2, "fork")
+        self.done(result, 2)
+        self.assertNotIn("a child ended", result.stdout)
+        self.check(2)
+
+    # --- ends ---
+
+    def test_killed_job_is_readable_to_its_last_flush(self):
+        result = self.launch(2, "kill")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(len(re.findall(r"is there$", result.stdout, re.M)), 2, result.stdout + result.stderr)
+        files = self.check(2, free=0)
+        self.assertEqual([file.end for file in files], [None, None])
+        self.assertRegex(self.report(self.traces).stdout, r"ranks that did not come to MPI_Finalize: 0, 1\n")
+
+    def test_limit_bounds_the_disk(self):
+        self.done(self.launch(2, "flood", ORIEL_TRACE_LIMIT="200K"), 2)
+        for file in trace_files.read_folder(self.traces):
+            self.assertLessEqual(file.bytes, 200 << 10)
+            self.assertGreater(file.bytes, 199 << 10)
+            self.assertEqual(file.end[1] + file.end[2], 100000 + 3 * ROUNDS + 7)
+        self.assertRegex(self.report(self.traces).stdout, r"events, and [0-9,]+ dropped \(")
+
+    def test_full_disk(self):
+        os.mkdir(self.traces)
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+            self.skipTest("only root can make a small file system")
+        script = f'mount -t tmpfs -o size=400k none "$1" && shift && "$@"; s=$?; cp -r {self.traces} {self.path("copy")}; exit $s'
+        command = ["unshare", "-m", "sh", "-c", script, "sh", self.traces, LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2",
+                   f"--env=ORIEL_TRACE={self.traces}", "--", TRACED, "flood"]
+        result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+        self.done(result, 2)
+        lines = self.oriel_lines(result)
+        self.assertIn(len(lines), (1, 2), lines)
+        for line in lines:
+            self.assertRegex(line, r"rank-[01]\.oriel: No space left on device; the program goes on")
+        files = trace_files.read_folder(self.path("copy"))
+        self.assertEqual([file.end is not None for file in files], [True, True])
+        for file in files:
+            self.assertEqual(file.end[1] + file.end[2], 100000 + 3 * ROUNDS + 7)
+
+    # --- folders ---
+
+    def test_folder_that_cannot_be(self):
+        result = self.launch(4, ORIEL_TRACE=NOT_THERE)
+        self.done(result, 4)
+        lines = self.oriel_lines(result)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(f"ORIEL_TRACE={NOT_THERE}: No such file or directory; 4 of 4 ranks, rank 0 the first, are not traced", lines[0])
+
+    def test_folder_that_is_not_ours(self):
+        os.mkdir(self.traces, 0o755)
+        os.chmod(self.folder, 0o755)
+        result = self.launch(2, options=["--user"])
+        self.done(result, 2)
+        self.assertEqual(len(self.oriel_lines(result)), 1)
+        self.assertIn(f"ORIEL_TRACE={self.traces}: Permission denied; 2 of 2 ranks", result.stderr)
+
+    def test_earlier_run_is_replaced_and_nothing_else(self):
+        self.done(self.launch(4), 4)
+        first = trace_files.read_folder(self.traces)[0].job
+        self.write("traces/rank-7.oriel", "mine\n", 0o644)
+        self.write("traces/rank-9.oriel.old", "mine\n", 0o644)
+        self.done(self.launch(2), 2)
+        os.unlink(os.path.join(self.traces, "rank-7.oriel"))
+        os.unlink(os.path.join(self.traces, "rank-9.oriel.old"))
+        self.assertEqual(sorted(os.listdir(self.traces)), ["rank-0.oriel", "rank-1.oriel"])
+        self.assertNotEqual(self.check(2)[0].job, first)
+
+    def test_file_that_is_no_trace_is_left_alone(self):
+        os.mkdir(self.traces)
+        self.write("traces/rank-1.oriel", "mine\n", 0o644)
+        result = self.launch(2)
+        self.done(result, 2)
+        self.assertEqual(len(self.oriel_lines(result)), 1)
+        self.assertIn("there is something that is no trace, which is left alone; 1 of 2 ranks, rank 1 the first", result.stderr)
+        with open(os.path.join(self.traces, "rank-1.oriel"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine\n")
+        os.unlink(os.path.join(self.traces, "rank-1.oriel"))
+        self.assertEqual(trace_files.read_folder(self.traces)[0].count("put"), ROUNDS)
+
+    # --- clocks ---
+
+    def check_clocks(self, files, shift_ns):
+        """Each other machine's clock is found, where it is known to be: shift_ns of its first rank ahead of rank 0's."""
+        leaders = [file for file in files[1:] if file.machine != files[0].machine]
+        self.assertGreater(len(leaders), 0)
+        for file in leaders:
+            self.assertGreaterEqual(len(file.clocks), 1)
+            for own_ns, zero_ns, error_ns in file.clocks:
+                self.assertLessEqual(abs(own_ns - zero_ns - shift_ns), error_ns)
+                self.assertGreater(error_ns, 0)
+                self.assertLess(error_ns, 100_000_000)
+        self.assertTrue(any(len(file.clocks) == 2 for file in leaders))
+
+    def test_machines_that_share_a_clock_unawares(self):
+        for ranks, size in ((2, 1), (4, 2), (8, 3)):
+            with self.subTest(ranks=ranks, size=size):
+                self.done(self.launch(ranks, options=["--node-size", str(size)]), ranks)
+                files = self.check(ranks)
+                self.assertEqual(len({file.machine for file in files}), -(-ranks // size))
+                self.check_clocks(files, 0)
+                self.assertRegex(self.report(self.traces).stdout, r"clocks, which are compared to within \d")
+
+    def test_machine_with_another_clock(self):
+        """Rank 1 runs where the monotonic clock is 5000 s ahead."""
+        if subprocess.run(["unshare", "-T", "--monotonic", "5000", "--fork", "true"], capture_output=True, check=False).returncode:
+            self.skipTest("no other clock can be made here")
+        wrapper = self.write("wrapper", "#!/bin/sh\n"
+                             'case "${PMI_RANK-}${OMPI_COMM_WORLD_RANK-}" in 1) exec unshare -T --monotonic 5000 --fork "$@";; esac\n'
+                             'exec "$@"\n')
+        env = {"ORIEL_TRACE": self.traces, "ORIEL_NET": "off"}
+        command = [LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2", "--plain", *[f"--env={k}={v}" for k, v in env.items()], "--",
+                   wrapper, ORIEL, "run", TRACED]
+        result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+        self.done(result, 2)
+        self.check_clocks(trace_files.read_folder(self.traces), 5_000_000_000_000)
+        took = re.search(r"; ([0-9.]+) (\w+) from the first event to the last", self.report(self.traces).stdout)
+        self.assertIn(took.group(2), ("ms", "s"))
+        self.assertLess(float(took.group(1)), 1000)
+
+    def test_over_a_network(self):
+        self.traces = tempfile.mkdtemp(prefix="traces.", dir=os.path.dirname(TRACED))  # which all machines see
+        self.addCleanup(shutil.rmtree, self.traces)
+        self.done(self.launch(4, options=["--net", "2"]), 4)
+        files = self.check(4)
+        self.assertEqual(len({file.machine for file in files}), 2)
+        for file in files[2:]:
+            for own_ns, zero_ns, error_ns in file.clocks:
+                self.assertLessEqual(abs(own_ns - zero_ns), error_ns)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,73 @@
+"""Reads trace files as src/observe/trace_format.h has them: the tests' own reader, beside the command's."""
+
+import glob
+import os
+import re
+import struct
+import zlib
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HEADER_BYTES = 440
+
+
+def rows(kind):
+    with open(os.path.join(ROOT, "src", "observe", "counters.def"), encoding="utf-8") as file:
+        return re.findall(rf"^{kind}\((\w+),", file.read(), re.M)
+
+
+OPERATIONS, CALLS, CAUSES = map(rows, ("OPERATION", "CALL", "CAUSE"))
+
+
+def kind_name(kind):
+    return OPERATIONS[kind] if kind < 64 else CALLS[kind - 64]
+
+
+class Event:
+    def __init__(self, words):
+        (self.begin_ns, self.duration_ns, self.waiting_ns, self.bytes, self.target, self.cause_rank, self.window, kind, self.path,
+         cause, self.thread) = words
+        self.kind = kind_name(kind)
+        self.cause = CAUSES[cause] if self.waiting_ns else None
+
+
+class File:
+    """One rank's file, which must be right to its last byte."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            content = file.read()
+        self.bytes = len(content)
+        (magic, version, header_bytes, event_bytes, self.rank, self.size, self.pid) = struct.unpack_from("<QIIIiii", content)
+        assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 1, HEADER_BYTES, 48)
+        assert struct.unpack_from("<I", content, 436)[0] == zlib.crc32(content[:436])
+        self.job, self.machine = struct.unpack_from("<QQ", content, 32), struct.unpack_from("<QQ", content, 48)
+        self.events, self.windows, self.clocks, self.end, self.dropped = [], {}, [], None, 0
+        at = HEADER_BYTES
+        while at < len(content):
+            at = self.block(content, at)
+
+    def block(self, content, at):
+        magic, kind, length, checksum, self.dropped = struct.unpack_from("<IIIIQ", content, at)
+        payload = content[at + 24:at + 24 + length]
+        assert magic == 0x4b4c424f and len(payload) == length and zlib.crc32(payload) == checksum
+        assert self.end is None, "something stands behind the end"
+        if kind == 1:
+            self.events += [Event(words) for words in struct.iter_unpack("<QQQQiiIBBBB", payload)]
+        elif kind == 2:
+            number, n = struct.unpack_from("<Ii", payload)
+            name = payload[48:112].split(b"\0")[0].decode()
+            self.windows[number] = (name, struct.unpack_from(f"<{n}i", payload, 400))
+        elif kind == 3:
+            self.clocks.append(struct.unpack("<QQQ", payload))
+        elif kind == 4:
+            self.end = struct.unpack("<QQQ", payload)
+            assert self.end[1] == len(self.events)
+        return at + 24 + length
+
+    def count(self, kind):
+        return sum(event.kind == kind for event in self.events)
+
+
+def read_folder(folder):
+    """By rank."""
+    return sorted((File(path) for path in glob.glob(os.path.join(glob.escape(folder), "rank-*.oriel"))), key=lambda file: file.rank)
