@@ -1,0 +1,219 @@
+"""oriel report on trace files of known content: the summary, the events for Perfetto against the rules of its format, the OTF2
+archive as its own tools read it, and files that are not what they should be.
+
+The files are made by tests/page/traces.py.  ORIEL_TEST_OTF2 says whether the command was built with that library."""
+
+import collections
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "cli"), os.path.join(HERE, "..", "page")]
+import traces  # noqa: E402
+from command import Case, ORIEL, start  # noqa: E402
+
+HAS_OTF2 = os.environ["ORIEL_TEST_OTF2"] == "1"
+RANKS = traces.KNOWN_RANKS
+# All ranks put and fence; three of them are in the second window too.
+CALLS = {"create": 4, "fence": 44, "put": 40, "free": 7, "lock": 3, "get": 9, "unlock": 3}
+
+
+class Known(Case):
+    def setUp(self):
+        super().setUp()
+        self.traces = self.path("known")
+        os.mkdir(self.traces)
+        traces.known(self.traces)
+
+    def report(self, *words):
+        return start(ORIEL, "report", *words)
+
+
+class Summary(Known):
+    def test_what_is_known_is_said(self):
+        result = self.report(self.traces)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for row in (r"  4 ranks, traces of 4 of them; mpich, Oriel 0.1.0\n",
+                    r"  2 clocks, which are compared to within 200 ns\n",
+                    r"  110 events, none dropped\n",
+                    r'\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, made at main at halo.c:42\n',
+                    r"\n  put +40 +97.7 KiB +2.44 KiB +2.00 us\n",
+                    r"\n  fence +44 +12.2 ms +12.0 ms +98% +400 us\n",
+                    r"\n  late fence +30 +12.0 ms +400 us +400 us\n",
+                    r"\n    4.00 ms: rank [012] for rank 3 \(late fence\)\n",
+                    r"\n  busiest pairs, of 4:\n    3 -> 0: 39.1 KiB in 10 operations\n    2 -> 3: 29.3 KiB in 10 operations\n",
+                    r'\nWindow 2 "table": create, 3 ranks, 4.00 KiB to 12.0 KiB each, made at build at table.c:7\n',
+                    r"\n  promoted +6 +48 B +1.50 us\n  cma +3 +24 B +1.50 us\n    cma to the memory of 1 rank: memory of a stack\n",
+                    r"\n  busy lock +2 +100 us +50.0 us +50.0 us\n",
+                    r"\n    50.0 us: rank [23] for rank [12] \(busy lock\)\n"):
+            self.assertRegex(result.stdout, row)
+
+    def test_losses_and_ends_are_said(self):
+        file = traces.Rank(self.traces, 2, RANKS)
+        file.window(0, range(RANKS), 2, "halo")
+        file.event(traces.call("fence"), 0, 10)
+        file.close(100, ended=False, dropped=0)
+        file = traces.Rank(self.traces, 1, RANKS)
+        file.close(100, dropped=1113)
+        result = self.report(self.traces)
+        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+% of all\), by ranks 1: too fast")
+        self.assertIn("  ranks that did not come to MPI_Finalize: 2\n", result.stdout)
+
+
+class Bad(Known):
+    """What is wrong is said in one line each, with the file's name, and the rest is shown."""
+
+    def expect(self, line, ranks_left):
+        result = self.report(self.traces)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, line)
+        self.assertRegex(result.stderr, r"\A(oriel: [^\n]+\n)+\Z")
+        self.assertIn(f"  4 ranks, traces of {ranks_left} of them;", result.stdout)
+
+    def spoil(self, name, change):
+        path = os.path.join(self.traces, name)
+        with open(path, "rb") as file:
+            content = bytearray(file.read())
+        with open(path, "wb") as file:
+            file.write(change(content))
+
+    def test_truncated(self):
+        self.spoil("rank-1.oriel", lambda content: content[:-10])
+        self.expect(r"rank-1\.oriel ends within a block at byte \d+; the \d+ events before that are read\n", 4)
+
+    def test_damaged(self):
+        self.spoil("rank-1.oriel", lambda content: content[:1500] + b"\xff" + content[1501:])
+        self.expect(r"rank-1\.oriel is damaged at byte \d+", 4)
+
+    def test_foreign(self):
+        self.spoil("rank-2.oriel", lambda content: b"\x7fELF" + content[4:])
+        self.expect(r"rank-2\.oriel is no trace of Oriel's\n.*of 4 ranks, 1 have no trace here", 3)
+
+    def test_other_version(self):
+        self.spoil("rank-3.oriel", lambda content: content[:8] + struct.pack("<I", 2) + content[12:])
+        self.expect(r"rank-3\.oriel has version 2 of the format, and this command reads version 1\n", 3)
+
+    def test_other_run(self):
+        other = self.path("other")
+        os.mkdir(other)
+        traces.known(other, job=(1, 1))
+        shutil.copy(os.path.join(other, "rank-0.oriel"), self.traces)
+        self.expect(r"rank-0\.oriel is of another run than most files here, and is left out\n", 3)
+
+    def test_not_readable(self):
+        os.unlink(os.path.join(self.traces, "rank-0.oriel"))
+        os.symlink("/nowhere", os.path.join(self.traces, "rank-0.oriel"))
+        self.expect(r"rank-0\.oriel: No such file or directory\n", 3)
+
+    def test_nothing_that_can_be_read(self):
+        self.refused(self.report(self.path("nowhere")), "nowhere")
+        os.mkdir(self.path("empty"))
+        self.refused(self.report(self.path("empty")), "there is no trace in it")
+
+
+class Perfetto(Known):
+    def test_rules_of_the_format(self):
+        out = self.path("events.json")
+        result = self.report(self.traces, "--perfetto", out)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        with open(out, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        slices, names = collections.defaultdict(list), collections.defaultdict(set)
+        for event in events:
+            self.assertIn(event["ph"], ("X", "M"))
+            self.assertTrue(isinstance(event["name"], str) and event["name"])
+            self.assertTrue(isinstance(event["pid"], int) and event["pid"] > 0)
+            self.assertTrue(isinstance(event["tid"], int) and event["tid"] > 0)
+            if event["ph"] == "M":
+                names[event["name"]].add((event["pid"], event["tid"]))
+                continue
+            self.assertIsInstance(event["ts"], float)
+            self.assertIsInstance(event["dur"], float)
+            self.assertTrue(event["ts"] >= 0 and event["dur"] >= 0)
+            slices[event["pid"], event["tid"]].append(event)
+        self.assertEqual(len({tid for _, tid in slices}), len(slices), "threads have numbers of their own")
+        self.assertEqual(names["thread_name"], set(slices))
+        self.assertEqual({pid for pid, _ in names["process_name"]}, {pid for pid, _ in slices})
+        for track in slices.values():
+            self.check_nesting(track)
+        self.check_content([event for track in slices.values() for event in track])
+
+    def check_nesting(self, track):
+        """Slices of a track contain each other or are apart; a wait is in the call before it."""
+        open_until = []
+        for event in sorted(track, key=lambda event: (event["ts"], -event["dur"])):
+            begin, end = round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)
+            while open_until and open_until[-1] <= begin:
+                open_until.pop()
+            self.assertTrue(not open_until or end <= open_until[-1], event)
+            self.assertEqual(len(open_until), 1 if event["cat"] == "wait" else 0, event)
+            open_until.append(end)
+
+    def check_content(self, events):
+        counts = collections.Counter(event["name"] for event in events if event["cat"] != "wait")
+        self.assertEqual(counts, CALLS)
+        waits = [event for event in events if event["cat"] == "wait"]
+        self.assertEqual(collections.Counter(event["name"] for event in waits), {"late fence": 30, "busy lock": 2})
+        self.assertEqual(round(sum(event["dur"] for event in waits)), 30 * 400 + 2 * 50)
+        self.assertEqual({event["args"]["rank"] for event in waits if event["name"] == "late fence"}, {3})
+        puts = [event for event in events if event["name"] == "put"]
+        self.assertEqual({(event["pid"] - 1, event["args"]["target"], event["args"]["bytes"], event["args"]["path"],
+                           event["args"]["window"]) for event in puts},
+                         {(rank, (rank + 1) % RANKS, 1000 * (rank + 1), "direct", "halo") for rank in range(RANKS)})
+        gets = {(event["pid"] - 1, event["args"]["target"]) for event in events if event["name"] == "get"}
+        self.assertEqual(gets, {(1, 1), (2, 1), (3, 1)})
+
+    def test_what_cannot_be_written(self):
+        self.refused(self.report(self.traces, "--perfetto", "/nowhere/events.json"), "/nowhere/events.json: No such file")
+        result = self.report(self.traces, "--perfetto", "/dev/full")
+        self.refused(result, "/dev/full: No space left on device")
+        self.assertTrue(os.path.exists("/dev/full"))
+
+
+@unittest.skipUnless(HAS_OTF2, "built without the OTF2 library")
+class Otf2(Known):
+    def read(self, *words):
+        result = subprocess.run(["otf2-print", *words, os.path.join(self.path("archive"), "traces.otf2")], capture_output=True,
+                                text=True, timeout=60, check=True)
+        self.assertEqual(result.stderr, "")
+        return result.stdout
+
+    def test_its_own_tools_read_it(self):
+        result = self.report(self.traces, "--otf2", self.path("archive"))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        definitions = self.read("-G")
+        for row in (r'SYSTEM_TREE_NODE +1 +Name: "node1"', r'SYSTEM_TREE_NODE +2 +Name: "node2"', r'LOCATION_GROUP +3 +Name: "rank 3"',
+                    r'RMA_WIN +0 +Name: "halo"', r'GROUP +2 +Name: "table" .*3 Members: 1 .* 2 .* 3 '):
+            self.assertRegex(definitions, row)
+        events = self.read()
+        counts = collections.Counter(line.split()[0] for line in events.splitlines() if line[:1].isupper())
+        waits = 32
+        self.assertEqual(counts["ENTER"], sum(CALLS.values()) + waits)
+        self.assertEqual(counts["LEAVE"], counts["ENTER"])
+        self.assertEqual((counts["RMA_PUT"], counts["RMA_GET"], counts["RMA_OP_COMPLETE_BLOCKING"]), (40, 9, 49))
+        self.assertEqual(counts["RMA_COLLECTIVE_END"], CALLS["create"] + CALLS["fence"] + CALLS["free"])
+        self.assertEqual((counts["RMA_WIN_CREATE"], counts["RMA_WIN_DESTROY"]), (4, 7))
+        self.assertRegex(events, r'RMA_PUT +768 +\d+ +Window: "halo" <0>, Remote: 0 .*, Bytes: 4000,')
+
+    def test_folder_that_is_there_is_left_alone(self):
+        os.mkdir(self.path("archive"))
+        self.refused(self.report(self.traces, "--otf2", self.path("archive")), "it is there already, and is left as it is")
+        self.assertEqual(os.listdir(self.path("archive")), [])
+
+    def test_folder_that_cannot_be(self):
+        self.refused(self.report(self.traces, "--otf2", "/proc/nothing/here"), "/proc/nothing/here")
+
+
+@unittest.skipIf(HAS_OTF2, "built with the OTF2 library")
+class NoOtf2(Known):
+    def test_it_is_said(self):
+        self.refused(self.report(self.traces, "--otf2", self.path("archive")), "built without the OTF2 library")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
