@@ -27,5 +27,6 @@ void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_
         .path = event->path,
         .cause = waiting_ns > 0 ? oriel_waited.cause : 0,
     };
+    oriel_waited.longest_ns = 0;
     oriel_trace_add(&entry);
 }

@@ -12,8 +12,11 @@ _Thread_local struct oriel_doing oriel_doing;
 
 static void blame(const struct oriel_observed *observed, enum oriel_counted_cause cause, int32_t rank, uint64_t waited_ns)
 {
-    oriel_waited.cause = (uint8_t)cause;
-    oriel_waited.rank = rank;
+    if (waited_ns >= oriel_waited.longest_ns) {
+        oriel_waited.longest_ns = waited_ns;
+        oriel_waited.cause = (uint8_t)cause;
+        oriel_waited.rank = rank;
+    }
     if ((uint32_t)rank < observed->n)
         oriel_count(observed, &observed->toward[rank].caused_ns[cause], waited_ns);
 }

@@ -91,6 +91,11 @@ class Traces(Case):
                     ends = [event.begin_ns + event.duration_ns for event in file.events]
                     self.assertEqual(ends, sorted(ends))
 
+    def test_call_names_what_it_waited_for_longest(self):
+        self.done(self.launch(3, "posts"), 3)
+        waits = [event for event in trace_files.read_folder(self.traces)[0].events if event.cause == "late_post"]
+        self.assertEqual([event.cause_rank for event in waits if event.waiting_ns > 100_000_000], [1])
+
     def test_run_trace_is_the_variable(self):
         result = subprocess.run([ORIEL, "run", "--host", HOST, "--trace", "traces", "--", "/usr/bin/env"], env=environment(), capture_output=True,
                                 text=True, cwd=self.folder, timeout=60, check=False)

@@ -92,6 +92,25 @@ static void flood(MPI_Win win)
     MPI_Win_unlock(rank, win);
 }
 
+/* Rank 0 waits for two posts: first long for the one of rank 1, then for some milliseconds for the one of rank 2. */
+static void post_late(MPI_Win win)
+{
+    MPI_Group all;
+    MPI_Group some;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, rank == 0 ? 2 : 1, rank == 0 ? (int[]){1, 2} : (int[]){0}, &some);
+    if (rank == 0) {
+        MPI_Win_start(some, 0, win);
+        MPI_Win_complete(win);
+    } else if (rank <= 2) {
+        sleep_ms(rank == 1 ? 300 : 310);
+        MPI_Win_post(some, 0, win);
+        MPI_Win_wait(win);
+    }
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "plain";
@@ -105,6 +124,8 @@ int main(int argc, char **argv)
     MPI_Win_set_name(win, "ring");
     put_in_fences(win);
     get_under_lock(win);
+    if (strcmp(what, "posts") == 0)
+        post_late(win);
     if (strcmp(what, "fork") == 0)
         fork_and_put(win);
     if (strcmp(what, "threads") == 0)
