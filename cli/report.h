@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 struct oriel_sum {
-    uint64_t count, bytes, time_ns, waiting_ns, waited, longest_ns; /* the longest waiting of one call */
+    uint64_t count, bytes, time_ns, waiting_ns, longest_ns; /* the longest waiting of one call */
 };
 
 /* Between two ranks of a window, win_ranks: of operations, or of waiting for each other. */

@@ -1,5 +1,6 @@
 /* The events in the JSON form of Chrome's trace viewer, which Perfetto opens: a process for each rank, in it a track for each
- * thread, on it a slice for each call and, at its end, one for the waiting in it.  It is written as it is read, however long it is.
+ * thread, on it a slice for each call and, at its end, one for the waiting in it.  It is written as it is read, however long it
+ * is.
  *
  * Perfetto takes process and thread 0 for the idle task, and threads to have numbers of their own: rank r is process r + 1, and
  * its first thread has the same number, as on Linux.  report.c calls. */

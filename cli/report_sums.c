@@ -13,7 +13,6 @@ static void add(struct oriel_sum *sum, const struct oriel_trace_event *event)
     sum->bytes += event->bytes;
     sum->time_ns += event->duration_ns;
     sum->waiting_ns += event->waiting_ns;
-    sum->waited += event->waiting_ns != 0;
     if (event->waiting_ns > sum->longest_ns)
         sum->longest_ns = event->waiting_ns;
 }

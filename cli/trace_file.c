@@ -121,7 +121,7 @@ static bool is_window(const struct oriel_trace_window *head, const struct oriel_
            (before == NULL || (before->head.n == head->n && before->head.window_id == head->window_id));
 }
 
-/* Where there are more windows than records the later ones share one, which has no ranks: they are shown as one window over all. */
+/* Where there are more windows than records the later ones share one, which has no ranks: they are one window over all. */
 static void spread(struct oriel_trace_window *head, int32_t world_size)
 {
     if (head->n != 0)

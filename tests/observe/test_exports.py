@@ -48,7 +48,8 @@ class Summary(Known):
                     r"\n    4.00 ms: rank [012] for rank 3 \(late fence\)\n",
                     r"\n  busiest pairs, of 4:\n    3 -> 0: 39.1 KiB in 10 operations\n    2 -> 3: 29.3 KiB in 10 operations\n",
                     r'\nWindow 2 "table": create, 3 ranks, 4.00 KiB to 12.0 KiB each, made at build at table.c:7\n',
-                    r"\n  promoted +6 +48 B +1.50 us\n  cma +3 +24 B +1.50 us\n    cma to the memory of 1 rank: memory of a stack\n",
+                    r"\n  promoted +6 +48 B +1.50 us\n  cma +3 +24 B +1.50 us\n",
+                    r"\n    cma to the memory of 1 rank: memory of a stack\n",
                     r"\n  busy lock +2 +100 us +50.0 us +50.0 us\n",
                     r"\n    50.0 us: rank [23] for rank [12] \(busy lock\)\n"):
             self.assertRegex(result.stdout, row)
@@ -187,8 +188,9 @@ class Otf2(Known):
         result = self.report(self.traces, "--otf2", self.path("archive"))
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         definitions = self.read("-G")
-        for row in (r'SYSTEM_TREE_NODE +1 +Name: "node1"', r'SYSTEM_TREE_NODE +2 +Name: "node2"', r'LOCATION_GROUP +3 +Name: "rank 3"',
-                    r'RMA_WIN +0 +Name: "halo"', r'GROUP +2 +Name: "table" .*3 Members: 1 .* 2 .* 3 '):
+        for row in (r'SYSTEM_TREE_NODE +1 +Name: "node1"', r'SYSTEM_TREE_NODE +2 +Name: "node2"',
+                    r'LOCATION_GROUP +3 +Name: "rank 3"', r'RMA_WIN +0 +Name: "halo"',
+                    r'GROUP +2 +Name: "table" .*3 Members: 1 .* 2 .* 3 '):
             self.assertRegex(definitions, row)
         events = self.read()
         counts = collections.Counter(line.split()[0] for line in events.splitlines() if line[:1].isupper())

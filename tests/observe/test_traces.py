@@ -1,5 +1,5 @@
-"""oriel run --trace on real jobs: what stands in the files, whatever ends the job, the disk or the folder, and however many machines
-there are.  The program is traced.c, which does what is known.
+"""oriel run --trace on real jobs: what stands in the files, whatever ends the job, the disk or the folder, and however many
+machines there are.  The program is traced.c, which does what is known.
 
 ORIEL_TEST_HOST says which host's launcher."""
 
@@ -23,11 +23,15 @@ ROUNDS = 20
 NOT_THERE = "/proc/nothing/here"
 
 
+def run(*command, cwd=None):
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL,
+                          cwd=cwd, check=False)
+
+
 def launch(ranks, *words, options=(), **variables):
     env = [f"--env={name}={value}" for name, value in variables.items()]
-    command = [LAUNCH, "--build", BUILD, "--host", HOST, "-n", str(ranks), "--timeout", "100", *options, *env, "--", TRACED, *words]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL,
-                          check=False)
+    return run(LAUNCH, "--build", BUILD, "--host", HOST, "-n", str(ranks), "--timeout", "100", *options, *env, "--", TRACED,
+               *words)
 
 
 class Traces(Case):
@@ -50,7 +54,7 @@ class Traces(Case):
         return [line for line in result.stderr.splitlines() if line.startswith("oriel")]
 
     def report(self, *words):
-        return subprocess.run([ORIEL, "report", *words], env=environment(), capture_output=True, text=True, timeout=60, check=False)
+        return run(ORIEL, "report", *words)
 
     def check(self, ranks, **more):
         """All files are there, of one run, with what the program is known to do; more of some kinds, in each rank."""
@@ -97,12 +101,10 @@ class Traces(Case):
         self.assertEqual([event.cause_rank for event in waits if event.waiting_ns > 100_000_000], [1])
 
     def test_run_trace_is_the_variable(self):
-        result = subprocess.run([ORIEL, "run", "--host", HOST, "--trace", "traces", "--", "/usr/bin/env"], env=environment(), capture_output=True,
-                                text=True, cwd=self.folder, timeout=60, check=False)
+        result = run(ORIEL, "run", "--host", HOST, "--trace", "traces", "--", "/usr/bin/env", cwd=self.folder)
         self.assertIn(f"ORIEL_TRACE={self.traces}\n", result.stdout)
         self.assertTrue(os.path.isdir(self.traces))
-        result = subprocess.run([ORIEL, "run", "--host", HOST, "--trace", NOT_THERE, "--", "/bin/true"], env=environment(), capture_output=True,
-                                text=True, timeout=60, check=False)
+        result = run(ORIEL, "run", "--host", HOST, "--trace", NOT_THERE, "--", "/bin/true")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_no_trace_unless_wanted(self):
@@ -146,12 +148,11 @@ class Traces(Case):
 
     def test_full_disk(self):
         os.mkdir(self.traces)
-        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        if os.geteuid() != 0 or run("unshare", "-m", "true").returncode:
             self.skipTest("only root can make a small file system")
         script = f'mount -t tmpfs -o size=400k none "$1" && shift && "$@"; s=$?; cp -r {self.traces} {self.path("copy")}; exit $s'
-        command = ["unshare", "-m", "sh", "-c", script, "sh", self.traces, LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2",
-                   f"--env=ORIEL_TRACE={self.traces}", "--", TRACED, "flood"]
-        result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+        result = run("unshare", "-m", "sh", "-c", script, "sh", self.traces, LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2",
+                     f"--env=ORIEL_TRACE={self.traces}", "--", TRACED, "flood")
         self.done(result, 2)
         lines = self.oriel_lines(result)
         self.assertIn(len(lines), (1, 2), lines)
@@ -169,7 +170,8 @@ class Traces(Case):
         self.done(result, 4)
         lines = self.oriel_lines(result)
         self.assertEqual(len(lines), 1, lines)
-        self.assertIn(f"ORIEL_TRACE={NOT_THERE}: No such file or directory; 4 of 4 ranks, rank 0 the first, are not traced", lines[0])
+        self.assertIn(f"ORIEL_TRACE={NOT_THERE}: No such file or directory; 4 of 4 ranks, rank 0 the first, are not traced",
+                      lines[0])
 
     def test_folder_that_is_not_ours(self):
         os.mkdir(self.traces, 0o755)
@@ -227,16 +229,15 @@ class Traces(Case):
 
     def test_machine_with_another_clock(self):
         """Rank 1 runs where the monotonic clock is 5000 s ahead."""
-        if subprocess.run(["unshare", "-T", "--monotonic", "5000", "--fork", "true"], capture_output=True, check=False).returncode:
+        if run("unshare", "-T", "--monotonic", "5000", "--fork", "true").returncode:
             self.skipTest("no other clock can be made here")
         wrapper = self.write("wrapper", "#!/bin/sh\n"
-                             'case "${PMI_RANK-}${OMPI_COMM_WORLD_RANK-}" in 1) exec unshare -T --monotonic 5000 --fork "$@";; esac\n'
+                             'case "${PMI_RANK-}${OMPI_COMM_WORLD_RANK-}" in\n'
+                             '1) exec unshare -T --monotonic 5000 --fork "$@";;\n'
+                             'esac\n'
                              'exec "$@"\n')
-        env = {"ORIEL_TRACE": self.traces, "ORIEL_NET": "off"}
-        command = [LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2", "--plain", *[f"--env={k}={v}" for k, v in env.items()], "--",
-                   wrapper, ORIEL, "run", TRACED]
-        result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
-        self.done(result, 2)
+        self.done(run(LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2", "--plain", "--env=ORIEL_NET=off",
+                      f"--env=ORIEL_TRACE={self.traces}", "--", wrapper, ORIEL, "run", TRACED), 2)
         self.check_clocks(trace_files.read_folder(self.traces), 5_000_000_000_000)
         took = re.search(r"; ([0-9.]+) (\w+) from the first event to the last", self.report(self.traces).stdout)
         self.assertIn(took.group(2), ("ms", "s"))

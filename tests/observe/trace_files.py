@@ -70,4 +70,5 @@ class File:
 
 def read_folder(folder):
     """By rank."""
-    return sorted((File(path) for path in glob.glob(os.path.join(glob.escape(folder), "rank-*.oriel"))), key=lambda file: file.rank)
+    paths = glob.glob(os.path.join(glob.escape(folder), "rank-*.oriel"))
+    return sorted(map(File, paths), key=lambda file: file.rank)

@@ -1,5 +1,5 @@
-/* A program whose trace is known: each rank puts ROUNDS times to the next one in a fence epoch that the last rank comes late to, then
- * gets ROUNDS times from rank 0 under a lock.  How it ends, and what it does besides, its argument says.
+/* A program whose trace is known: each rank puts ROUNDS times to the next one in a fence epoch that the last rank comes late to,
+ * then gets ROUNDS times from rank 0 under a lock.  How it ends, and what it does besides, its argument says.
  * test_traces.py starts it. */
 #include <mpi.h>
 

@@ -10,4 +10,5 @@ foreach(host IN LISTS ORIEL_HOSTS)
             /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_traces.py")
 endforeach()
 oriel_script_test(NAME exports TIMEOUT 300
-  COMMAND "${CMAKE_COMMAND}" -E env ${environment} "ORIEL_TEST_HOSTS=" /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_exports.py")
+  COMMAND "${CMAKE_COMMAND}" -E env ${environment} "ORIEL_TEST_HOSTS="
+          /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_exports.py")

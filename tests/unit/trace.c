@@ -3,6 +3,7 @@
 
 #include "base/wait.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -240,12 +241,14 @@ static void add_in_child_too(void)
         add_put(i);
     pid_t child = fork();
     if (child == 0) {
+        EXPECT(!oriel_tracing); /* its events would only fill memory */
         for (uint64_t i = 0; i < SOME; i++)
             add_put(i);
         usleep(200000);
         _exit(0);
     }
-    EXPECT(waitpid(child, NULL, 0) == child);
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0);
     oriel_trace_writer_end(NULL);
 }
 
@@ -258,9 +261,34 @@ static void children_do_not_write(void **state)
     assert_int_equal(rank.events, SOME);
 }
 
+/* What the writer's thread has open: the file, and standard error. */
+static int open_in_writer(void)
+{
+    int count = 0;
+    char name[64];
+    DIR *threads = opendir("/proc/self/task");
+    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+        char comm[32] = "";
+        snprintf(name, sizeof name, "/proc/self/task/%.16s/comm", entry->d_name);
+        FILE *file = fopen(name, "r");
+        if (file != NULL && fgets(comm, sizeof comm, file) != NULL && strcmp(comm, "oriel-trace\n") == 0) {
+            snprintf(name, sizeof name, "/proc/self/task/%.16s/fd", entry->d_name);
+            DIR *open_files = opendir(name);
+            for (const struct dirent *one; (one = readdir(open_files)) != NULL;)
+                count += one->d_name[0] != '.';
+            closedir(open_files);
+        }
+        if (file != NULL)
+            fclose(file);
+    }
+    closedir(threads);
+    return count;
+}
+
 static void close_all(void)
 {
     trace_begin(100 * MIB);
+    EXPECT(open_in_writer() == 2);
     add_put(1);
     usleep(200000);
     for (int fd = 3; fd < 100; fd++)

@@ -1,5 +1,5 @@
-/* The reader of traces against files that are cut, damaged, foreign, or that claim what cannot be; and how it puts clocks and texts
- * right.  A small whole trace is made by the writer, and then spoilt. */
+/* The reader of traces against files that are cut, damaged, foreign, or that claim what cannot be; and how it puts clocks and
+ * texts right.  A small whole trace is made by the writer, and then spoilt. */
 #include "tests/unit/trace_common.h"
 
 #include "base/crc32.h"
@@ -98,7 +98,8 @@ static void damaged_anywhere(void **state)
             uint64_t events = read_bytes(spoilt, whole_bytes, &parsed);
             assert_true(events <= PUTS);
             /* the kind of a block and its count of lost events are not in its checksum */
-            assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 || !parsed.ended || parsed.clocks_count == 0);
+            assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 || !parsed.ended ||
+                        parsed.clocks_count == 0);
         }
 }
 
