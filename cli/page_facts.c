@@ -83,9 +83,10 @@ static size_t machines(const struct oriel_traces *traces)
 /* A rank that the reader should know something of. */
 static json_t *odd_rank(const struct oriel_traced_rank *rank)
 {
-    json_t *trouble = rank->trouble == NULL ? oriel_json_checked(json_null()) : oriel_json_text(rank->trouble, strlen(rank->trouble));
-    return oriel_json_checked(json_pack("{s:i, s:I, s:I, s:b, s:o}", "rank", (int)rank->world_rank, "events", (json_int_t)rank->events,
-                                "dropped", (json_int_t)rank->dropped, "ended", (int)rank->ended, "trouble", trouble));
+    const char *trouble = rank->trouble != NULL ? rank->trouble : "";
+    return oriel_json_checked(json_pack("{s:i, s:I, s:I, s:b, s:o}", "rank", (int)rank->world_rank, "events",
+                                        (json_int_t)rank->events, "dropped", (json_int_t)rank->dropped, "ended",
+                                        (int)rank->ended, "trouble", oriel_json_text(trouble, strlen(trouble))));
 }
 
 static void date(uint64_t real_ns, char out[32])

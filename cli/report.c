@@ -52,7 +52,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
 static void request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
-        {"output", 'o', "PAGE", 0, "Write an HTML page to PAGE that holds all it needs", 0},
+        {"output", 'o', "PAGE", 0, "Write an HTML page that holds all it needs", 0},
         {"perfetto", OPTION_PERFETTO, "FILE", 0, "Write the events to FILE as JSON that the Perfetto viewer opens", 0},
         {"otf2", OPTION_OTF2, "FOLDER", 0, "Write the events to FOLDER, which must not be there yet, as an OTF2 archive", 0},
         {0},
@@ -61,8 +61,8 @@ static void request_parse(int argc, char **argv, struct request *out)
         .options = options,
         .parser = option_take,
         .args_doc = "[FOLDER] [FINDINGS]",
-        .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel check --json FINDINGS has "
-               "written, or both.\v"
+        .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel check --json FINDINGS "
+               "has written, or both.\v"
                "Without options a summary is printed: for each window the operations, their paths, the time in each call and what "
                "of it was waiting, who waited for whom, and the busiest pairs of ranks. Traces of a run that is still going, or "
                "that was killed, are read up to what was written last. docs/traces.md tells more.",

@@ -9,7 +9,8 @@ import unittest
 from unittest import mock
 
 import pages
-from pages import EXAMPLE, Case, Page, example, page, skeleton
+from browser import Page
+from pages import EXAMPLE, Case, example, page, skeleton
 
 from page import figures, units
 

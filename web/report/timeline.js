@@ -4,7 +4,7 @@
 import {brushX} from "d3-brush";
 import {scaleLinear} from "d3-scale";
 import {select as pick} from "d3-selection";
-import {zoom, zoomIdentity, zoomTransform} from "d3-zoom";
+import {zoom, zoomIdentity} from "d3-zoom";
 import {hush, tell} from "../plot.js";
 import {colour, fitted, make, pixels, redrawn, section} from "./dom.js";
 import {causeClass, data, kindName, rankWords, rowName, watch, windowName, windows} from "./model.js";
@@ -31,8 +31,7 @@ export const timelineSection = () => {
         few = whole && data.events.kind.length <= FEW;
     const high = rows <= 16 ? 26 : rows <= 32 ? 18 : rows <= 64 ? 12 : rows <= 128 ? 7 : 4,
         gap = high >= 12 ? 3 : high >= 7 ? 1 : 0;
-    const height = TOP + rows * (high + gap) + 4,
-        most = Math.max(2, end / 100);
+    const height = TOP + rows * (high + gap) + 4;
     const canvas = make("canvas", {tabindex: 0, id: "timeline-rows", role: "img"}),
         strip = make("canvas", {"aria-hidden": "true"});
     const over = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -121,13 +120,14 @@ export const timelineSection = () => {
     const brush = brushX().on("brush end", event => {
         if (!event.sourceEvent || own) return;
         const [from, to] = event.selection ? event.selection.map(px => ((px - LEFT) / inner()) * end) : [0, end];
-        look(from, Math.max(to, from + most / 1e6));
+        look(from, to);
     });
     const zooming = zoom()
+        .wheelDelta(event => -event.deltaY * (event.deltaMode ? 0.05 : Math.abs(event.deltaY) < 50 ? 0.01 : 0.003)) /* pinches are small */
         .filter(event => (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button))
         .on("zoom", event => {
             const span = end / event.transform.k,
-                from = (-event.transform.x / inner()) * span;
+                from = ((event.transform.invertX(LEFT) - LEFT) / inner()) * end;
             view = {from: Math.max(0, from), to: Math.min(end, from + span)};
             hush();
             draw();
@@ -142,7 +142,7 @@ export const timelineSection = () => {
         const k = Math.min(end / (to - from), zooming.scaleExtent()[1]),
             span = end / k;
         const at = Math.max(0, Math.min(end - span, (from + to - span) / 2));
-        pick(canvas).call(zooming.transform, zoomIdentity.translate((-at / span) * inner(), 0).scale(k));
+        pick(canvas).call(zooming.transform, zoomIdentity.translate(LEFT - k * (LEFT + (at / end) * inner()), 0).scale(k));
     };
     const near = (factor, at = (view.from + view.to) / 2) => {
         const span = Math.min(end, (view.to - view.from) * factor),
@@ -277,12 +277,12 @@ export const timelineSection = () => {
             );
         zooming
             .extent([
-                [0, 0],
-                [inner(), height],
+                [LEFT, 0],
+                [LEFT + inner(), height],
             ])
             .translateExtent([
-                [0, 0],
-                [inner(), height],
+                [LEFT, 0],
+                [LEFT + inner(), height],
             ])
             .scaleExtent([1, Math.max(1, end / 100)]);
         look(before.from, before.to);

@@ -1,0 +1,67 @@
+"""What the tests of the page of `oriel report` share: pages of runs and findings that are known, and the command that makes them.
+
+Imported by test_report.py and test_report_command.py."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+
+import browser
+import traces
+
+ORIEL = os.path.join(os.environ["ORIEL_TEST_BUILD"], "bin", "oriel")
+HOSTILE = "</script x></script><!-- <script><img src=x onerror=hostile()>\u2028\"'&"
+
+SITE = {"call": "MPI_Put", "rank": 1, "file": "halo.c", "line": 42, "function": "exchange", "inlined": None, "module": "/opt/app/ring",
+        "offset": 4660}
+FINDINGS = {
+    "format": "oriel-check", "version": 1, "oriel": "0.1.0", "host": "mpich", "ranks": 4, "program": "/opt/app/ring",
+    "complete": True, "local_accesses_watched": False, "findings_lost": 0,
+    "not_looked_at": [{"what": "calls of MPI_Test", "count": 3}],
+    "findings": [
+        {"rule": "C1", "title": "conflicting operations without order", "remedy": "Give each rank a place of its own.",
+         "window": "halo", "flavour": "allocate", "target": 2, "offset": 16, "bytes": 8, "element": 2, "elements": 1,
+         "call": SITE, "other": dict(SITE, call="MPI_Get", rank=0, line=57, function="sum"),
+         "opening": dict(SITE, call="MPI_Win_lock_all", line=30, function="main"), "missing": "MPI_Win_flush(2, win) between them",
+         "detail": None, "count": 12, "ranks": [0, 1], "stack": ["exchange at halo.c:42", "main at halo.c:99"]},
+        {"rule": "E1", "title": "operation in no epoch", "remedy": "Open one.", "window": None, "flavour": "create", "target": None,
+         "offset": None, "bytes": None, "element": None, "elements": None, "call": dict(SITE, file=None, line=None), "other": None,
+         "opening": None, "missing": None, "detail": "there was none", "count": 1, "ranks": [3], "stack": []}]}
+
+
+def needed():
+    """Ends the caller's script as a skip where Oriel was built without pages."""
+    if not os.path.exists(os.path.join(os.environ["ORIEL_TEST_BUILD"], "share", "oriel", "report.html")):
+        print("skipped: pages were not built in; scripts/install-deps brings what they need")
+        sys.exit(77)
+
+
+def oriel(*arguments, **more):
+    return subprocess.run([more.pop("command", ORIEL), "report", *arguments], capture_output=True, text=True, timeout=120,
+                          errors="replace", check=False, **more)
+
+
+class Reports(browser.Browser):
+    def traces(self, write, name="traces", **more):
+        folder = self.path(name)
+        os.mkdir(folder)
+        write(folder, **more)
+        return folder
+
+    def findings(self, value=None, name="found.json"):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            json.dump(copy.deepcopy(FINDINGS) if value is None else value, file)
+        return self.path(name)
+
+    def report(self, *sources):
+        """The page of these, and its data."""
+        result = oriel(*sources, "-o", self.path())
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        with open(self.path(), encoding="utf-8") as file:
+            self.page = browser.Page(file.read())
+        return self.page.data()
+
+    def known(self, **changes):
+        return self.report(self.traces(traces.known, **changes))

@@ -1,0 +1,131 @@
+"""`oriel report` with findings and with -o, as a command: what it prints, what it refuses, and that a page which cannot be written
+whole is not left behind."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import unittest
+
+import report
+import traces
+from report import FINDINGS, ORIEL, oriel
+
+TEXT = """/opt/app/ring: 2 findings
+
+C1: conflicting operations without order
+    window "halo" (allocate), target rank 2, bytes 16 to 23, element 2
+    rank 1: MPI_Put at halo.c:42 in exchange
+    rank 0: MPI_Get at halo.c:57 in sum, before it
+    epoch opened by rank 1: MPI_Win_lock_all at halo.c:30 in main
+    missing: MPI_Win_flush(2, win) between them
+    remedy: Give each rank a place of its own.
+    12 times, rank 0, 1
+    stack: exchange at halo.c:42
+           main at halo.c:99
+
+E1: operation in no epoch
+    window without a name (create)
+    rank 1: MPI_Put at offset 0x1234 of /opt/app/ring in exchange
+    there was none
+    remedy: Open one.
+    1 time, rank 3
+
+The program's own loads and stores were not watched (compile with -fsanitize=thread).
+
+Not looked at: calls of MPI_Test (3)
+"""
+
+
+class Command(report.Reports):
+    def refused(self, *arguments, **more):
+        """The line that it says; nothing else, and status 2."""
+        result = oriel(*arguments, **more)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertRegex(result.stderr, r"\Aoriel: [^\n]*\n\Z")
+        return result.stderr
+
+    def test_findings_are_told_as_text(self):
+        result = oriel(self.findings())
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, TEXT)
+
+    def test_traces_and_findings_are_told_in_turn(self):
+        result = oriel(self.findings(), self.traces(traces.known))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(result.stdout.endswith("\n\n" + TEXT))
+        self.assertIn('"halo"', result.stdout)
+
+    def test_nothing_but_a_rule_is_enough(self):
+        odd = {"format": "oriel-check", "version": 1, "complete": True, "local_accesses_watched": True,
+               "findings": [{"rule": "C1", "title": "odd", "ranks": 7, "call": "text", "stack": {}, "count": "x", "offset": 1.5}]}
+        self.assertEqual(oriel(self.findings(odd)).stdout, "a program: 1 finding\n\nC1: odd\n")
+
+    def test_files_that_are_no_findings_are_named(self):
+        for name, content, words in (("empty", "", "line 1"), ("list", "[]", "no findings of oriel check"),
+                                     ("foreign", '{"format": "sarif"}', "no findings of oriel check"),
+                                     ("newer", '{"format": "oriel-check", "version": 2}', "another version"),
+                                     ("none", '{"format": "oriel-check", "version": 1}', "no list of findings"),
+                                     ("odd", '{"format": "oriel-check", "version": 1, "findings": [7]}', "a finding has no rule"),
+                                     ("cut", json.dumps(FINDINGS)[:400], "line 1"), ("binary", "\x00\x01", "line 1")):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(content)
+            for more in ((), ("-o", self.path())):
+                line = self.refused(self.path(name), *more)
+                self.assertIn(self.path(name), line)
+                self.assertIn(words, line)
+        self.assertFalse(os.path.exists(self.path()))
+
+    def test_what_cannot_be_read_is_named(self):
+        self.assertIn(self.path("nowhere"), self.refused(self.path("nowhere"), "-o", self.path()))
+        self.assertIn("need the folder", self.refused(self.findings(), "--perfetto", self.path("out.json")))
+
+    def test_one_folder_and_one_file_are_the_most(self):
+        self.assertEqual(oriel(self.findings(), self.findings(name="second.json")).returncode, 2)
+        self.assertEqual(oriel("-o", self.path()).returncode, 2)
+
+    def test_a_page_that_cannot_be_written_is_told_and_not_left(self):
+        self.assertIn("No such file", self.refused(self.findings(), "-o", self.path("no/such/page.html")))
+        self.assertIn("/dev/full: No space left", self.refused(self.findings(), "-o", "/dev/full"))
+        self.assertTrue(os.path.exists("/dev/full"))
+
+    def test_half_a_page_is_none(self):
+        """A file that may not grow: what was written of it goes."""
+        folder = self.traces(traces.known)
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
+        result = subprocess.run([ORIEL, "report", folder, "-o", self.path()], capture_output=True, text=True, timeout=60,
+                                preexec_fn=limit, check=False)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(result.stderr, f"oriel: the page could not be written: {self.path()}: File too large\n")
+        self.assertFalse(os.path.exists(self.path()))
+
+    def test_a_build_without_pages_says_so(self):
+        os.makedirs(self.path("bin"))
+        command = shutil.copy(ORIEL, self.path("bin"))
+        line = self.refused(self.findings(), "-o", self.path(), command=command)
+        self.assertIn("pages were not built in", line)
+        self.assertIn("scripts/install-deps", line)
+        os.makedirs(self.path("share/oriel"))
+        with open(self.path("share/oriel/report.html"), "w", encoding="utf-8") as file:
+            file.write("<html></html>")
+        self.assertIn("is not the page that the build makes", self.refused(self.findings(), "-o", self.path(), command=command))
+
+    def test_an_older_page_is_written_over(self):
+        for source in (self.traces(traces.known), self.findings()):
+            self.report(source)
+        self.assertNotIn("windows", self.page.data())
+
+    def test_a_page_loads_nothing_and_has_its_licences(self):
+        self.report(self.findings())
+        code = next(content for tag, attributes, content in self.page.codes if tag == "script" and "id" not in attributes)
+        for text in ("d3-zoom", "Mike Bostock", "Permission to use, copy, modify, and/or distribute"):
+            self.assertIn(text, code)
+
+
+if __name__ == "__main__":
+    report.needed()
+    unittest.main()
