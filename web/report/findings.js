@@ -73,7 +73,7 @@ const card = finding =>
             words("Detail", finding.detail),
             words("Missing", finding.missing),
             words("Remedy", finding.remedy),
-            words("Made", `${units.plural(finding.count || 1, "time")}${ranks(finding.ranks)}`),
+            words("Seen", `${units.plural(finding.count || 1, "time")}${ranks(finding.ranks)}`),
         ),
         Array.isArray(finding.stack) && finding.stack.length
             ? make("details", {}, make("summary", {}, "Stack"), make("pre", {}, finding.stack.join("\n")))
