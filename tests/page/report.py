@@ -11,7 +11,8 @@ import sys
 import browser
 import traces
 
-ORIEL = os.path.join(os.environ["ORIEL_TEST_BUILD"], "bin", "oriel")
+BUILD = os.environ.get("ORIEL_TEST_BUILD", os.path.join(traces.ROOT, "build"))
+ORIEL = os.path.join(BUILD, "bin", "oriel")
 HOSTILE = "</script x></script><!-- <script><img src=x onerror=hostile()>\u2028\"'&"
 
 SITE = {"call": "MPI_Put", "rank": 1, "file": "halo.c", "line": 42, "function": "exchange", "inlined": None, "module": "/opt/app/ring",
@@ -33,7 +34,7 @@ FINDINGS = {
 
 def needed():
     """Ends the caller's script as a skip where Oriel was built without pages."""
-    if not os.path.exists(os.path.join(os.environ["ORIEL_TEST_BUILD"], "share", "oriel", "report.html")):
+    if not os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):
         print("skipped: pages were not built in; scripts/install-deps brings what they need")
         sys.exit(77)
 

@@ -126,6 +126,74 @@ class Command(report.Reports):
             self.assertIn(text, code)
 
 
+class Sums(report.Reports):
+    """What the command adds up for the page."""
+
+    def test_shares_of_bins_add_up_to_the_times(self):
+        data = self.known()
+        bin_ns = data["timeline"]["bin_ns"]
+        for window, causes in zip(data["windows"], ({"late_fence"}, {"busy_lock"})):
+            bins = window["bins"]
+            inside, called = sum(row[2] for row in window["operations"]), sum(row[1] for row in window["calls"])
+            waiting = sum(window["causes"])
+            for key, wanted in (("operating", inside), ("working", called - waiting), ("waiting", waiting)):
+                self.assertAlmostEqual(sum(bins[key]) * bin_ns / 1000, wanted, delta=wanted / 50 + 1000)
+            named = {traces.CAUSES[cause] for cause, share in zip(bins["cause"], bins["waiting"]) if share}
+            self.assertEqual(named, causes)
+            self.assertEqual(sum(bins["calls"]), sum(row[0] for row in window["operations"] + window["calls"]))
+
+    def epochs(self, data, kind):
+        rows = zip(*(data["epochs"][key] for key in ("kind", "rank", "begin", "duration", "target", "operations", "bytes")))
+        return [row[1:] for row in rows if data["epoch_kinds"][row[0]] == kind]
+
+    def test_epochs_of_the_known_program(self):
+        data = self.known()
+        fences = self.epochs(data, "fence")
+        self.assertEqual(len(fences), 40)
+        self.assertEqual([row[1:] for row in fences if row[0] == 1][1], (605_000, 1_000_000, -1, 1, 2000))
+        self.assertEqual([(row[0], row[3:]) for row in self.epochs(data, "lock")], [(rank, (1, 3, 24)) for rank in (1, 2, 3)])
+
+    def test_epochs_of_every_kind(self):
+        """Two locks at once, an exposure epoch that MPI_Win_test ends, and one that is open when the file ends."""
+        def write(folder):
+            traces.Rank(folder, 1, 2).close(9000)
+            file = traces.Rank(folder, 0, 2)
+            file.window(0, [0, 1], 0, "w")
+            put = (traces.operation("put"), 10, 0)
+            for name, begin, target in (("create", 0, -1), ("start", 1000, -1), (put, 1100, 1), ("complete", 1200, -1),
+                                        ("post", 2000, -1), ("wait", 2100, -1), ("post", 3000, -1), ("test", 3050, -1),
+                                        ("test", 3100, -1), ("post", 3200, -1), ("wait", 3300, -1),
+                                        ("lock", 4000, 0), ("lock", 4100, 1), (put, 4200, 1), (put, 4250, 1), ("unlock", 4300, 0),
+                                        ("unlock", 4400, 1), ("lock_all", 5000, -1), (put, 5100, 0), ("unlock_all", 5200, -1),
+                                        ("fence", 6000, -1), ("fence", 6100, -1), (put, 6200, 1), ("lock_all", 7000, -1),
+                                        (put, 7100, 1)):
+                kind = name[0] if isinstance(name, tuple) else traces.call(name)
+                file.event(kind, begin, 10, bytes_=8 if kind < 64 else 0, target=target)
+            file.close(9000, ended=False)
+        data = self.report(self.traces(write))
+        self.assertEqual(self.epochs(data, "start to complete"), [(0, 1010, 200, -1, 1, 8)])
+        self.assertEqual([row[1:3] for row in self.epochs(data, "post to wait")], [(2010, 100), (3010, 100), (3210, 100)])
+        self.assertEqual(sorted(row[1:] for row in self.epochs(data, "lock")), [(4010, 300, 0, 0, 0), (4110, 300, 1, 2, 16)])
+        self.assertEqual(self.epochs(data, "lock_all"), [(0, 5010, 200, -1, 1, 8), (0, 7010, 100, -1, 1, 8)])
+        self.assertEqual([row[1] for row in self.epochs(data, "fence")], [6110])
+
+    def test_pairs_that_do_not_fit_are_taken_together(self):
+        """All to all of 256 ranks in three windows: more cells than a page may have."""
+        def write(folder):
+            for rank in range(256):
+                file = traces.Rank(folder, rank, 256)
+                for window in range(3):
+                    file.window(window, range(256), rank, f"w{window}")
+                    for target in range(256):
+                        file.event(traces.operation("put"), 1000 + target, 5, window=window, bytes_=8, target=target)
+                file.close(9000)
+        data = self.report(self.traces(write))
+        self.assertEqual((data["timeline"]["ranks_per_row"], data["pairs_ranks_per_row"]), (1, 2))
+        for window in data["windows"]:
+            self.assertEqual((len(window["pairs"]["origin"]), set(window["pairs"]["operations"])), (128 * 128, {4}))
+            self.assertEqual(set(window["pairs"]["bytes"]), {32})
+
+
 if __name__ == "__main__":
     report.needed()
     unittest.main()

@@ -100,7 +100,7 @@ export const callsSection = () => {
                 "Synchronisation",
                 table(
                     "Synchronisation",
-                    ["Call", " Count", " Time", " Of that waiting", " Waited", " Longest wait", "Working and waiting"],
+                    ["Call", " Count", " Time", " Of that waiting", " Waited", " Longest wait", "Split"],
                     callRows(called, mostCall),
                 ),
             ),
