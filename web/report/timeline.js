@@ -60,7 +60,9 @@ export const timelineSection = () => {
             context.fillStyle = colour("grid");
             context.fillRect(x(tick), TOP - 4, 1, height);
             context.fillStyle = colour("soft");
-            context.fillText(units.moment(tick, view.to - view.from), x(tick) + 3, 12);
+            const words = units.moment(tick, view.to - view.from);
+            if (x(tick) + 3 + context.measureText(words).width <= width)
+                context.fillText(words, x(tick) + 3, 12);
         });
         drawNames(context);
         context.save();
