@@ -1,5 +1,5 @@
 /* Writes a page: goes over the events of a run once, gives them to the page's parts, and puts what these make of them, with the
- * findings, as JSON into the page that the build has made (share/oriel/report.html).  A page has at most some 11 MB: the limits
+ * findings, as JSON into the page that the build has made (share/oriel/report.html).  A page has at most some 10 MB: the limits
  * are in page_parts.h.
  * report.c calls. */
 #include "cli/page.h"

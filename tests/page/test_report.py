@@ -356,6 +356,19 @@ class Odd(report.Reports):
         self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
         self.assertIn("<img src=x onerror=hostile()>", read.shown())
 
+    def test_long_names_break(self):
+        def write(folder):
+            file = traces.Rank(folder, 0, 1, program="/opt/" + "x" * 200)
+            file.window(0, [0], 0, "y" * 60, site="z" * 120, reason="w" * 150, path="cma")
+            file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
+            file.close(1000)
+        self.report(self.traces(write))
+        found = self.use(TOOLS + """
+            frame.width = 375;
+            await until(() => view.innerWidth === 375 && parseFloat(rows.style.width) < 375);
+            return [page.documentElement.scrollWidth, page.documentElement.clientWidth];""")
+        self.assertLessEqual(*found)
+
     def test_the_page_allows_its_own_script_and_style_alone(self):
         self.known()
         policy = next(meta["content"] for meta in self.page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
