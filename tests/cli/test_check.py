@@ -50,7 +50,7 @@ class Refusal(Case):
         self.refused(start(ORIEL, "check", ORIEL, "run", target), "leave out the inner oriel run")
         self.refused(start(ORIEL, "check", self.path("none")), "program not found")
         self.refused(start(ORIEL, "check", "--host", "mpi", target), 'no host MPI called "mpi"')
-        self.refused(start(ORIEL, "check", "--helper", "nothing"), "started by the checker alone")
+        self.refused(start(ORIEL, "check", "--helper", "nothing"), "started by the library and the checker alone")
 
     def test_checker_that_is_not_there(self):
         for host in HOSTS:
