@@ -205,6 +205,23 @@ static void sorts(void)
     free(on_heap);
 }
 
+/* Copies that somebody must be asked for. */
+static void asked(void)
+{
+    MPI_Win win;
+    long in;
+    long *on_heap = calloc(PUTS, sizeof *on_heap);
+    MPI_Win_create(on_heap, PUTS * sizeof *on_heap, sizeof *on_heap, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < PUTS; i++) {
+        MPI_Get(&in, 1, MPI_LONG, (rank + 1) % ranks, i, 1, MPI_LONG, win);
+        MPI_Win_flush((rank + 1) % ranks, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    free(on_heap);
+}
+
 /* --- more windows than have records; and one that is left open --- */
 
 static void many(void)
@@ -231,7 +248,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts}, {"many", many}, {"none", none}};
+    } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts},
+                   {"asked", asked},   {"many", many}, {"none", none}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -195,7 +195,8 @@ class Table(Case):
         copied = {"ORIEL_PROMOTE": "never"}
         windows = [window for scenario, environment in
                    (("counts", {}), ("late", {}), ("sorts", {"ORIEL_PROMOTE": "always"}), ("sorts", copied),
-                    ("sorts", dict(copied, ORIEL_CMA="never")), ("sorts", {"ORIEL_BYPASS": "1"}))
+                    ("sorts", dict(copied, ORIEL_CMA="never")), ("asked", dict(copied, ORIEL_CMA="never")),
+                    ("sorts", {"ORIEL_BYPASS": "1"}))
                    for window in self.statistics(scenario, ranks, **environment)]
         measure = {"operations": "count", "paths": "count", "calls": "count", "causes": "caused_ns"}
         silent = {name for kind, rows in self.rows().items() for name in rows
@@ -232,7 +233,7 @@ class Machines(Case):
         table = self.launch("sorts", 4, "--net", "2", ORIEL_NET="off").stderr
         self.assertEqual(table.count("\nwindow "), 3, table)
         self.assertNotIn("missing", table)
-        self.assertRegex(table, r"\n    host +16 +128 B\n    host to rank 0 and 3 others: the ranks are on 2 machines: ORIEL_NET=off")
+        self.assertRegex(table, r"\n    host +16 +128 B\n    host to rank 0 and 3 others: the ranks are on 2 machines: ORIEL_NET")
 
 
 class End(Case):
