@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, WINDOWS = 1010 };
+enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, OFTEN = 20000, WINDOWS = 1010 };
 
 static int rank, ranks;
 
@@ -138,7 +138,7 @@ static MPI_Win shared_win;
 static void *put_often(void *unused)
 {
     long one = 1;
-    for (int i = 0; i < PUTS; i++) {
+    for (int i = 0; i < OFTEN; i++) {
         MPI_Put(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, shared_win);
         MPI_Win_flush(0, shared_win);
     }

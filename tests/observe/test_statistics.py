@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import jobs  # noqa: E402
 
-LATE_NS, TIMES, THREADS, PUTS, WINDOWS, RECORDS = 50e6, 4, 20, 500, 1010, 1000
+LATE_NS, TIMES, THREADS, OFTEN, WINDOWS, RECORDS = 50e6, 4, 20, 20000, 1010, 1000
 LONG = 8
 given = None
 
@@ -98,11 +98,11 @@ class Counts(Case):
         for ranks in given.ranks[:2]:
             with self.subTest(ranks=ranks):
                 [window] = self.statistics("threads", ranks)
-                wanted = ranks * THREADS * PUTS
+                wanted = ranks * THREADS * OFTEN
                 self.assertEqual(window["operations"]["put"], {"count": wanted, "bytes": wanted * LONG})
                 self.assertEqual(window["calls"]["flush"]["count"], wanted)
                 self.assertEqual(sum(pair["count"] for pair in window["busiest_pairs"]),
-                                 wanted if ranks <= 5 else 5 * THREADS * PUTS)
+                                 wanted if ranks <= 5 else 5 * THREADS * OFTEN)
 
     def test_windows_of_the_host_are_counted(self):
         for ranks in given.ranks:
