@@ -134,10 +134,12 @@ static void late(void)
 /* --- threads --- */
 
 static MPI_Win shared_win;
+static pthread_barrier_t all_there;
 
 static void *put_often(void *unused)
 {
     long one = 1;
+    pthread_barrier_wait(&all_there);
     for (int i = 0; i < OFTEN; i++) {
         MPI_Put(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, shared_win);
         MPI_Win_flush(0, shared_win);
@@ -152,10 +154,12 @@ static void threads(void)
     long *base;
     MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &shared_win);
     MPI_Win_lock_all(0, shared_win);
+    pthread_barrier_init(&all_there, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&ids[i], NULL, put_often, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(ids[i], NULL);
+    pthread_barrier_destroy(&all_there);
     MPI_Win_unlock_all(shared_win);
     MPI_Win_free(&shared_win);
 }

@@ -273,18 +273,20 @@ class End(Case):
 
     def test_late_ranks_are_waited_for(self):
         job = self.launch("counts", 2, TEST_LATE_RANK="0")
-        self.assertNotIn("no figures", job.stderr)
+        self.assertNotIn("within 10 s", job.stderr)
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 
     def test_a_rank_without_statistics_holds_nobody_up(self):
         oriel = os.path.join(given.build, "bin", "oriel")
         env = dict(os.environ, **jobs.SETTINGS[given.host])
-        with_it = ["-n", "1", oriel, "run", "--stats", given.program, "counts"]
+        with_it = ["-n", "2", oriel, "run", "--stats", given.program, "counts"]
         without = ["-n", "1", oriel, "run", given.program, "counts"]
         job = subprocess.run([jobs.launcher(given.host), *with_it, ":", *without], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
-        self.assertIn("oriel: no figures came from rank 1", job.stderr)
+        self.assertIn("oriel: no figures came from rank 2: ", job.stderr)
+        self.assertIn("within 10 s: figures so far of rank 1\n", job.stderr)  # it waits as well: all are read
+        self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
         self.assertIn("figures of 1 of its ranks are missing", job.stderr)
         job = subprocess.run([jobs.launcher(given.host), *without, ":", *with_it], capture_output=True, text=True, env=env,
                              timeout=60)
