@@ -205,8 +205,10 @@ static bool add(MPI_Win win, struct oriel_observed *observed, MPI_Group group, i
     pthread_mutex_unlock(&mutex);
     if (observed->record == NULL || !find_toward(observed))
         return false;
+    unsigned thread = thread_number();
+    observed->by_many |= thread == ORIEL_COUNTING_THREADS - 1;
+    observed->of_thread[thread] = observed;
     count_creation(observed, creation);
-    observed->of_thread[thread_number()] = observed;
     return oriel_table_set(&table, (uint64_t)(uintptr_t)win, observed);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, OFTEN = 20000, WINDOWS = 1010 };
+enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, OFTEN = 200000, WINDOWS = 1010 };
 
 static int rank, ranks;
 

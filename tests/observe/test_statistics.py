@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import jobs  # noqa: E402
 
-LATE_NS, TIMES, THREADS, OFTEN, WINDOWS, RECORDS = 50e6, 4, 20, 20000, 1010, 1000
+LATE_NS, TIMES, THREADS, OFTEN, WINDOWS, RECORDS = 50e6, 4, 20, 200000, 1010, 1000
 LONG = 8
 given = None
 
