@@ -191,12 +191,21 @@ uint64_t oriel_window_local_ticket(void)
     return ORIEL_ACCESS_GROUP | ((uint64_t)(uint32_t)oriel_order_rank() << 1 | 1);
 }
 
+/* Marks are taken back where there is one thread: with several, one that finds a mark gone would go on while the one that took it
+ * back is still at it. */
+static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
+{
+    if (!window->threaded)
+        window->touched[target] &= (uint8_t)~bits;
+}
+
 static void complete_one(struct oriel_checked *window, int32_t target, oriel_tick now)
 {
     if (!(window->touched[target] & ORIEL_TOUCHED_HISTORY))
         return;
     oriel_place history = oriel_window_history(window, target);
-    window->touched[target] &= (uint8_t) ~(ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED);
+    untouch(window, target, ORIEL_TOUCHED_HISTORY);
+    window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
     if (history == 0)
         return;
     oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), now);
@@ -219,7 +228,7 @@ static void local_one(struct oriel_checked *window, int32_t target)
 {
     if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
         return;
-    window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_BUFFERS;
+    untouch(window, target, ORIEL_TOUCHED_BUFFERS);
     oriel_local_complete(oriel_local_group_target(window->id, target));
 }
 
@@ -252,7 +261,8 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target)
         return;
     }
     bool any = window->touched_any;
-    window->touched_any = false;
+    if (!window->threaded)
+        window->touched_any = false;
     for (int32_t i = 0; i < window->n && any; i++) {
         local_one(window, i);
         if (window->touched[i] != 0)

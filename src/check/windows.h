@@ -145,6 +145,7 @@ struct oriel_checked {
     uint32_t *started;                       /* epochs to each member, posts of which are taken */
     uint32_t *posted;                        /* epochs to each member as origin */
     uint8_t *untaken;                        /* members whose post was not there yet at start */
+    uint8_t *lazy;                           /* members whose lock by MPI_Win_lock_all may not be held yet */
     struct oriel_late_word late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
     uint32_t late_count;
     bool late_more; /* than there is room for */
@@ -209,6 +210,9 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target);
 /* Takes the posts of the last start as far as they are there: of one target, waiting for it, or of all that are there. */
 void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
 void oriel_window_take_posts(struct oriel_checked *window);
+
+/* Waits until the target's lock is held, by reading a byte of it that there is, and takes it. */
+void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, MPI_Aint target_disp);
 
 /* A pair's entry, under the common lock; NULL when the board is full. */
 struct oriel_pair *oriel_window_pair(struct oriel_checked *window, int32_t target, int32_t origin);

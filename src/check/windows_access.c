@@ -168,6 +168,17 @@ static void use_buffers(struct oriel_operation *operation)
                           &operation->site);
 }
 
+static void take_lazy_lock(const struct oriel_operation *operation)
+{
+    const struct oriel_type *type = operation->target_type;
+    bool dynamic = operation->window->flavour == ORIEL_CHECK_DYNAMIC;
+    int64_t low_bytes = 0;
+    int64_t high_bytes;
+    if (dynamic && !oriel_layout_bounds(type->layout, operation->items, type->extent_bytes, &low_bytes, &high_bytes))
+        return;
+    oriel_window_take_lazy_lock(operation->window, operation->target_rank, dynamic ? operation->offset + low_bytes : 0);
+}
+
 void oriel_access_begin(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
@@ -176,6 +187,8 @@ void oriel_access_begin(struct oriel_operation *operation)
         return;
     if (oriel_unlikely(window->untaken[target]))
         oriel_window_take_post(window, target, &operation->site);
+    if (oriel_unlikely(window->lazy[target]) && operation->items > 0)
+        take_lazy_lock(operation);
     operation->accessed = true;
     operation->buffers = operation->request != NULL ? oriel_local_group_new() : oriel_local_group_target(window->id, target);
     use_buffers(operation);

@@ -196,9 +196,10 @@ static bool allocate_parts(struct oriel_checked *window)
     window->started = calloc(n, sizeof *window->started);
     window->posted = calloc(n, sizeof *window->posted);
     window->untaken = calloc(n, sizeof *window->untaken);
+    window->lazy = calloc(n, sizeof *window->lazy);
     window->places = calloc(n, sizeof *window->places);
     return window->touched != NULL && window->holds != NULL && window->started != NULL && window->posted != NULL &&
-           window->untaken != NULL && window->places != NULL && oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
+           window->untaken != NULL && window->lazy != NULL && window->places != NULL && oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
 /* Oriel says in the window's info how it reaches the memory; a window that it has left to the host says nothing. */
@@ -271,6 +272,7 @@ void oriel_checked_free(struct oriel_checked *window)
     free(window->started);
     free(window->posted);
     free(window->untaken);
+    free(window->lazy);
     free(window->places);
     free(window);
 }

@@ -5,9 +5,12 @@
  * (target n), which exclusive locks take too; and exclusive holders give to one beside it, once MPI_Win_lock_all has been used,
  * so that it need not take from every target.  Who locks all for the first time takes from every target all the same: from then
  * on whoever unlocks has seen that it was used, or had unlocked before.  In a window over several machines it counts as used from
- * the beginning.  A lock with MPI_MODE_NOCHECK orders nothing: the
+ * the beginning.  Where the lock of a target may be taken by the first operation on it only, the checker makes one of its own
+ * before that, so that what the operation is behind is known when it is compared.  A lock with MPI_MODE_NOCHECK orders nothing: the
  * program does.  Programs call. */
 #include "check/windows_table.h"
+
+#include <string.h>
 
 enum { EXCLUSIVE = 0, SHARED = 1 };
 
@@ -53,6 +56,16 @@ static void take_lock_all(struct oriel_checked *window)
         take_entry(window, i, EXCLUSIVE);
     window->known_all = true;
     take_entry(window, window->n, EXCLUSIVE);
+    memset(window->lazy, !window->prompt, (size_t)(unsigned)window->n);
+}
+
+void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, MPI_Aint target_disp)
+{
+    char byte;
+    if (oriel_host()->Get(&byte, 1, MPI_BYTE, target, target_disp, 1, MPI_BYTE, window->win) == MPI_SUCCESS)
+        oriel_host()->Win_flush(target, window->win);
+    take_entry(window, target, EXCLUSIVE);
+    window->lazy[target] = 0;
 }
 
 /* --- lock and unlock --- */
@@ -174,6 +187,7 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
         hold(window, -1, ORIEL_HOLDS_NOTHING);
         if (!window->all_unchecked)
             give_entry(window, window->n, SHARED);
+        memset(window->lazy, 0, (size_t)(unsigned)window->n);
     }
     int code = oriel_host()->Win_unlock_all(window->win);
     if (ordered)

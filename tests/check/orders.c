@@ -4,6 +4,28 @@
 
 #include <stdlib.h>
 
+/* MPI_Win_lock_all need not hold a target's lock before the first operation on it. */
+CASE(C1, get_under_lock_all_beside_a_lock, 2)
+{
+    MPI_Win win = ints_window(4);
+    int got;
+    for (int i = 0; i < 6; i++) {
+        delay();
+        if (rank == 0) {
+            MPI_Win_lock(right ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, size - 1, 0, win);
+            delay();
+            MPI_Put(&i, 1, MPI_INT, size - 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_unlock(size - 1, win);
+        } else {
+            MPI_Win_lock_all(0, win);
+            delay();
+            MPI_Get(&got, 1, MPI_INT, size - 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_unlock_all(win);
+        }
+    }
+    MPI_Win_free(&win);
+}
+
 CASE(C1, puts_under_lock_all_and_another_lock, 2)
 {
     MPI_Win win = ints_window(4);
