@@ -9,7 +9,7 @@ CASE(C1, get_under_lock_all_beside_a_lock, 2)
 {
     MPI_Win win = ints_window(4);
     int got;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 40; i++) {
         delay();
         if (rank == 0) {
             MPI_Win_lock(right ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, size - 1, 0, win);
