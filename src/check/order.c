@@ -13,7 +13,7 @@
  * The floor: clocks only grow, and the least of all is known to everyone.  A process that has stopped accesses nothing more, and
  * is left out.
  * Other machines: a key has a home, the machine on whose board it stands, and what is given to it or taken from it there is so
- * before the call here returns.  So it makes no difference for O1 to O3 where a key, or a rank's row, lies (far.h). */
+ * before the call here returns.  So it makes no difference for O1 to O3 where a key, or a rank's row, lies (afar.h). */
 #include "check/order.h"
 
 #include "base/atomic.h"

@@ -2,7 +2,7 @@
  * with the machine's number above it.  parts.h says who may call. */
 #include "check/parts.h"
 
-#include "check/far.h"
+#include "check/afar.h"
 #include "check/order.h"
 
 enum { MACHINE_SHIFT = 44, CONFLICTS = 16 };
@@ -22,7 +22,7 @@ uint64_t oriel_part_open(void)
         oriel_history_free(history);
         return 0;
     }
-    return (uint64_t)(unsigned)(oriel_far_own_machine() + 1) << MACHINE_SHIFT | history;
+    return (uint64_t)(unsigned)(oriel_afar_own_machine() + 1) << MACHINE_SHIFT | history;
 }
 
 void oriel_part_close(oriel_place history)
@@ -58,7 +58,7 @@ static oriel_place history_of(uint64_t number)
 
 oriel_place oriel_part_of(uint64_t number)
 {
-    return machine_of(number) == oriel_far_own_machine() ? history_of(number) : number;
+    return machine_of(number) == oriel_afar_own_machine() ? history_of(number) : number;
 }
 
 bool oriel_part_is_far(oriel_place part)
@@ -70,8 +70,8 @@ bool oriel_part_is_far(oriel_place part)
 static uint64_t add_far(oriel_place part, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_far_request request = {.kind = ORIEL_FAR_ADD, .words = {history_of(part)}};
-    struct oriel_far_answer answer;
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_ADD, .words = {history_of(part)}};
+    struct oriel_afar_answer answer;
     struct oriel_conflict conflicts[CONFLICTS];
     const oriel_tick *clock = oriel_order_moment_clock(access->moment);
     if (clock == NULL) /* the board is full, and it cannot be compared */
@@ -81,7 +81,7 @@ static uint64_t add_far(oriel_place part, const struct oriel_access *access, con
         {.iov_base = (void *)(uintptr_t)clock, .iov_len = (size_t)oriel_board_world_size() * sizeof *clock},
         {.iov_base = (void *)(uintptr_t)extents, .iov_len = count * sizeof *extents},
     };
-    if (!oriel_far_ask(machine_of(part), &request, parts, 3, &answer, conflicts, sizeof conflicts))
+    if (!oriel_afar_ask(machine_of(part), &request, parts, 3, &answer, conflicts, sizeof conflicts))
         return 0;
     for (size_t i = 0; i < answer.len_bytes / sizeof conflicts[0]; i++) {
         conflicts[i].later.moment = access->moment;
@@ -99,15 +99,15 @@ uint64_t oriel_part_add(oriel_place part, const struct oriel_access *access, con
 
 static void ask(oriel_place part, uint64_t kind, uint64_t first, uint64_t second, uint64_t third)
 {
-    struct oriel_far_request request = {.kind = kind, .words = {history_of(part), first, second, third}};
-    struct oriel_far_answer answer;
-    oriel_far_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
+    struct oriel_afar_request request = {.kind = kind, .words = {history_of(part), first, second, third}};
+    struct oriel_afar_answer answer;
+    oriel_afar_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
 }
 
 void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, oriel_tick now)
 {
     if (oriel_part_is_far(part)) {
-        ask(part, ORIEL_FAR_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
+        ask(part, ORIEL_AFAR_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
         return;
     }
     oriel_history_complete(part, origin, ticket, now);
@@ -116,7 +116,7 @@ void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, orie
 void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now)
 {
     if (oriel_part_is_far(part))
-        ask(part, ORIEL_FAR_COMPLETE_ONE, ticket, now, 0);
+        ask(part, ORIEL_AFAR_COMPLETE_ONE, ticket, now, 0);
     else
         oriel_history_complete_one(part, ticket, now);
 }
@@ -124,7 +124,7 @@ void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now)
 void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags)
 {
     if (oriel_part_is_far(part))
-        ask(part, ORIEL_FAR_FLAG, (uint64_t)(uint32_t)origin, flags, 0);
+        ask(part, ORIEL_AFAR_FLAG, (uint64_t)(uint32_t)origin, flags, 0);
     else
         oriel_history_flag(part, origin, flags);
 }
@@ -132,7 +132,7 @@ void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags)
 void oriel_part_flag_one(oriel_place part, uint64_t ticket, uint8_t flags)
 {
     if (oriel_part_is_far(part))
-        ask(part, ORIEL_FAR_FLAG_ONE, ticket, flags, 0);
+        ask(part, ORIEL_AFAR_FLAG_ONE, ticket, flags, 0);
     else
         oriel_history_flag_one(part, ticket, flags);
 }

@@ -1,5 +1,5 @@
 /* Histories of members' parts of windows, on this machine's board or on another's.  A part of a window over several machines is
- * named by a number that means the same on all of them; history.h says what the functions do.  windows*.c call; far_serve.c asks
+ * named by a number that means the same on all of them; history.h says what the functions do.  windows*.c call; afar_serve.c asks
  * whether a part is open. */
 #ifndef ORIEL_CHECK_PARTS_H
 #define ORIEL_CHECK_PARTS_H

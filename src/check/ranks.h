@@ -1,5 +1,5 @@
 /* The clocks of this machine's ranks and what they gave, as they stand in its board: worked on by order.c for this process, and
- * by far_serve.c for processes of other machines that ask.  Clocks come and go as plain arrays of one number for each rank of
+ * by afar_serve.c for processes of other machines that ask.  Clocks come and go as plain arrays of one number for each rank of
  * MPI_COMM_WORLD.  Of others, windows_access.c and words_carried.c say and ask what was lost. */
 #ifndef ORIEL_CHECK_RANKS_H
 #define ORIEL_CHECK_RANKS_H

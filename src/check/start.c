@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "check/communicators.h"
-#include "check/far.h"
+#include "check/afar.h"
 #include "check/waits.h"
 #include "ops/datatype.h"
 
@@ -20,7 +20,7 @@
 struct arrival {
     char path[120]; /* of the board */
     uint64_t made;
-    struct oriel_far_address address;
+    struct oriel_afar_address address;
 };
 
 static int *machine_of; /* by rank of MPI_COMM_WORLD, counted from 0 in the order of their first ranks */
@@ -104,10 +104,10 @@ static bool is_first_here(void)
 
 static bool keep_addresses(const struct arrival *all)
 {
-    struct oriel_far_address *addresses = calloc((size_t)(unsigned)machines_count, sizeof *addresses);
+    struct oriel_afar_address *addresses = calloc((size_t)(unsigned)machines_count, sizeof *addresses);
     for (int i = 0; i < machines_count && addresses != NULL; i++)
         addresses[i] = all[first_of(i)].address;
-    bool kept = addresses != NULL && oriel_far_start(machine_of, world_size, machine_of[world_rank], addresses, machines_count);
+    bool kept = addresses != NULL && oriel_afar_start(machine_of, world_size, machine_of[world_rank], addresses, machines_count);
     free(addresses);
     return kept;
 }
@@ -119,7 +119,7 @@ static bool come_to_board(void)
     struct arrival *all = calloc((size_t)(unsigned)world_size, sizeof *all);
     if (is_first_here()) {
         own.made = oriel_board_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
-        if (own.made && machines_count > 1 && !oriel_far_serve(&own.address))
+        if (own.made && machines_count > 1 && !oriel_afar_serve(&own.address))
             oriel_warn("the checker of rank %d's machine cannot be asked by others: %s", world_rank, oriel_fail_message());
     }
     bool joined = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK && all != NULL;
@@ -148,10 +148,10 @@ static uint32_t agree(uint32_t bits)
 /* Once every rank has started: from then on servers may be asked. */
 static void span_machines(void)
 {
-    bool reaches = !is_first_here() || machines_count == 1 || oriel_far_try();
+    bool reaches = !is_first_here() || machines_count == 1 || oriel_afar_try();
     reaches_all = (agree(reaches ? REACHES : 0) & REACHES) != 0;
     if (reaches_all && machines_count > 1)
-        oriel_far_span();
+        oriel_afar_span();
     if (!reaches)
         oriel_warn("rank %d does not reach the checkers of all machines (%s): the order between machines is not looked at",
                    world_rank, oriel_fail_message());
@@ -179,7 +179,7 @@ static void start(bool threads)
     if (!(agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
             oriel_warn("rank %d cannot come to the checker's memory (%s): nothing is checked", world_rank, oriel_fail_message());
-        oriel_far_serve_stop();
+        oriel_afar_serve_stop();
         return;
     }
     span_machines();
@@ -208,8 +208,8 @@ static void stop(const struct oriel_site *site)
     oriel_host_carrier_stop();
     oriel_local_stop();
     oriel_order_stop();
-    oriel_far_serve_stop();
-    oriel_far_stop();
+    oriel_afar_serve_stop();
+    oriel_afar_stop();
 }
 
 ORIEL_EXPORT int PMPI_Init(int *argc, char ***argv)

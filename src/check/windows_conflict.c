@@ -1,6 +1,6 @@
 /* From two accesses to a finding: which rule, which bytes, which call is missing.  An access that was pending although its
  * origin had done something that looks like completion is told as that mistake.  Histories call back, under their lock. */
-#include "check/far.h"
+#include "check/afar.h"
 #include "check/windows_table.h"
 
 #include <inttypes.h>
@@ -60,7 +60,7 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     const struct oriel_conflict_place *place = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     const struct oriel_access *earlier = &conflict->earlier;
-    if (oriel_far_is_lost())
+    if (oriel_afar_is_lost())
         return;
     bool told = was_told(conflict);
     enum oriel_rule mistake = told ? rule_of_mistake(earlier) : ORIEL_RULE_COUNT;

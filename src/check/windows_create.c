@@ -199,7 +199,8 @@ static bool allocate_parts(struct oriel_checked *window)
     window->lazy = calloc(n, sizeof *window->lazy);
     window->places = calloc(n, sizeof *window->places);
     return window->touched != NULL && window->holds != NULL && window->started != NULL && window->posted != NULL &&
-           window->untaken != NULL && window->lazy != NULL && window->places != NULL && oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
+           window->untaken != NULL && window->lazy != NULL && window->places != NULL &&
+           oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
 /* Oriel says in the window's info how it reaches the memory; a window that it has left to the host says nothing. */

@@ -2,7 +2,7 @@
  * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
  * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
  * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
-#include "check/far.h"
+#include "check/afar.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
 #include "check/words_carried.h"
@@ -70,7 +70,7 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
             sched_yield();
         if (window->common != NULL && site != NULL && tries % PATIENT == 0)
             help(window, site);
-        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window) : oriel_far_is_lost())
+        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window) : oriel_afar_is_lost())
             return false;
         met = count(window, which, 0);
     }

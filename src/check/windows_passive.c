@@ -6,8 +6,8 @@
  * so that it need not take from every target.  Who locks all for the first time takes from every target all the same: from then
  * on whoever unlocks has seen that it was used, or had unlocked before.  In a window over several machines it counts as used from
  * the beginning.  Where the lock of a target may be taken by the first operation on it only, the checker makes one of its own
- * before that, so that what the operation is behind is known when it is compared.  A lock with MPI_MODE_NOCHECK orders nothing: the
- * program does.  Programs call. */
+ * before that, so that what the operation is behind is known when it is compared.  A lock with MPI_MODE_NOCHECK orders nothing:
+ * the program does.  Programs call. */
 #include "check/windows_table.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The checkers of several machines.  What is known of order stands on the boards of the machines, each thing on one of them: a
  * key at its home (order.h), the history of a member's memory where the member runs, the numbers of call sites on the first
  * machine.  Who needs something that stands on another board asks that machine's server, a thread of its first rank
- * (far_serve.c), and goes on with the answer.  start.c starts and stops it; ask is for far_order.c and parts.c.
+ * (afar_serve.c), and goes on with the answer.  start.c starts and stops it; ask is for afar_order.c and parts.c.
  *
  * Why that is right.
  * F1 Each thing has one home, and whoever works on it there, a process of the machine or its server, does so under the same
@@ -12,84 +12,84 @@
  *    grown asks all machines for their floor), the other one answers just those questions, and asks nobody.
  * F4 A machine whose server has gone takes its board with it.  Who notices tells no conflict any more: what it does not know may
  *    have been order.  A server that loses one who asked says so on its board (oriel_given_lose): from then on more is taken. */
-#ifndef ORIEL_CHECK_FAR_H
-#define ORIEL_CHECK_FAR_H
+#ifndef ORIEL_CHECK_AFAR_H
+#define ORIEL_CHECK_AFAR_H
 
 #include "check/board.h"
 
 #include <stdbool.h>
 #include <sys/uio.h>
 
-enum { ORIEL_FAR_ADDRESSES = 8 };
+enum { ORIEL_AFAR_ADDRESSES = 8 };
 
 /* Where a machine's server listens, for all ranks of the others. */
-struct oriel_far_address {
+struct oriel_afar_address {
     uint64_t proof[2]; /* who asks shows the first, who answers the second */
     uint16_t ports[2]; /* of the two threads; 0: there is none */
     uint16_t count;
-    uint16_t families[ORIEL_FAR_ADDRESSES];
-    uint8_t addresses[ORIEL_FAR_ADDRESSES][16];
+    uint16_t families[ORIEL_AFAR_ADDRESSES];
+    uint8_t addresses[ORIEL_AFAR_ADDRESSES][16];
 };
 
 /* The server of this machine: by its first rank, once the board is mapped.  False, with a reason: there is none. */
-bool oriel_far_serve(struct oriel_far_address *out);
-void oriel_far_serve_stop(void);
+bool oriel_afar_serve(struct oriel_afar_address *out);
+void oriel_afar_serve_stop(void);
 
 /* Who is where: machine_of[rank] for each of MPI_COMM_WORLD, machines counted from 0, addresses by machine.  Copied. */
-bool oriel_far_start(const int *machine_of, int world_size, int own_machine, const struct oriel_far_address *addresses,
+bool oriel_afar_start(const int *machine_of, int world_size, int own_machine, const struct oriel_afar_address *addresses,
                      int machines_count);
 
 /* Whether all other machines answer; if not, with a reason. */
-bool oriel_far_try(void);
+bool oriel_afar_try(void);
 
 /* From now on order and call sites are those of all machines. */
-void oriel_far_span(void);
-void oriel_far_stop(void);
+void oriel_afar_span(void);
+void oriel_afar_stop(void);
 
 /* The machine of a rank, and this one. */
-int oriel_far_machine(int world_rank);
-int oriel_far_own_machine(void);
-int oriel_far_machines(void);
+int oriel_afar_machine(int world_rank);
+int oriel_afar_own_machine(void);
+int oriel_afar_machines(void);
 
 /* A server did not answer, which was counted: order may be unknown. */
-bool oriel_far_is_lost(void);
+bool oriel_afar_is_lost(void);
 
 /* --- asking --- */
 
-enum oriel_far_kind {
-    ORIEL_FAR_GIVE,         /* key; takers, whether only more; a clock */
-    ORIEL_FAR_TAKE,         /* key; takers, how: found | made << 1 | lost << 2; a clock */
-    ORIEL_FAR_FORGET,       /* key */
-    ORIEL_FAR_TAKE_RANK,    /* rank: whether it is there; a clock */
-    ORIEL_FAR_TAKE_ALL,     /* : a clock */
-    ORIEL_FAR_DOUBT,
-    ORIEL_FAR_COUNT,        /* key; more: the number */
-    ORIEL_FAR_ADD,          /* history; struct oriel_access, clock, extents: ticket; conflicts */
-    ORIEL_FAR_COMPLETE,     /* history, origin, number, ticket */
-    ORIEL_FAR_COMPLETE_ONE, /* history, ticket, number */
-    ORIEL_FAR_FLAG,         /* history, origin, flags */
-    ORIEL_FAR_FLAG_ONE,     /* history, ticket, flags */
-    ORIEL_FAR_LEAVES,       /* from here on: asked of the thread that asks nobody */
-    ORIEL_FAR_FLOOR = ORIEL_FAR_LEAVES, /* : whether any rank runs; a clock */
-    ORIEL_FAR_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
-    ORIEL_FAR_KINDS,
+enum oriel_afar_kind {
+    ORIEL_AFAR_GIVE,         /* key; takers, whether only more; a clock */
+    ORIEL_AFAR_TAKE,         /* key; takers, how: found | made << 1 | lost << 2; a clock */
+    ORIEL_AFAR_FORGET,       /* key */
+    ORIEL_AFAR_TAKE_RANK,    /* rank: whether it is there; a clock */
+    ORIEL_AFAR_TAKE_ALL,     /* : a clock */
+    ORIEL_AFAR_DOUBT,
+    ORIEL_AFAR_COUNT,        /* key; more: the number */
+    ORIEL_AFAR_ADD,          /* history; struct oriel_access, clock, extents: ticket; conflicts */
+    ORIEL_AFAR_COMPLETE,     /* history, origin, number, ticket */
+    ORIEL_AFAR_COMPLETE_ONE, /* history, ticket, number */
+    ORIEL_AFAR_FLAG,         /* history, origin, flags */
+    ORIEL_AFAR_FLAG_ONE,     /* history, ticket, flags */
+    ORIEL_AFAR_LEAVES,       /* from here on: asked of the thread that asks nobody */
+    ORIEL_AFAR_FLOOR = ORIEL_AFAR_LEAVES, /* : whether any rank runs; a clock */
+    ORIEL_AFAR_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
+    ORIEL_AFAR_KINDS,
 };
 
-struct oriel_far_request {
+struct oriel_afar_request {
     uint64_t kind;
     uint64_t len_bytes; /* of what follows */
     struct oriel_key key;
     uint64_t words[4];
 };
 
-struct oriel_far_answer {
+struct oriel_afar_answer {
     uint64_t len_bytes;
     uint64_t word;
 };
 
 /* Asks a machine; parts follow the request, whose length is set here.  The answer's data goes to data, as far as there is room.
  * False: no answer will come any more. */
-bool oriel_far_ask(int machine, struct oriel_far_request *request, const struct iovec *parts, int parts_count,
-                   struct oriel_far_answer *answer, void *data, size_t room_bytes);
+bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *parts, int parts_count,
+                   struct oriel_afar_answer *answer, void *data, size_t room_bytes);
 
 #endif

@@ -1,10 +1,10 @@
 /* Asking other machines: one connection to each thread of each server, made when it is first needed, used by one thread of this
- * process at a time.  far.h has the argument. */
-#include "check/far.h"
+ * process at a time.  afar.h has the argument. */
+#include "check/afar.h"
 
 #include "base/log.h"
-#include "check/far_order.h"
-#include "check/far_socket.h"
+#include "check/afar_order.h"
+#include "check/afar_socket.h"
 #include "check/finding.h"
 
 #include <pthread.h>
@@ -24,12 +24,12 @@ static struct {
     int *machine_of;
     int world_size;
     int own, count;
-    struct oriel_far_address *addresses;
+    struct oriel_afar_address *addresses;
     struct channel (*channels)[THREADS]; /* by machine */
     _Atomic bool lost;
 } far;
 
-bool oriel_far_start(const int *machine_of, int world_size, int own_machine, const struct oriel_far_address *addresses,
+bool oriel_afar_start(const int *machine_of, int world_size, int own_machine, const struct oriel_afar_address *addresses,
                      int machines_count)
 {
     size_t machines = (size_t)(unsigned)machines_count;
@@ -52,12 +52,12 @@ bool oriel_far_start(const int *machine_of, int world_size, int own_machine, con
     return true;
 }
 
-void oriel_far_span(void)
+void oriel_afar_span(void)
 {
-    oriel_far_order_span();
+    oriel_afar_order_span();
 }
 
-void oriel_far_stop(void)
+void oriel_afar_stop(void)
 {
     for (int i = 0; i < far.count; i++)
         for (int thread = 0; thread < THREADS; thread++)
@@ -72,22 +72,22 @@ void oriel_far_stop(void)
     far.channels = NULL;
 }
 
-int oriel_far_machine(int world_rank)
+int oriel_afar_machine(int world_rank)
 {
     return world_rank < 0 || world_rank >= far.world_size ? -1 : far.machine_of[world_rank];
 }
 
-int oriel_far_own_machine(void)
+int oriel_afar_own_machine(void)
 {
     return far.own;
 }
 
-int oriel_far_machines(void)
+int oriel_afar_machines(void)
 {
     return far.count;
 }
 
-bool oriel_far_is_lost(void)
+bool oriel_afar_is_lost(void)
 {
     return far.lost;
 }
@@ -107,11 +107,11 @@ static void lose(struct channel *channel)
 static bool connect_channel(struct channel *channel, int machine, int thread)
 {
     if (channel->fd < 0)
-        channel->fd = oriel_far_connect(&far.addresses[machine], thread);
+        channel->fd = oriel_afar_connect(&far.addresses[machine], thread);
     return channel->fd >= 0;
 }
 
-bool oriel_far_try(void)
+bool oriel_afar_try(void)
 {
     for (int i = 0; i < far.count; i++)
         for (int thread = 0; thread < THREADS && i != far.own; thread++) {
@@ -125,18 +125,18 @@ bool oriel_far_try(void)
     return true;
 }
 
-static bool exchange(int fd, struct iovec *parts, int count, struct oriel_far_answer *answer, void *data, size_t room_bytes)
+static bool exchange(int fd, struct iovec *parts, int count, struct oriel_afar_answer *answer, void *data, size_t room_bytes)
 {
-    if (!oriel_far_write(fd, parts, count) || !oriel_far_read(fd, answer, sizeof *answer))
+    if (!oriel_afar_write(fd, parts, count) || !oriel_afar_read(fd, answer, sizeof *answer))
         return false;
     size_t kept = answer->len_bytes < room_bytes ? answer->len_bytes : room_bytes;
-    return oriel_far_read(fd, data, kept) && oriel_far_skip(fd, answer->len_bytes - kept);
+    return oriel_afar_read(fd, data, kept) && oriel_afar_skip(fd, answer->len_bytes - kept);
 }
 
-bool oriel_far_ask(int machine, struct oriel_far_request *request, const struct iovec *parts, int parts_count,
-                   struct oriel_far_answer *answer, void *data, size_t room_bytes)
+bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *parts, int parts_count,
+                   struct oriel_afar_answer *answer, void *data, size_t room_bytes)
 {
-    int thread = request->kind >= ORIEL_FAR_LEAVES;
+    int thread = request->kind >= ORIEL_AFAR_LEAVES;
     struct iovec all[PARTS_MOST] = {{.iov_base = request, .iov_len = sizeof *request}};
     if (machine < 0 || machine >= far.count || far.lost || !oriel_board_is_open())
         return false;

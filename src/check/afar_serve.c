@@ -1,11 +1,11 @@
 /* The server of a machine, for the ranks of others: two threads of its first rank, of which each answers one question after the
- * other, on this machine's board.  They are not the program's, and handle none of its signals.  far.h has the argument and says
+ * other, on this machine's board.  They are not the program's, and handle none of its signals.  afar.h has the argument and says
  * who may call. */
-#include "check/far.h"
+#include "check/afar.h"
 
 #include "base/options.h"
 #include "base/status.h"
-#include "check/far_socket.h"
+#include "check/afar_socket.h"
 #include "check/guard.h"
 #include "check/order.h"
 #include "check/parts.h"
@@ -54,7 +54,7 @@ static void collect(const struct oriel_conflict *conflict, void *closure)
         told->conflicts[told->count++] = *conflict;
 }
 
-static uint64_t add(const struct oriel_far_request *request, char *data, struct told *told)
+static uint64_t add(const struct oriel_afar_request *request, char *data, struct told *told)
 {
     size_t clock_bytes = (size_t)oriel_board_world_size() * sizeof(oriel_tick);
     struct oriel_access *access = (struct oriel_access *)(void *)data;
@@ -68,21 +68,21 @@ static uint64_t add(const struct oriel_far_request *request, char *data, struct 
     return ticket;
 }
 
-static void work_on_history(const struct oriel_far_request *request)
+static void work_on_history(const struct oriel_afar_request *request)
 {
     const uint64_t *words = request->words;
     switch (request->kind) {
-    case ORIEL_FAR_COMPLETE:
+    case ORIEL_AFAR_COMPLETE:
         oriel_history_complete(words[0], (int32_t)words[1], words[3], words[2]);
         break;
-    case ORIEL_FAR_COMPLETE_ONE: oriel_history_complete_one(words[0], words[1], words[2]); break;
-    case ORIEL_FAR_FLAG: oriel_history_flag(words[0], (int32_t)words[1], (uint8_t)words[2]); break;
+    case ORIEL_AFAR_COMPLETE_ONE: oriel_history_complete_one(words[0], words[1], words[2]); break;
+    case ORIEL_AFAR_FLAG: oriel_history_flag(words[0], (int32_t)words[1], (uint8_t)words[2]); break;
     default: oriel_history_flag_one(words[0], words[1], (uint8_t)words[2]); break;
     }
 }
 
 /* The answer, and what follows it. */
-static struct iovec work(struct server *server, const struct oriel_far_request *request, struct oriel_far_answer *answer,
+static struct iovec work(struct server *server, const struct oriel_afar_request *request, struct oriel_afar_answer *answer,
                          struct told *told)
 {
     const uint64_t *words = request->words;
@@ -92,24 +92,24 @@ static struct iovec work(struct server *server, const struct oriel_far_request *
     bool any = false;
     bool made = false;
     switch (request->kind) {
-    case ORIEL_FAR_GIVE:
+    case ORIEL_AFAR_GIVE:
         if (request->len_bytes == clock_bytes)
             oriel_given_join(&request->key, (uint32_t)words[0], words[1] != 0, (const oriel_tick *)(const void *)server->data);
         return nothing;
-    case ORIEL_FAR_TAKE:
+    case ORIEL_AFAR_TAKE:
         any = oriel_given_take(&request->key, (uint32_t)words[0], (unsigned)words[1], server->clock, &made);
         answer->word = (uint64_t)any | (uint64_t)made << 1 | (uint64_t)oriel_given_was_lost() << 2;
         return any ? clock : nothing;
-    case ORIEL_FAR_FORGET: oriel_board_drop(&request->key); return nothing;
-    case ORIEL_FAR_TAKE_RANK: answer->word = oriel_rank_take((int)words[0], server->clock); return clock;
-    case ORIEL_FAR_TAKE_ALL: oriel_ranks_take_all(-1, server->clock); return clock;
-    case ORIEL_FAR_DOUBT: oriel_given_doubt(); return nothing;
-    case ORIEL_FAR_COUNT: answer->word = oriel_given_count(&request->key, (uint32_t)words[0]); return nothing;
-    case ORIEL_FAR_FLOOR:
+    case ORIEL_AFAR_FORGET: oriel_board_drop(&request->key); return nothing;
+    case ORIEL_AFAR_TAKE_RANK: answer->word = oriel_rank_take((int)words[0], server->clock); return clock;
+    case ORIEL_AFAR_TAKE_ALL: oriel_ranks_take_all(-1, server->clock); return clock;
+    case ORIEL_AFAR_DOUBT: oriel_given_doubt(); return nothing;
+    case ORIEL_AFAR_COUNT: answer->word = oriel_given_count(&request->key, (uint32_t)words[0]); return nothing;
+    case ORIEL_AFAR_FLOOR:
         oriel_ranks_floor(server->clock, &any);
         answer->word = any;
         return clock;
-    case ORIEL_FAR_SITE:
+    case ORIEL_AFAR_SITE:
         return (struct iovec){.iov_base = server->data,
                               .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1], server->data,
                                                          (size_t)request->len_bytes, &answer->word)};
@@ -117,7 +117,7 @@ static struct iovec work(struct server *server, const struct oriel_far_request *
     }
     if (!oriel_part_is_open(words[0])) /* freed by a program that is wrong */
         return nothing;
-    if (request->kind != ORIEL_FAR_ADD) {
+    if (request->kind != ORIEL_AFAR_ADD) {
         work_on_history(request);
         return nothing;
     }
@@ -140,25 +140,25 @@ static bool make_room(struct server *server, size_t len_bytes)
 /* Whether the connection stays. */
 static bool answer_one(struct server *server, int fd)
 {
-    struct oriel_far_request request;
-    struct oriel_far_answer answer = {.word = 0};
+    struct oriel_afar_request request;
+    struct oriel_afar_answer answer = {.word = 0};
     struct told told = {.count = 0};
     bool leaf = server == &servers[1];
-    if (!oriel_far_read(fd, &request, sizeof request) || request.kind >= ORIEL_FAR_KINDS ||
-        (request.kind >= ORIEL_FAR_LEAVES) != leaf || !make_room(server, request.len_bytes + ORIEL_SITE_SLOT_BYTES) ||
-        !oriel_far_read(fd, server->data, request.len_bytes))
+    if (!oriel_afar_read(fd, &request, sizeof request) || request.kind >= ORIEL_AFAR_KINDS ||
+        (request.kind >= ORIEL_AFAR_LEAVES) != leaf || !make_room(server, request.len_bytes + ORIEL_SITE_SLOT_BYTES) ||
+        !oriel_afar_read(fd, server->data, request.len_bytes))
         return false;
     struct iovec parts[2] = {{.iov_base = &answer, .iov_len = sizeof answer}};
     parts[1] = work(server, &request, &answer, &told);
     answer.len_bytes = parts[1].iov_len;
-    return oriel_far_write(fd, parts, 2);
+    return oriel_afar_write(fd, parts, 2);
 }
 
 /* --- connections --- */
 
 static void admit(struct server *server)
 {
-    int fd = oriel_far_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
+    int fd = oriel_afar_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0)
         return;
     if (server->count == server->room) {
@@ -180,12 +180,12 @@ static void admit(struct server *server)
 /* A stranger is let in by the number that the job's ranks know; it comes in one piece, or not at all. */
 static bool prove(const struct server *server, int fd)
 {
-    struct oriel_far_hello hello;
+    struct oriel_afar_hello hello;
     struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
     if (recv(fd, &hello, sizeof hello, MSG_DONTWAIT) != (ssize_t)sizeof hello || hello.proof != server->proof[0])
         return false;
     hello.proof = server->proof[1];
-    return oriel_far_write(fd, &part, 1);
+    return oriel_afar_write(fd, &part, 1);
 }
 
 static void drop(struct server *server, size_t at)
@@ -231,12 +231,12 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
-static bool start_one(struct server *server, const struct oriel_far_address *address, uint16_t *port)
+static bool start_one(struct server *server, const struct oriel_afar_address *address, uint16_t *port)
 {
     pthread_attr_t how;
     sigset_t before;
     int bell[2];
-    int listener = oriel_far_listen(port);
+    int listener = oriel_afar_listen(port);
     *server = (struct server){.room = 16, .bell = -1};
     memcpy(server->proof, address->proof, sizeof server->proof);
     server->fds = calloc(server->room, sizeof *server->fds);
@@ -248,9 +248,9 @@ static bool start_one(struct server *server, const struct oriel_far_address *add
             close(listener);
         return false;
     }
-    server->bell = oriel_far_high(bell[1]);
+    server->bell = oriel_afar_high(bell[1]);
     server->fds[LISTENER] = (struct pollfd){.fd = listener, .events = POLLIN};
-    server->fds[BELL] = (struct pollfd){.fd = oriel_far_high(bell[0]), .events = POLLIN};
+    server->fds[BELL] = (struct pollfd){.fd = oriel_afar_high(bell[0]), .events = POLLIN};
     server->count = CONNECTIONS;
     oriel_check_several = true;
     pthread_attr_init(&how);
@@ -264,19 +264,19 @@ static bool start_one(struct server *server, const struct oriel_far_address *add
     return server->runs;
 }
 
-bool oriel_far_serve(struct oriel_far_address *out)
+bool oriel_afar_serve(struct oriel_afar_address *out)
 {
     memset(out, 0, sizeof *out);
     if (oriel_options()->net == ORIEL_NET_OFF) {
         oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
         return false;
     }
-    oriel_far_addresses(out);
+    oriel_afar_addresses(out);
     bool serves = oriel_ranks_open() && getrandom(out->proof, sizeof out->proof, 0) == (ssize_t)sizeof out->proof;
     for (int i = 0; i < THREADS && serves; i++)
         serves = start_one(&servers[i], out, &out->ports[i]);
     if (!serves)
-        oriel_far_serve_stop();
+        oriel_afar_serve_stop();
     return serves;
 }
 
@@ -295,7 +295,7 @@ static void stop_one(struct server *server)
     *server = (struct server){.runs = false};
 }
 
-void oriel_far_serve_stop(void)
+void oriel_afar_serve_stop(void)
 {
     if (oriel_board_is_open()) /* a forked child has no such threads */
         for (int i = 0; i < THREADS; i++)

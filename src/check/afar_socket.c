@@ -1,6 +1,6 @@
 /* TCP between the checkers of a job.  A connection counts only when both sides have shown a random number that the job's ranks
- * have told each other over MPI; nothing is encrypted.  far_socket.h says who may call. */
-#include "check/far_socket.h"
+ * have told each other over MPI; nothing is encrypted.  afar_socket.h says who may call. */
+#include "check/afar_socket.h"
 
 #include "base/status.h"
 
@@ -18,7 +18,7 @@
 
 enum { HIGH_DESCRIPTOR = 200, PATIENCE_MS = 3000, BACKLOG = 128, SKIPPED = 4096 };
 
-int oriel_far_high(int fd)
+int oriel_afar_high(int fd)
 {
     int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
     if (high < 0)
@@ -46,7 +46,7 @@ static int bind_any(int family)
     return -1;
 }
 
-int oriel_far_listen(uint16_t *port)
+int oriel_afar_listen(uint16_t *port)
 {
     struct sockaddr_storage bound;
     socklen_t len_bytes = sizeof bound;
@@ -61,14 +61,14 @@ int oriel_far_listen(uint16_t *port)
     }
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
-    return oriel_far_high(fd);
+    return oriel_afar_high(fd);
 }
 
-static void add_address(struct oriel_far_address *out, const struct sockaddr *address)
+static void add_address(struct oriel_afar_address *out, const struct sockaddr *address)
 {
     const struct sockaddr_in6 *six = (const void *)address;
     const struct sockaddr_in *four = (const void *)address;
-    if (out->count == ORIEL_FAR_ADDRESSES || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
+    if (out->count == ORIEL_AFAR_ADDRESSES || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
         (address->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
         return;
     out->families[out->count] = address->sa_family;
@@ -79,7 +79,7 @@ static void add_address(struct oriel_far_address *out, const struct sockaddr *ad
     out->count++;
 }
 
-void oriel_far_addresses(struct oriel_far_address *out)
+void oriel_afar_addresses(struct oriel_afar_address *out)
 {
     struct ifaddrs *all;
     out->count = 0;
@@ -111,7 +111,7 @@ static bool wait_connected(int fd)
     return error == 0;
 }
 
-static int connect_one(const struct oriel_far_address *to, int which, int thread)
+static int connect_one(const struct oriel_afar_address *to, int which, int thread)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(to->ports[thread])};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(to->ports[thread])};
@@ -132,22 +132,22 @@ static int connect_one(const struct oriel_far_address *to, int which, int thread
 }
 
 /* Somebody else may listen there: it is silent, or answers something else. */
-static bool proves(int fd, const struct oriel_far_address *to)
+static bool proves(int fd, const struct oriel_afar_address *to)
 {
-    struct oriel_far_hello hello = {.proof = to->proof[0]};
+    struct oriel_afar_hello hello = {.proof = to->proof[0]};
     struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     int answer;
-    if (!oriel_far_write(fd, &part, 1))
+    if (!oriel_afar_write(fd, &part, 1))
         return false;
     do
         answer = poll(&ready, 1, PATIENCE_MS);
     while (answer < 0 && errno == EINTR);
     errno = ECONNREFUSED;
-    return answer == 1 && oriel_far_read(fd, &hello, sizeof hello) && hello.proof == to->proof[1];
+    return answer == 1 && oriel_afar_read(fd, &hello, sizeof hello) && hello.proof == to->proof[1];
 }
 
-int oriel_far_connect(const struct oriel_far_address *to, int thread)
+int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
 {
     int yes = 1;
     errno = ENETUNREACH;
@@ -155,7 +155,7 @@ int oriel_far_connect(const struct oriel_far_address *to, int thread)
         int fd = connect_one(to, i, thread);
         if (fd >= 0 && proves(fd, to)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-            return oriel_far_high(fd);
+            return oriel_afar_high(fd);
         }
         if (fd >= 0)
             close(fd);
@@ -166,7 +166,7 @@ int oriel_far_connect(const struct oriel_far_address *to, int thread)
 
 /* --- messages --- */
 
-bool oriel_far_write(int fd, struct iovec *parts, int count)
+bool oriel_afar_write(int fd, struct iovec *parts, int count)
 {
     while (count > 0) {
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
@@ -188,7 +188,7 @@ bool oriel_far_write(int fd, struct iovec *parts, int count)
     return true;
 }
 
-bool oriel_far_read(int fd, void *data, size_t len_bytes)
+bool oriel_afar_read(int fd, void *data, size_t len_bytes)
 {
     char *at = data;
     while (len_bytes > 0) {
@@ -203,11 +203,11 @@ bool oriel_far_read(int fd, void *data, size_t len_bytes)
     return true;
 }
 
-bool oriel_far_skip(int fd, size_t len_bytes)
+bool oriel_afar_skip(int fd, size_t len_bytes)
 {
     char room[SKIPPED];
     bool read = true;
     for (size_t left = len_bytes; left > 0 && read; left -= left < sizeof room ? left : sizeof room)
-        read = oriel_far_read(fd, room, left < sizeof room ? left : sizeof room);
+        read = oriel_afar_read(fd, room, left < sizeof room ? left : sizeof room);
     return read;
 }

@@ -1,0 +1,29 @@
+/* Connections between processes of a job: listening, connecting, whole messages.  afar.c and afar_serve.c call. */
+#ifndef ORIEL_CHECK_AFAR_SOCKET_H
+#define ORIEL_CHECK_AFAR_SOCKET_H
+
+#include "check/afar.h"
+
+/* What is sent when a connection is made, and answered with the other half. */
+struct oriel_afar_hello {
+    uint64_t proof;
+};
+
+/* A socket that listens on every address of this machine; -1 with a reason.  port: where. */
+int oriel_afar_listen(uint16_t *port);
+
+/* The addresses by which others may reach this machine, its own loopback last. */
+void oriel_afar_addresses(struct oriel_afar_address *out);
+
+/* A connection to one of a server's two threads, proven; -1 with a reason. */
+int oriel_afar_connect(const struct oriel_afar_address *to, int thread);
+
+/* Out of the way of programs that count their descriptors. */
+int oriel_afar_high(int fd);
+
+/* All of it, or false. */
+bool oriel_afar_write(int fd, struct iovec *parts, int count);
+bool oriel_afar_read(int fd, void *data, size_t len_bytes);
+bool oriel_afar_skip(int fd, size_t len_bytes);
+
+#endif
