@@ -150,7 +150,10 @@ static bool proves(int fd, const struct oriel_afar_address *to)
 int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
 {
     int yes = 1;
-    errno = ENETUNREACH;
+    if (to->ports[thread] == 0 || to->count == 0) {
+        oriel_fail(ORIEL_E_OTHER, "it cannot be asked");
+        return -1;
+    }
     for (int i = 0; i < to->count; i++) {
         int fd = connect_one(to, i, thread);
         if (fd >= 0 && proves(fd, to)) {
