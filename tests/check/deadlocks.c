@@ -39,6 +39,21 @@ CASE_ALONE(D1, start_that_nobody_posts, 2)
     MPI_Win_free(&win);
 }
 
+CASE_ALONE(D1, start_whose_target_is_in_a_barrier, 2)
+{
+    MPI_Win win = ints_window(4);
+    if (rank == 1 && right)
+        MPI_Win_post(group_of(0), 0, win);
+    if (rank == 0) {
+        MPI_Win_start(group_of(1), 0, win); /* FINDS D1 here, saying 'window start_whose_target_is_in_a_barrier' */
+        MPI_Win_complete(win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* FINDS D1 here */
+    if (rank == 1 && right)
+        MPI_Win_wait(win);
+    MPI_Win_free(&win);
+}
+
 CASE_ALONE(D1, two_that_receive_first, 2)
 {
     if (rank < 2) {
