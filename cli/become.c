@@ -66,13 +66,16 @@ static void host_library_find(const struct oriel_host *host, const char *name, c
         oriel_die("Oriel is not built for %s: %s is not there or cannot be read", host->title, out);
 }
 
-/* The stand-in for gcc's runtime of -fsanitize=thread, for a program that would load that. */
+/* The stand-in for a compiler's runtime of -fsanitize=thread, for a program that would load that: gcc's, or clang's where it is
+ * shared (-shared-libsan).  Its file has the name by which the program asks for it. */
 static bool sanitizer_find(const struct oriel_program *program, const struct oriel_host *host, char out[PATH_MAX])
 {
-    bool wanted = false;
-    for (size_t i = 0; i < program->libraries_count; i++)
-        wanted = wanted || strcmp(program->libraries[i].soname, "libtsan.so.2") == 0;
-    return wanted && oriel_host_library(host, "libtsan.so.2", out);
+    for (size_t i = 0; i < program->libraries_count; i++) {
+        const char *soname = program->libraries[i].soname;
+        if (strcmp(soname, "libtsan.so.2") == 0 || strncmp(soname, "libclang_rt.tsan-", 17) == 0)
+            return oriel_host_library(host, soname, out);
+    }
+    return false;
 }
 
 _Noreturn void oriel_become(const struct oriel_way *way, char **command)

@@ -124,6 +124,15 @@ class Findings(Case):
             self.assertRegex(start(ORIEL, "check", "--host", "mpich", self.path("clanged")).stderr,
                              rf"rank 0: MPI_Put at \S*mistaken.c:{line_of('/* the mistake */')} in mistake")
 
+    def test_loads_and_stores_are_watched_where_clangs_runtime_is_shared(self):
+        folder = os.path.join(start("clang", "-print-resource-dir").stdout.strip(), "lib/linux") if shutil.which("clang") else ""
+        if "mpich" not in HOSTS or not os.path.exists(os.path.join(folder, "libclang_rt.tsan-x86_64.so")):
+            self.skipTest("no shared runtime of clang")
+        compiled = start("mpicc.mpich", "-cc=clang", "-fsanitize=thread", "-shared-libsan", f"-Wl,-rpath,{folder}",
+                         os.path.join(HERE, "mistaken.c"), "-o", self.path("clanged"))
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        self.assertIn("local accesses were watched", start(ORIEL, "check", "--host", "mpich", self.path("clanged")).stderr)
+
     def test_stack_leads_to_main(self):
         for host in HOSTS:
             text = self.check(host, "--stacks").stderr
