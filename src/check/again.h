@@ -1,6 +1,6 @@
-/* What call sites have found out about their operations: a loop makes the same one again and again, at other places.  What is kept
- * is what depends on the arguments alone; the epoch, the range and whatever can change are looked at each time.
- * windows_operate.c calls. */
+/* What call sites have found out about their operations: a loop makes the same one again and again, at other places.  What is
+ * kept depends on the arguments alone; the epoch, the range and whatever can change are looked at each time.  windows_operate.c
+ * calls. */
 #ifndef ORIEL_CHECK_AGAIN_H
 #define ORIEL_CHECK_AGAIN_H
 

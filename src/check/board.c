@@ -263,7 +263,7 @@ void oriel_board_unlock(struct oriel_board_lock *lock)
     pthread_mutex_unlock(mutex_of(lock));
 }
 
-/* Where ranks share a processor the holder may be off it: yields let it go on, or, where they give way to nobody, a sleep does. */
+/* Where ranks share a processor the holder may be off it: yields let it go on, and where they give way to nobody a sleep. */
 void oriel_board_word_wait(_Atomic uint64_t *word, uint64_t own)
 {
     struct timespec nap = {.tv_nsec = WORD_SLEEP_NS};

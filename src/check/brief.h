@@ -1,6 +1,6 @@
-/* Buffers that calls under way still need, where nobody watches loads and stores: most are few and over soon, and only other calls
- * of this process can meet them.  A short list of plain runs; what it has no room for, or is no plain run, stands in local.c's
- * history.  local.c calls, under its lock. */
+/* Buffers that calls under way still need, where nobody watches loads and stores: most are few and over soon, and only other
+ * calls of this process can meet them.  A short list of plain runs; what it has no room for, or is no plain run, stands in
+ * local.c's history.  local.c calls, under its lock. */
 #ifndef ORIEL_CHECK_BRIEF_H
 #define ORIEL_CHECK_BRIEF_H
 

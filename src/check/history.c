@@ -379,14 +379,17 @@ void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
     if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
         return;
     struct oriel_history *history = enter(place);
-    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0;) {
+    oriel_record_number next;
+    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0; number = next) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
-        number = record->behind;
+        next = record->behind;
         if (record->access.origin != origin || record->access.group != 0)
             continue;
         if ((record->access.flags & flags) == flags) /* the older ones had them before it */
             break;
         record->access.flags |= flags;
+        if ((record->access.flags & ORIEL_ACCESS_ALONE) == 0) /* or a loop of such pairs would pile them up */
+            join_alike(history, number, (struct oriel_history_hint){0, 0});
     }
     leave(history);
 }

@@ -96,7 +96,8 @@ void oriel_history_complete(oriel_place history, int32_t origin, uint64_t group,
 /* The one with this ticket is. (A request of a buffer.) */
 void oriel_history_complete_one(oriel_place history, uint64_t ticket, oriel_tick now);
 
-/* It is over, and goes: a buffer that is the program's again. */
+/* It is over, and goes: a buffer that is the program's again.  Only where nothing but such stands: what it has superseded does
+ * not come back. */
 void oriel_history_end_one(oriel_place history, uint64_t ticket);
 
 /* Flags of an origin's pending accesses, or of one ticket's, are set. */

@@ -16,6 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/delay.h"
+#include "check/loops.h"
 #include "check/order.h"
 #include "check/pages.h"
 #include "check/traits.h"
@@ -23,36 +24,12 @@
 #include <stdlib.h>
 
 enum {
-    CELLS_MOST = 4,  /* of one access */
-    LOOPS = 64,      /* remembered by a thread; a power of 2 */
-    LOOP_TURNS = 2,  /* as often at the same distance: what comes belongs to a loop */
-    SPARSEST = 4096, /* as in arrival.c */
+    CELLS_MOST = 4, /* of one access */
 };
-
-#define TRAIT_SHIFT 20
-#define FIRST_SHIFT 14
-#define LAST_SHIFT  8
-#define OFFSETS     UINT64_C(0x3f)
-#define BYTES       (OFFSETS << FIRST_SHIFT | OFFSETS << LAST_SHIFT)
-
-static uint64_t first_of(uint64_t what)
-{
-    return what >> FIRST_SHIFT & OFFSETS;
-}
-
-static uint64_t last_of(uint64_t what)
-{
-    return what >> LAST_SHIFT & OFFSETS;
-}
-
-static uint64_t with_bytes(uint64_t what, uint64_t first, uint64_t last)
-{
-    return (what & ~BYTES) | first << FIRST_SHIFT | last << LAST_SHIFT;
-}
 
 static const struct oriel_access *trait_of(uint64_t what)
 {
-    return oriel_trait_at(what >> TRAIT_SHIFT);
+    return oriel_trait_at(what >> ORIEL_ENTRY_TRAIT);
 }
 
 static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint64_t ticks)
@@ -104,7 +81,7 @@ struct coming {
 static bool merge(struct coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
-    if (((what ^ coming->what) & ~BYTES) != 0 || first_of(what) > coming->last + 1 || last_of(what) + 1 < coming->first)
+    if (!oriel_entry_joins(what, coming->what))
         return false;
     if (oriel_entry_pending(coming->ticks)) {
         const struct oriel_underway *one = oriel_entry_pending(ticks) ? oriel_underway_find(entry) : NULL;
@@ -113,9 +90,7 @@ static bool merge(struct coming *coming, struct oriel_cell_entry *entry, uint64_
     } else if (oriel_entry_pending(ticks) || oriel_entry_complete(ticks) != oriel_entry_complete(coming->ticks)) {
         return false;
     }
-    uint64_t first = first_of(what) < coming->first ? first_of(what) : coming->first;
-    uint64_t last = last_of(what) > coming->last ? last_of(what) : coming->last;
-    entry->what = with_bytes(what, first, last);
+    entry->what = oriel_entry_join(what, coming->what);
     coming->merged = true;
     return true;
 }
@@ -123,14 +98,14 @@ static bool merge(struct coming *coming, struct oriel_cell_entry *entry, uint64_
 /* Takes the bytes from first to last; what would be two entries then stays as it is. */
 static void take(struct coming *coming, struct oriel_cell_entry *entry)
 {
-    uint64_t first = first_of(entry->what);
-    uint64_t last = last_of(entry->what);
+    uint64_t first = oriel_entry_first(entry->what);
+    uint64_t last = oriel_entry_last(entry->what);
     if (first < coming->first && last > coming->last)
         return;
     if (first < coming->first) {
-        entry->what = with_bytes(entry->what, first, coming->first - 1);
+        entry->what = oriel_entry_with(entry->what, first, coming->first - 1);
     } else if (last > coming->last) {
-        entry->what = with_bytes(entry->what, coming->last + 1, last);
+        entry->what = oriel_entry_with(entry->what, coming->last + 1, last);
     } else {
         empty(entry);
         coming->spot = entry;
@@ -147,8 +122,8 @@ static void meet_entry(struct coming *coming, struct oriel_cell_entry *entry)
     bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && oriel_access_conflicts(trait, arrival->access)) {
         struct oriel_access earlier = access_of(entry, ticks);
-        uint64_t first = first_of(what) > coming->first ? first_of(what) : coming->first;
-        uint64_t last = last_of(what) < coming->last ? last_of(what) : coming->last;
+        uint64_t first = oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
+        uint64_t last = oriel_entry_last(what) < coming->last ? oriel_entry_last(what) : coming->last;
         oriel_arrival_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
     }
     if (!arrival->stays)
@@ -177,8 +152,7 @@ static void compact(struct oriel_cell *whole)
             }
             for (int k = 0; k < i; k++) {
                 struct oriel_cell_entry *other = &cell->entries[k];
-                struct coming coming = {.first = first_of(entry->what), .last = last_of(entry->what), .what = entry->what,
-                                        .ticks = ticks};
+                struct coming coming = {.what = entry->what, .ticks = ticks};
                 if (other->what != 0 && merge(&coming, other, ticks_of(other))) {
                     empty(entry);
                     break;
@@ -234,9 +208,9 @@ static void meet_cell(struct coming *coming, struct oriel_cell *whole)
             } else if (what == coming->what && !oriel_entry_pending(ticks_of(entry)) &&
                        supersedes_itself(coming->arrival->access)) {
                 coming->spot = entry; /* the same again */
-            } else if (first_of(what) <= last && last_of(what) >= first) {
+            } else if (oriel_entry_first(what) <= last && oriel_entry_last(what) >= first) {
                 meet_entry(coming, entry);
-            } else if (((what ^ coming->what) & ~BYTES) == 0 && !coming->merged) {
+            } else if (((what ^ coming->what) & ~ORIEL_ENTRY_BYTES) == 0 && !coming->merged) {
                 merge(coming, entry, ticks_of(entry));
             }
         }
@@ -270,32 +244,6 @@ static bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned 
     return stands;
 }
 
-/* --- loops --- */
-
-struct loop {
-    uint64_t which;
-    int64_t offset;
-    int64_t distance;
-    uint32_t turns;
-};
-
-/* Whether the access continues a loop, over places at one distance. */
-static bool in_loop(oriel_place history, oriel_place trait, const struct oriel_extent *runs)
-{
-    static _Thread_local struct loop loops[LOOPS];
-    uint64_t which = (history ^ trait << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    struct loop *loop = &loops[which >> 58];
-    if (loop->which != which)
-        *loop = (struct loop){.which = which, .offset = runs->offset};
-    int64_t distance = runs->offset - loop->offset;
-    bool further = distance != 0 && distance == loop->distance &&
-                   (uint64_t)(distance < 0 ? -distance : distance) <= SPARSEST * runs->len_bytes;
-    loop->turns = further ? loop->turns + 1 : 0;
-    loop->distance = distance;
-    loop->offset = runs->offset;
-    return loop->turns >= LOOP_TURNS;
-}
-
 /* --- what history.c calls --- */
 
 static bool is_small(const struct oriel_access *access, const struct oriel_extent *runs, unsigned *cells)
@@ -318,7 +266,7 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place plac
     if (!is_small(access, runs, &cells))
         return ORIEL_SMALL_NOT;
     oriel_place trait = oriel_trait_of(access);
-    if (trait == 0 || in_loop(place, trait, runs))
+    if (trait == 0 || oriel_loop_continues(place ^ trait << 20, runs))
         return ORIEL_SMALL_NOT;
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
     for (uint64_t at = (uint64_t)runs->offset; at < high;) {
@@ -328,7 +276,7 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place plac
                                 .base = (int64_t)base,
                                 .first = at - base,
                                 .last = end - 1 - base,
-                                .what = with_bytes(trait << TRAIT_SHIFT | access->flags, at - base, end - 1 - base),
+                                .what = oriel_entry_with(trait << ORIEL_ENTRY_TRAIT | access->flags, at - base, end - 1 - base),
                                 .ticks = oriel_entry_ticks(access->issued, access->complete),
                                 .history = place};
         struct oriel_page *page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
@@ -377,7 +325,8 @@ static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             uint64_t what = cell->entries[i].what;
-            struct oriel_extent bytes = {base + (int64_t)first_of(what), last_of(what) - first_of(what) + 1, 1, 0};
+            uint64_t first = oriel_entry_first(what);
+            struct oriel_extent bytes = {base + (int64_t)first, oriel_entry_last(what) - first + 1, 1, 0};
             int64_t offset;
             uint64_t len_bytes;
             if (what == 0 || !oriel_byte_runs_meet(&bytes, runs, &offset, &len_bytes))
@@ -405,7 +354,7 @@ static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint6
     struct oriel_cell_entry *more = free_entry(whole);
     if (more == NULL || (pending && (one == NULL || !oriel_underway_room(1))))
         return;
-    fill(more, with_bytes(entry->what, behind, last_of(entry->what)), ticks);
+    fill(more, oriel_entry_with(entry->what, behind, oriel_entry_last(entry->what)), ticks);
     if (pending) {
         struct oriel_underway other = *one;
         other.entry = more;
@@ -428,13 +377,15 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             uint64_t what = entry->what;
-            if (what == 0 || first_of(what) > coming.last || last_of(what) < coming.first)
+            uint64_t first = oriel_entry_first(what);
+            uint64_t last = oriel_entry_last(what);
+            if (what == 0 || first > coming.last || last < coming.first)
                 continue;
-            if (oriel_entry_pending(ticks_of(entry)) && first_of(what) >= coming.first && last_of(what) <= coming.last) {
+            if (oriel_entry_pending(ticks_of(entry)) && first >= coming.first && last <= coming.last) {
                 entry->what = 0; /* S3 */
-            } else if (first_of(what) < coming.first && last_of(what) > coming.last) {
+            } else if (first < coming.first && last > coming.last) {
                 part(whole, entry, coming.last + 1);
-                entry->what = with_bytes(what, first_of(what), coming.first - 1);
+                entry->what = oriel_entry_with(what, first, coming.first - 1);
             } else {
                 take(&coming, entry);
             }

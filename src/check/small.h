@@ -52,6 +52,38 @@ void oriel_underway_leave(oriel_place history);
 /* --- the words of an entry: issued << 16 | how much later complete; trait << 20 | first << 14 | last << 8 | flags --- */
 
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
+#define ORIEL_ENTRY_TRAIT   20 /* bits below it */
+#define ORIEL_ENTRY_OFFSETS UINT64_C(0x3f)
+#define ORIEL_ENTRY_BYTES   (ORIEL_ENTRY_OFFSETS << 14 | ORIEL_ENTRY_OFFSETS << 8)
+
+static inline uint64_t oriel_entry_first(uint64_t what)
+{
+    return what >> 14 & ORIEL_ENTRY_OFFSETS;
+}
+
+static inline uint64_t oriel_entry_last(uint64_t what)
+{
+    return what >> 8 & ORIEL_ENTRY_OFFSETS;
+}
+
+static inline uint64_t oriel_entry_with(uint64_t what, uint64_t first, uint64_t last)
+{
+    return (what & ~ORIEL_ENTRY_BYTES) | first << 14 | last << 8;
+}
+
+/* Whether both have one trait and flags, and bytes without a hole between them; and both as one. */
+static inline bool oriel_entry_joins(uint64_t a, uint64_t b)
+{
+    return ((a ^ b) & ~ORIEL_ENTRY_BYTES) == 0 && oriel_entry_first(a) <= oriel_entry_last(b) + 1 &&
+           oriel_entry_first(b) <= oriel_entry_last(a) + 1;
+}
+
+static inline uint64_t oriel_entry_join(uint64_t a, uint64_t b)
+{
+    uint64_t first = oriel_entry_first(a) < oriel_entry_first(b) ? oriel_entry_first(a) : oriel_entry_first(b);
+    uint64_t last = oriel_entry_last(a) > oriel_entry_last(b) ? oriel_entry_last(a) : oriel_entry_last(b);
+    return oriel_entry_with(a, first, last);
+}
 
 static inline bool oriel_entry_pending(uint64_t ticks)
 {

@@ -63,16 +63,39 @@ void oriel_underway_end(oriel_place history, uint64_t group)
     }
 }
 
-void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, uint8_t flags)
+/* Another one that it has become like takes its bytes: programs that never complete their operations would pile them up.  Under
+ * the cell's lock. */
+static bool join_alike(const struct oriel_underway *one)
 {
     for (unsigned i = 0; i < own.count; i++) {
+        const struct oriel_underway *other = &own.list[i];
+        if (other == one || other->cell != one->cell || other->group != one->group || other->origin != one->origin ||
+            !oriel_entry_joins(other->entry->what, one->entry->what))
+            continue;
+        other->entry->what = oriel_entry_join(other->entry->what, one->entry->what);
+        one->entry->what = 0;
+        atomic_store_explicit(&one->entry->ticks, 0, memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, uint8_t flags)
+{
+    for (unsigned i = own.count; i-- > 0;) {
         struct oriel_underway *one = &own.list[i];
-        if (one->history != history || one->group != group || (group == 0 && one->origin != origin))
+        uint8_t had = (uint8_t)one->entry->what;
+        if (one->history != history || (had & flags) == flags || one->group != group || (group == 0 && one->origin != origin))
             continue;
         oriel_board_word_lock(&one->cell->owner);
-        if (one->entry->what != 0)
+        bool joined = false;
+        if (one->entry->what != 0) {
             one->entry->what |= flags;
+            joined = join_alike(one);
+        }
         oriel_board_word_unlock(&one->cell->owner);
+        if (joined)
+            own.list[i] = own.list[--own.count];
     }
 }
 

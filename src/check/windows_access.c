@@ -3,12 +3,13 @@
  *
  * Words.  A process that reads with a fetching accumulate what another one's accumulate has left there, may go on with what that
  * one did before: programs build locks and flags so.  Every accumulate that writes gives its clock to the word before it is
- * passed on (behind its own access: what is given has been issued by then, and is told so), every one that fetches takes the word's behind the call, and again behind the flush, where the host may have
- * delayed it.  Nobody can tell whose value was read: all that gave before are taken, which may hide a conflict and blames
- * nobody.  An accumulate of more than one element gives to one word of the target that stands for all of them, and every fetch
- * takes that word too; a fetch of several elements takes their words, up to WORDS_TAKEN.  A large memory has as many words as
- * fit WORD_KINDS: others share them.  The program's own atomic instructions are accumulates of one element to the same words,
- * where they are watched.  windows_operate.c calls, and local.c. */
+ * passed on (behind its own access: what is given has been issued by then, and is told so), every one that fetches takes the
+ * word's there and behind the call, and again behind the flush, where the host may have delayed it.  Nobody can tell whose value
+ * was read: all that gave before are taken, which may hide a conflict and blames nobody.  An accumulate of more than one element
+ * gives to one word of the target that stands for all of them, and every fetch takes that word too; a fetch of several elements
+ * takes their words, up to WORDS_TAKEN.  Words stand in words_carried.c; those of another machine, and those that found no room,
+ * under keys, of which a large memory has at most WORD_KINDS: others share them.  The program's own atomic instructions are
+ * accumulates of one element to the same words, where they are watched.  windows_operate.c calls, and local.c. */
 #include "check/windows_operate.h"
 
 #include "check/extents.h"

@@ -22,6 +22,7 @@ struct seen {
 
 static struct seen *model;
 static int model_count;
+static bool buffers; /* only uses by one process stand there: they may end without completion */
 
 static void count_out(const struct oriel_extent *extents, size_t count, bool *bytes)
 {
@@ -94,7 +95,15 @@ static struct oriel_access draw_access(void)
         access.element = below(8) == 0 ? ORIEL_KIND_DOUBLE : ORIEL_KIND_INT64;
         access.flags = below(8) == 0 ? ORIEL_ACCESS_ANY_OP : below(8) == 0 ? ORIEL_ACCESS_SAME_OP : 0;
     }
+    if (buffers) {
+        access.kind = (uint8_t)below(2);
+        access.origin = 0;
+        access.group = ORIEL_ACCESS_GROUP | below(8);
+        access.op = access.element = access.flags = 0;
+    }
     access.moment = moment_of(access.origin);
+    if (buffers)
+        return access;
     if (access.kind <= ORIEL_ACCESS_STORE && below(2) == 0)
         access.complete = clocks[access.origin][access.origin];
     else if (access.kind <= ORIEL_ACCESS_STORE)
@@ -150,7 +159,7 @@ static void complete_one_in_both(oriel_place history)
     bool lonely = seen.access.group != 0 || (seen.access.flags & ORIEL_ACCESS_ALONE) != 0;
     if (seen.access.complete != ORIEL_TICK_PENDING || !lonely)
         return;
-    bool ends = seen.access.group != 0 && below(2) == 0;
+    bool ends = buffers;
     oriel_tick now = clocks[seen.access.origin][seen.access.origin];
     if (ends)
         oriel_history_end_one(history, seen.ticket);
@@ -184,6 +193,7 @@ static void conflicts_are_those_of_the_model(void **state)
         oriel_place history = oriel_history_make(0);
         clocks_start();
         model_count = 0;
+        buffers = round % 4 == 3;
         uint64_t patience = 2 + below(12); /* long epochs and short ones */
         for (int step = 0; step < STEPS; step++) {
             uint64_t what = below(patience + 4);
@@ -197,6 +207,8 @@ static void conflicts_are_those_of_the_model(void **state)
                 complete_one_in_both(history);
             else if (below(20) == 0)
                 forget_in_both(history);
+            else if (below(4) == 0) /* tells nothing new */
+                oriel_history_flag(history, (int32_t)below(RANKS), ORIEL_ACCESS_FLUSHED_LOCAL);
         }
         oriel_history_free(history);
     }
@@ -299,6 +311,39 @@ static void puts_to_one_place_with_flushes_are_one(void **state)
     }
     assert_in_range(size_of(history), 1, 2);
     oriel_history_free(history);
+}
+
+static void add_sum(oriel_place history, uint64_t len_bytes, uint8_t flags, uint64_t *ticket)
+{
+    struct oriel_access access = access_by(1, ORIEL_ACCESS_ACCUMULATE);
+    access.flags = flags;
+    *ticket = oriel_history_add(history, &access, &(struct oriel_extent){64, len_bytes, 1, 0}, 1, never, NULL);
+}
+
+/* Small ones, long ones, and those of requests. */
+static void what_is_flagged_alike_does_not_pile_up(void **state)
+{
+    (void)state;
+    uint64_t ticket;
+    for (int way = 0; way < 3; way++) {
+        oriel_place history = fresh();
+        for (int i = 0; i < 1000; i++) {
+            add_sum(history, way == 1 ? 1000 : 8, way == 2 ? ORIEL_ACCESS_ALONE : 0, &ticket);
+            if (way == 2)
+                oriel_history_flag_one(history, ticket, ORIEL_ACCESS_REQUEST_DONE);
+            else
+                oriel_history_flag(history, 1, ORIEL_ACCESS_FLUSHED_LOCAL);
+        }
+        assert_in_range(size_of(history), 1, 2);
+        int told = 0;
+        put(history, 2, 64, 8, count_it, &told);
+        assert_int_equal(told, 1);
+        oriel_history_complete(history, 1, 0, clocks[1][1]);
+        oriel_history_complete(history, 2, 0, clocks[2][2]);
+        message(1, 2);
+        put(history, 2, 64, 8, never, NULL);
+        oriel_history_free(history);
+    }
 }
 
 /* One has its moment, another one gives and completes, then the first one comes. */
@@ -449,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_million_puts_of_a_loop_are_few),
         cmocka_unit_test(puts_in_any_order_become_few),
         cmocka_unit_test(puts_to_one_place_with_flushes_are_one),
+        cmocka_unit_test(what_is_flagged_alike_does_not_pile_up),
         cmocka_unit_test(threads_of_one_process_are_ordered),
         cmocka_unit_test(columns_side_by_side_become_one),
         cmocka_unit_test(what_all_ranks_know_goes_when_the_history_grows),
