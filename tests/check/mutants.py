@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail, or to hang.
+"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang.
 
-All is built in a temporary folder.  Each row of MUTANTS says which file of src/check/ is changed and how (a text that is found once,
-and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status is 0 when
-every mutant is noticed."""
+All is built in a temporary folder.  Each row of MUTANTS says which file of src/check/ is changed and how (a text that is found
+once, and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status
+is 0 when every mutant is noticed."""
 
 import argparse
 import os
@@ -14,8 +14,8 @@ import tempfile
 LIMIT_S = 120
 ATTEMPTS = 5  # the delays are random: a mutant may pass once
 
-SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "order", "ranks", "history", "arrival", "small", "loops",
-                                        "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
+SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "order", "ranks", "history", "arrival",
+                                        "small", "loops", "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
 SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/status", "base/table"]
 
 MUTANTS = [
