@@ -15,7 +15,8 @@ LIMIT_S = 120
 ATTEMPTS = 5  # the delays are random: a mutant may pass once
 
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "order", "ranks", "history", "arrival",
-                                        "small", "loops", "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
+                                        "small", "loops", "underway", "guard", "traits", "pages",
+                                        "records", "runs", "conflict", "words_carried")]
 SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/status", "base/table"]
 
 MUTANTS = [
@@ -34,8 +35,8 @@ MUTANTS = [
      "words_o1_give_nothing_of_later", "O1: the own number is raised behind giving"),
     ("board.c", "!oriel_identity_word_lives(found)", "false",
      "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),
-    ("board.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire, memory_order_relaxed))\n"
-     "        oriel_board_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
+    ("board.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
+     " memory_order_relaxed))\n        oriel_board_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
      "a_word_lock_excludes", "a word lock excludes"),
 ]
 
