@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 SKIP = 77
+AUTHORITIES = "/usr/local/share/ca-certificates"  # that this machine's network has for itself, where it has any
 SETTLE = """
 set -e
 mount -t proc proc "$1/proc"
@@ -60,6 +61,8 @@ class Root:
             skip(f"debootstrap: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
         if os.path.exists("/etc/resolv.conf"):
             shutil.copy("/etc/resolv.conf", self.path("etc/resolv.conf"))
+        if os.path.isdir(AUTHORITIES):
+            shutil.copytree(AUTHORITIES, self.path(AUTHORITIES[1:]), dirs_exist_ok=True)
         print(f"made {release()} from {mirror()}", flush=True)
         return self
 
@@ -75,7 +78,8 @@ class Root:
         if user:
             words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *words]
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp",
-                       "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+                       "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
+                       "NODE_EXTRA_CA_CERTS": "/etc/ssl/certs/ca-certificates.crt"}
         if not user:
             environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         environment.update({name: value for name, value in os.environ.items() if name.endswith("_proxy")})
