@@ -4,6 +4,7 @@
 #   make demo | test | test-full | bench    install what is missing, build, run
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make faults [ROUNDS=n]     kills ranks at random moments, so often on each host
 #   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
@@ -16,6 +17,7 @@ DESTDIR  ?=
 SANITIZE ?=
 ARGS     ?=
 MINUTES  ?= 10
+ROUNDS   ?= 100
 
 # make presets CC and CXX; only what the user chose is passed on, and clang goes with clang++.
 ifneq ($(origin CC),default)
@@ -40,7 +42,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shel
 # For the scripts below, which look for the programs there.
 export BUILD
 
-.PHONY: all configure deps ready demo test test-full fuzz bench install uninstall deb clean
+.PHONY: all configure deps ready demo test test-full faults fuzz bench install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -65,6 +67,12 @@ test: ready
 
 test-full: ready
 	$(CTEST) $(ARGS)
+
+faults: ready
+	for host in mpich openmpi; do \
+	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || tests/mpi/faults.py --launch tests/launch --build $(BUILD) \
+	        --host $$host --rounds $(ROUNDS) $(ARGS) $(BUILD)/tests/mpi/$$host/faults_random || exit 1; \
+	done
 
 fuzz: ready
 	tests/fuzzers/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)

@@ -4,11 +4,13 @@
 Each scenario is one launch with a launcher that does not end the job itself; each survivor leaves a report in a folder.
 With --net the ranks are on machines that scripts/testnet makes, and --fault link takes the victim's machine off them; with
 --fault stop the victim falls silent, with --fault pause for a while, so that it must learn that it was given up.  Where silence
-is what happens, ORIEL_TIMEOUT is 2 s.
+is what happens, ORIEL_TIMEOUT is 2 s.  With --rounds it draws so many launches, each with the moment of the death; the seed is
+printed, and --seed draws the same again.
 Called by the test rows: faults.py --launch PATH --build FOLDER --host HOST [--node-size K] PROGRAM [SCENARIO...]"""
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,9 @@ SCENARIOS = {
                "creations", "accumulate"],
     "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
                    "lock-behind-waiter", "lock-all", "unlock-all", "complete", "put-fence"],
+    "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests"],
 }
+DELAY_MOST_US = 60000
 KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
@@ -82,7 +86,7 @@ def judge_survivor(args, folder, rank):
 def job_command(args, scenario, memory, folder):
     command = ["--host", args.host, "-n", str(args.ranks)]
     command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
-    settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault}
+    settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault, "TEST_DELAY_US": str(args.delay_us)}
     if args.host == "mpich":  # its launcher ends all when one of them, after another's death, writes anything
         settings["UCX_LOG_LEVEL"] = "fatal"
     if args.fault != "kill":
@@ -156,17 +160,41 @@ def scenarios_of(args):
         yield scenario
 
 
+def complain(wrong, output, what):
+    print(f"{'not ok' if wrong else 'ok'} a_death_is_noticed/{what}{': ' + '; '.join(wrong) if wrong else ''}", flush=True)
+    if wrong:
+        print("".join(f"# {line}\n" for line in output.splitlines()[-15:]), end="", flush=True)
+
+
+def try_rounds(args):
+    """Launches that are drawn: scenario, memory, number of ranks, victim and moment."""
+    seed = args.seed if args.seed is not None else int(time.time())
+    print(f"# {args.rounds} rounds, --seed {seed}", flush=True)
+    chance = random.Random(seed)
+    failures = 0
+    for _ in range(args.rounds):
+        scenario = chance.choice(list(scenarios_of(args)))
+        memory = chance.choice(("allocate", "create"))
+        args.ranks = args.net or chance.randint(2, 4)
+        args.victim = chance.randrange(args.ranks)
+        args.cut_off = [args.victim]
+        args.delay_us = int(DELAY_MOST_US * chance.random() ** 2)
+        wrong, output = run_once(args, scenario, memory)
+        failures += bool(wrong)
+        complain(wrong, output, f"{scenario}/{memory}/{args.ranks} ranks/rank {args.victim} after {args.delay_us} us")
+    return 1 if failures else 0
+
+
 def try_all(args):
+    if args.rounds:
+        return try_rounds(args)
     failures = 0
     for scenario in scenarios_of(args):
         for memory in ("allocate",) if args.node_size or args.net else ("allocate", "create"):
             for _ in range(REPETITIONS.get(scenario, 1)):
                 wrong, output = run_once(args, scenario, memory)
-                print(f"{'not ok' if wrong else 'ok'} a_death_is_noticed/{scenario}/{memory}"
-                      f"{': ' + '; '.join(wrong) if wrong else ''}", flush=True)
-                if wrong:
-                    failures += 1
-                    print("".join(f"# {line}\n" for line in output.splitlines()[-15:]), end="", flush=True)
+                failures += bool(wrong)
+                complain(wrong, output, f"{scenario}/{memory}")
     return 1 if failures else 0
 
 
@@ -199,6 +227,9 @@ def main():
     parser.add_argument("--net", type=int, default=0)
     parser.add_argument("--fault", choices=["kill", "stop", "pause", "link"], default="kill")
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--delay-us", type=int, default=10000, help="the moment of a death in a row of calls")
     parser.add_argument("program")
     parser.add_argument("scenarios", nargs="*")
     args = parser.parse_args()
