@@ -1,6 +1,6 @@
 /* Requests to the agent: any slots, as other processes may have written them.  What is executed reads and writes the bytes that
- * the runs name, and of the area the slot's data and the stage: all else, and of a request that is refused everything, stays as it
- * was.  Memory that is gone is an error.  libFuzzer calls. */
+ * the runs name, and of the area the slot's data and the stage: all else, and of a request that is refused everything, stays as
+ * it was.  Memory that is gone is an error.  libFuzzer calls. */
 #include "fuzzer.h"
 
 #include "transport/agent/agent.h"

@@ -1,5 +1,5 @@
-/* The flattener: any tree of datatype constructors, of a host that says what was drawn.  The layout must move the bytes that MPI's
- * definitions (MPI-4.1, 5.1.2 to 5.1.6) say, in their order, worked out here element by element and in 128 bits; it may be
+/* The flattener: any tree of datatype constructors, of a host that says what was drawn.  The layout must move the bytes that
+ * MPI's definitions (MPI-4.1, 5.1.2 to 5.1.6) say, in their order, worked out here element by element and in 128 bits; it may be
  * refused only where a number does not fit 64.  libFuzzer calls. */
 #include "drawn.h"
 

@@ -17,7 +17,8 @@
 
 #include <sanitizer/asan_interface.h>
 
-enum { RANKS = 4, SELF = 1, LOST = 3, WINDOW_BYTES = 704, GUARD_BYTES = 4096, MESSAGES_MOST = 24, DATA_MOST_BYTES = 1500, WINDOW_ID = 77 };
+enum { RANKS = 4, SELF = 1, LOST = 3 };
+enum { WINDOW_BYTES = 704, GUARD_BYTES = 4096, MESSAGES_MOST = 24, DATA_MOST_BYTES = 1500, WINDOW_ID = 77 };
 
 const struct oriel_transport oriel_transport_cma;
 const struct oriel_transport oriel_transport_agent;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs fuzzers: so many inputs of each, or for so many minutes in all, from the corpus that is checked in.
 
-Inputs that reach something new are kept beside the program (NAME.found), and are where the next run begins.  An input that fails is
+Inputs that reach something new are kept beside the program (NAME.found), and are where the next run begins.  One that fails is
 kept as well, and how to repeat it is printed.  The status is 0 when nothing has failed."""
 
 import argparse
