@@ -292,6 +292,57 @@ static void value_that_comes_while_the_watch_looks_wins(void **state)
     assert_int_equal(word.event.sleepers, 0);
 }
 
+static struct {
+    unsigned lasted, renewed, over;
+    bool refuses;
+} told;
+
+static bool note_lasting(const struct oriel_watch *watch, uint64_t since_ns, bool was)
+{
+    assert_true(watch->what == ORIEL_WAITING_POST && oriel_now_ns() >= since_ns + 1000000);
+    if (was)
+        told.renewed++;
+    else
+        told.lasted++;
+    return !told.refuses;
+}
+
+static void note_over(void)
+{
+    told.over++;
+}
+
+/* Waits until the watch is asked for the first time, 100 ms on. */
+static void wait_and_tell(enum oriel_waiting what)
+{
+    struct word word = {.late = 1};
+    struct oriel_watch watch = {.check = ask, .context = &word, .what = what};
+    told.lasted = told.renewed = told.over = 0;
+    assert_int_equal(oriel_event_wait(&word.event, 1, &watch), ORIEL_OK);
+}
+
+static void wait_that_lasts_is_told_until_it_is_over(void **state)
+{
+    static const struct oriel_wait_teller teller = {note_lasting, note_over};
+    (void)state;
+    oriel_wait_set_teller(&teller);
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_int_equal(told.lasted, 1);
+    assert_int_equal(told.renewed, 1);
+    assert_int_equal(told.over, 1);
+    wait_and_tell(ORIEL_WAITING_NOTHING);
+    assert_int_equal(told.lasted + told.over, 0);
+    oriel_wait_untold = true;
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_int_equal(told.lasted + told.over, 0);
+    oriel_wait_untold = false;
+    told.refuses = true;
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_true(told.lasted > 1); /* asked again and again */
+    assert_int_equal(told.over, 0);
+    oriel_wait_set_teller(NULL);
+}
+
 struct ping_pong {
     struct oriel_event ping;
     struct oriel_event pong;
@@ -340,6 +391,7 @@ int main(void)
         cmocka_unit_test(sleeps_until_at_least_across_the_wrap),
         cmocka_unit_test(watch_ends_the_wait_with_its_status),
         cmocka_unit_test(value_that_comes_while_the_watch_looks_wins),
+        cmocka_unit_test(wait_that_lasts_is_told_until_it_is_over),
         cmocka_unit_test(events_signal_back_and_forth_across_the_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
