@@ -108,8 +108,9 @@ static bool is_known(const struct oriel_jobs *jobs, int32_t pid, uint64_t start_
 /* Whether the file is that process's own, and not one that it has inherited or made up. */
 static bool is_its_own(const struct oriel_file_header *header, int32_t pid, uint64_t start_time, int number)
 {
-    return header->magic == ORIEL_FILE_MAGIC && header->identity.start_time == start_time && header->identity.memory_fd == number &&
-           header->identity.pid == own_number(pid);
+    const struct oriel_identity *owner = &header->identity;
+    return header->magic == ORIEL_FILE_MAGIC && owner->start_time == start_time && owner->memory_fd == number &&
+           owner->pid == own_number(pid);
 }
 
 static void add(struct oriel_jobs *jobs, const struct oriel_process *process)

@@ -1,6 +1,6 @@
-/* The processes of this machine that have windows of Oriel, as their memory files show them to anybody who may look: the user's own,
- * for root all.  Nothing is written there and nothing is mapped: what lies in a file is read, checked, and taken for no more than
- * another process's word.  top*.c and watch.c call. */
+/* The processes of this machine that have windows of Oriel, as their memory files show them to anybody who may look: the user's
+ * own, for root all.  Nothing is written there and nothing is mapped: what lies in a file is read, checked, and taken for no more
+ * than another process's word.  top*.c and watch.c call. */
 #ifndef ORIEL_CLI_JOBS_H
 #define ORIEL_CLI_JOBS_H
 

@@ -1,6 +1,6 @@
 /* The alternate screen of the terminal, by the control sequences that all of today's have (xterm, Linux's console, screen, tmux).
- * Nothing of a curses library is needed but these few, and the line of `oriel run --watch` (watch_line.c), on a terminal that others
- * write to, could not be drawn by one.
+ * Nothing of a curses library is needed but these few, and the line of `oriel run --watch` (watch_line.c), on a terminal that
+ * others write to, could not be drawn by one.
  * screen.h says who calls. */
 #include "cli/screen.h"
 
@@ -65,7 +65,7 @@ void oriel_screen_show(const char *text)
             if (columns > size.ws_col)
                 break;
         }
-        printf("\033[K%.*s%s", shown, text, row + 1 < size.ws_row ? "\r\n" : "");
+        printf("\033[K%.*s%s", shown, text, row + 1 < size.ws_row ? "\n" : "");
         text += len + (text[len] == '\n');
     }
     fflush(stdout);

@@ -52,8 +52,8 @@ static void request_parse(int argc, char **argv, struct request *out)
         .args_doc = "[JOB|PROCESS]",
         .doc = "Show what the jobs of this machine do, and who waits for whom.\v"
                "Without an argument all jobs of the user, for root those of all; else the one with this number, or with this "
-               "process, which may be a rank or the launcher. A full screen, anew each second, until q is pressed; text where that "
-               "is no terminal. Rates are known where operations are counted: under oriel run --watch or --stats. "
+               "process, which may be a rank or the launcher. A full screen, anew each second, until q is pressed; text where "
+               "that is no terminal. Rates are known where operations are counted: under oriel run --watch or --stats. "
                "docs/watching.md tells what is shown.",
     };
     *out = (struct request){.job = NULL};
@@ -97,13 +97,20 @@ static void open_waits(struct oriel_waits *waits, const struct oriel_jobs *jobs,
     oriel_waits_open(waits, &jobs->processes[first], end - first);
 }
 
-/* Processes that cannot be read belong to no job that could be named. */
-static void each_unreadable(const struct oriel_jobs *jobs, void (*tell)(const struct oriel_process *process, void *context),
-                            void *context)
+/* Processes that cannot be read belong to no job that could be named.  How many. */
+static size_t each_unreadable(const struct oriel_jobs *jobs, const struct request *request,
+                              void (*tell)(const struct oriel_process *process, void *context), void *context)
 {
-    for (size_t i = 0; i < jobs->count; i++)
-        if (jobs->processes[i].why[0] != '\0' && !jobs->processes[i].has_ended)
-            tell(&jobs->processes[i], context);
+    size_t count = 0;
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct oriel_process *process = &jobs->processes[i];
+        if (process->why[0] == '\0' || process->has_ended ||
+            (request->job != NULL && !(is_number(request->job) && oriel_jobs_has(jobs, i, i + 1, (int32_t)atoi(request->job)))))
+            continue;
+        tell(process, context);
+        count++;
+    }
+    return count;
 }
 
 /* --- what is shown of them --- */
@@ -124,8 +131,7 @@ static size_t print(const struct oriel_jobs *jobs, const struct request *request
         oriel_top_print(waits, out);
         shown++;
     }
-    each_unreadable(jobs, print_unreadable, out);
-    return shown;
+    return shown + each_unreadable(jobs, request, print_unreadable, out);
 }
 
 static void add_unreadable(const struct oriel_process *process, void *context)
@@ -144,7 +150,7 @@ static size_t print_json(const struct oriel_jobs *jobs, const struct request *re
         open_waits(waits, jobs, first, end);
         json_array_append_new(list, oriel_top_json(waits));
     }
-    each_unreadable(jobs, add_unreadable, unreadable);
+    each_unreadable(jobs, request, add_unreadable, unreadable);
     size_t shown = json_array_size(list) + json_array_size(unreadable);
     json_t *all = json_pack("{s:s, s:o, s:o}", "oriel", ORIEL_VERSION, "jobs", list, "unreadable", unreadable);
     if (all == NULL)
@@ -175,10 +181,7 @@ static int show_once(struct oriel_jobs *jobs, const struct request *request, str
         oriel_jobs_read(jobs);
     }
     size_t shown = request->json ? print_json(jobs, request, waits) : print(jobs, request, waits, stdout);
-    bool unreadable = false;
-    for (size_t i = 0; i < jobs->count; i++)
-        unreadable = unreadable || jobs->processes[i].why[0] != '\0';
-    if (shown == 0 && (request->job != NULL || !unreadable))
+    if (shown == 0)
         refuse(request);
     return fflush(stdout) == 0 ? 0 : 1;
 }

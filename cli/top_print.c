@@ -165,7 +165,7 @@ static void add_wait(json_t *rank, const struct oriel_waits *waits, size_t i)
     json_object_set_new(rank, "window", json_string(wait->window_name));
     json_object_set_new(rank, "waits_for", ranks_json(ranks, count));
     json_object_set_new(rank, "waits_for_other_machines", json_boolean(wait->others > 0));
-    json_object_set_new(rank, "since_s", json_real(waits->now_ns > wait->since_ns ? (double)(waits->now_ns - wait->since_ns) / 1e9 : 0));
+    json_object_set_new(rank, "since_s", json_real((double)oriel_waits_ns(waits, i) / 1e9));
     if (wait->world_rank >= 0)
         json_object_set_new(rank, "target", json_integer(wait->world_rank));
     free(ranks);

@@ -2,9 +2,9 @@
  * others, and late are those that do not say that they are at the same meeting.
  *
  * A ring is a deadlock: each rank in it needs the next one to do something, and that one is in a call that does not return
- * before.  What a process says may be older than what it waits for: it writes when it has waited for a millisecond, and again each
- * 100 ms, and between its last look and its waking up the other may have gone on to wait elsewhere.  So an arrow counts where
- * the other one's wait is a second older than the look that found it in the way, which no scheduler explains.
+ * before.  What a process says may be older than what it waits for: it writes when it has waited for a millisecond, and again
+ * each 100 ms, and between its last look and its waking up the other may have gone on to wait elsewhere.  So an arrow counts
+ * where the other one's wait is a second older than the look that found it in the way, which no scheduler explains.
  * waits.h says who calls. */
 #include "cli/waits.h"
 
@@ -31,7 +31,8 @@ void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *pro
 
 static bool is_meeting(enum oriel_waiting what)
 {
-    return what == ORIEL_WAITING_FENCE || what == ORIEL_WAITING_FREE || what == ORIEL_WAITING_CREATE || what == ORIEL_WAITING_AGREE;
+    return what == ORIEL_WAITING_FENCE || what == ORIEL_WAITING_FREE || what == ORIEL_WAITING_CREATE ||
+           what == ORIEL_WAITING_AGREE;
 }
 
 static bool is_at(const struct oriel_wait_seen *wait, const struct oriel_wait_seen *meeting)
@@ -57,6 +58,12 @@ size_t oriel_waits_for(const struct oriel_waits *waits, size_t i, int32_t *ranks
         ranks[count++] = rank;
     }
     return count;
+}
+
+uint64_t oriel_waits_ns(const struct oriel_waits *waits, size_t i)
+{
+    uint64_t since_ns = waits->processes[i].wait.since_ns;
+    return waits->now_ns > since_ns ? waits->now_ns - since_ns : 0;
 }
 
 /* --- words --- */
@@ -159,7 +166,7 @@ void oriel_waits_say_wait(const struct oriel_waits *waits, size_t i, FILE *out)
         fprintf(out, " of \"%s\"", wait->window_name);
     say_for(wait, ranks, count, out);
     fputs(count > 0 || wait->others > 0 ? ", since " : " since ", out);
-    say_duration(waits->now_ns > wait->since_ns ? waits->now_ns - wait->since_ns : 0, out);
+    say_duration(oriel_waits_ns(waits, i), out);
     free(ranks);
 }
 

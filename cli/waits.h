@@ -19,6 +19,9 @@ void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *pro
 /* The ranks that process i waits for, ascending, into room for ORIEL_STATE_RANKS of them: how many. */
 size_t oriel_waits_for(const struct oriel_waits *waits, size_t i, int32_t *ranks);
 
+/* For how long. */
+uint64_t oriel_waits_ns(const struct oriel_waits *waits, size_t i);
+
 /* The call that it waits in, e.g. "MPI_Win_fence". */
 const char *oriel_waits_call(const struct oriel_process *process);
 

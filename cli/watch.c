@@ -2,8 +2,8 @@
  *
  * It is started by rank 0's `oriel run` before that becomes the program, as a child of a child, in a session of its own: the
  * program has no child that it did not start, and signals to the job's process group do not reach the watcher.  It ends when the
- * process that has become the program ends, which a descriptor of it tells at once.  It keeps none of the launcher's descriptors, but
- * standard error where the line goes there: a launcher waits until its ranks' are closed.
+ * process that has become the program ends, which a descriptor of it tells at once.  It keeps none of the launcher's descriptors,
+ * but standard error where the line goes there: a launcher waits until its ranks' are closed.
  * watch.h says who calls. */
 #include "cli/watch.h"
 
@@ -40,7 +40,7 @@ static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t
 }
 
 /* Who has waited longest, with all that wait alike; nobody before a second is over. */
-static void say_longest(const struct oriel_waits *waits, FILE *out)
+static void say_longest(const struct oriel_waits *waits, const char *before, FILE *out)
 {
     int32_t *ranks = oriel_alloc(3 * ORIEL_STATE_RANKS * sizeof *ranks);
     int32_t *alike = ranks + 2 * (size_t)ORIEL_STATE_RANKS;
@@ -55,7 +55,7 @@ static void say_longest(const struct oriel_waits *waits, FILE *out)
         if (is_same(waits, longest, i, ranks))
             alike[count++] = waits->processes[i].world_rank;
     if (count > 0) {
-        fputs(": ", out);
+        fputs(before, out);
         oriel_ranks_say(alike, count, out);
         fputs(" in ", out);
         oriel_waits_say_wait(waits, longest, out);
@@ -71,7 +71,7 @@ struct rings {
 static void say_ring(const int32_t *ranks, size_t count, void *context)
 {
     struct rings *rings = context;
-    fputs(rings->count++ == 0 ? "; deadlock: " : ", ", rings->out);
+    fputs(rings->count++ == 0 ? ", deadlock: " : ", ", rings->out);
     for (size_t i = 0; i < count; i++)
         fprintf(rings->out, "%d -> ", (int)ranks[i]);
     fprintf(rings->out, "%d", (int)ranks[0]);
@@ -91,8 +91,8 @@ static char *compose(struct oriel_waits *waits, bool *is_deadlock)
         fputs("no window yet", out);
     } else {
         oriel_top_title(waits, out);
-        say_longest(waits, out);
-        oriel_waits_rings(waits, say_ring, &rings);
+        oriel_waits_rings(waits, say_ring, &rings); /* first: lines are cut where a terminal ends */
+        say_longest(waits, rings.count > 0 ? "; " : ": ", out);
     }
     fclose(out);
     *is_deadlock = rings.count > 0;

@@ -2,8 +2,8 @@
 #ifndef ORIEL_CLI_WATCH_H
 #define ORIEL_CLI_WATCH_H
 
-/* In the process that is about to become the program: has its operations counted; rank 0's starts the watcher, which is no child of
- * it and ends with it. */
+/* In the process that is about to become the program: has its operations counted; rank 0's starts the watcher, which is no child
+ * of it and ends with it. */
 void oriel_watch_start(void);
 
 #endif

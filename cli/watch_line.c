@@ -1,7 +1,7 @@
 /* The last row of a terminal that others write to.  The rows above become the terminal's scrolling region, so that what the
- * program prints goes on above the line and never into it; the cursor stays with the program.  A launcher pipes its ranks' standard
- * error, and may have put them in sessions of their own: so the terminal is found by the launcher's own standard error, through
- * /proc, and is not made anybody's controlling terminal.
+ * program prints goes on above the line and never into it; the cursor stays with the program.  A launcher pipes its ranks'
+ * standard error, and may have put them in sessions of their own: so the terminal is found by the launcher's own standard error,
+ * through /proc, and is not made anybody's controlling terminal.
  * watch_line.h says who calls. */
 #include "cli/watch_line.h"
 
@@ -39,7 +39,7 @@ static bool is_launcher(int32_t pid)
     return false;
 }
 
-/* The one that the user has started: a launcher may have one of its own on each machine.  The process itself where there is none. */
+/* The one that the user has started: it may have one of its own on each machine.  The process itself where there is none. */
 static int32_t launcher_of(int32_t pid)
 {
     int32_t found = pid;
