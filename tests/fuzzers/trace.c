@@ -1,0 +1,85 @@
+/* The reader of traces: any file.  Checksums are made right first, so that what is behind them is reached; every second input
+ * keeps its own.  libFuzzer calls. */
+#include "fuzzer.h"
+
+#include "base/crc32.h"
+#include "cli/trace_file.h"
+
+enum { ROOM = 1 << 16 };
+
+static void mend(uint8_t *bytes, size_t len_bytes)
+{
+    struct oriel_trace_header header;
+    struct oriel_trace_block block;
+    if (len_bytes < sizeof header)
+        return;
+    memcpy(&header, bytes, sizeof header);
+    header.magic = ORIEL_TRACE_MAGIC;
+    header.version = ORIEL_TRACE_VERSION;
+    header.header_bytes = sizeof header;
+    header.event_bytes = sizeof(struct oriel_trace_event);
+    header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
+    memcpy(bytes, &header, sizeof header);
+    for (size_t at = sizeof header; at + sizeof block <= len_bytes; at += sizeof block + block.len_bytes) {
+        memcpy(&block, bytes + at, sizeof block);
+        if (block.len_bytes > len_bytes - at - sizeof block)
+            block.len_bytes = (uint32_t)(len_bytes - at - sizeof block);
+        block.magic = ORIEL_BLOCK_MAGIC;
+        block.checksum = oriel_crc32(0, bytes + at + sizeof block, block.len_bytes);
+        memcpy(bytes + at, &block, sizeof block);
+    }
+}
+
+static bool is_clean(const char *text, size_t room)
+{
+    size_t len = strnlen(text, room);
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return false;
+    return len < room;
+}
+
+struct seen {
+    const struct oriel_trace_parsed *parsed;
+    uint64_t events;
+};
+
+static bool look(const struct oriel_trace_event *event, void *context)
+{
+    struct seen *seen = context;
+    REQUIRE(event->window < seen->parsed->windows_count && seen->parsed->windows[event->window] != NULL);
+    int32_t n = seen->parsed->windows[event->window]->head.n;
+    REQUIRE(event->target >= -1 && event->target < n && event->cause_rank >= -1 && event->cause_rank < n);
+    REQUIRE(event->begin_ns >= seen->parsed->first_ns && event->begin_ns + event->duration_ns <= seen->parsed->last_ns);
+    REQUIRE(event->waiting_ns <= event->duration_ns);
+    REQUIRE(event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
+    seen->events++;
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+    static uint8_t bytes[ROOM];
+    struct oriel_trace_parsed parsed;
+    if (len_bytes == 0 || len_bytes > ROOM)
+        return 0;
+    memcpy(bytes, data + 1, len_bytes - 1);
+    if (data[0] % 2 == 0)
+        mend(bytes, len_bytes - 1);
+    uint8_t *exact = malloc(len_bytes);
+    memcpy(exact, bytes, len_bytes - 1);
+    struct oriel_trace_source source = {.fd = -1, .bytes = exact, .len_bytes = len_bytes - 1};
+    struct seen seen = {.parsed = &parsed};
+    bool readable = oriel_trace_parse(&source, &parsed);
+    REQUIRE(readable || parsed.trouble[0] != '\0');
+    if (readable) {
+        REQUIRE(oriel_trace_events_visit(&source, &parsed, look, &seen) && seen.events == parsed.events);
+        REQUIRE(is_clean(parsed.header.program, sizeof parsed.header.program));
+        for (uint32_t i = 0; i < parsed.windows_count; i++)
+            REQUIRE(parsed.windows[i] == NULL || (is_clean(parsed.windows[i]->head.name, 64) &&
+                                                  parsed.windows[i]->ranks_count <= (uint32_t)parsed.windows[i]->head.n));
+    }
+    oriel_trace_parsed_free(&parsed);
+    free(exact);
+    return 0;
+}
