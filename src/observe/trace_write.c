@@ -191,8 +191,8 @@ void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
     writer.clock = clock;
     atomic_store_explicit(&writer.ends, true, memory_order_release);
     ring_bell();
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
-    if (pthread_clockjoin_np(writer.thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+    if (pthread_timedjoin_np(writer.thread, NULL, &until) != 0)
         oriel_warn("%s: not written to its end within %d s", writer.path, PATIENCE_S);
 }
