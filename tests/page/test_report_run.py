@@ -1,0 +1,75 @@
+"""Pages of a program that did run: on each host, at several rank counts and as an ordinary user, the heat maps have the cells that
+drawn.c says, and the page opens without a word on the console."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import browser
+import report
+import traces
+
+HOSTS = os.environ.get("ORIEL_TEST_HOSTS", "mpich,openmpi").split(",")
+STEPS = 10
+
+
+class Run(report.Reports):
+    def ran(self, host, ranks, *more):
+        os.chmod(self.folder, 0o755)
+        folder = self.path(f"{host}.{ranks}{''.join(more)}")
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        program = os.path.join(report.BUILD, "tests", "page", host, "drawn")
+        job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report.BUILD, "--host", host, "-n", str(ranks),
+                              "--timeout", "60", *more, "--env", f"ORIEL_TRACE={folder}", "--", program],
+                             capture_output=True, text=True, timeout=120, check=False)
+        if job.returncode == 77:
+            self.skipTest(job.stdout)
+        self.assertEqual((job.returncode, job.stdout, job.stderr), (0, "", ""))
+        return self.report(folder)
+
+    def look(self, data, host, ranks):
+        run = data["run"]
+        self.assertEqual((run["ranks"], run["traced"], run["dropped"], run["odd"], run["host"]), (ranks, ranks, 0, 0, host))
+        windows = {window["name"]: window for window in data["windows"]}
+        self.assertEqual(set(windows), {"ring", "counter"} if ranks > 1 else {"ring"})
+        cells = {name: {(origin, target): (operations, count) for origin, target, operations, count in
+                        zip(*(window["pairs"][key] for key in ("origin", "target", "operations", "bytes")))}
+                 for name, window in windows.items()}
+        self.assertEqual(cells["ring"], {(rank, (rank + 1) % ranks): (STEPS, STEPS * 100 * (rank + 1)) for rank in range(ranks)})
+        if ranks > 1:  # the window's rank 0 is the world's last but one
+            self.assertEqual(cells["counter"], {(rank, ranks - 2): (STEPS, STEPS * 8) for rank in range(ranks - 1)})
+            self.assertEqual(windows["counter"]["rows"], list(range(ranks - 1)))
+        for window in windows.values():
+            self.assertEqual([(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["ways"]], [("direct", window["ranks"])])
+            self.assertIn("drawn", window["site"])
+        kinds = [data["epoch_kinds"][kind] for kind in data["epochs"]["kind"]]
+        self.assertEqual((kinds.count("fence"), kinds.count("lock")), (STEPS * ranks, STEPS * (ranks - 1)))
+
+    def test_cells_are_those_of_the_program(self):
+        for host in HOSTS:
+            for ranks in (1, 2, 4, 8):
+                with self.subTest(host=host, ranks=ranks):
+                    self.look(self.ran(host, ranks), host, ranks)
+
+    @unittest.skipUnless(os.geteuid() == 0, "already an ordinary user")
+    def test_as_an_ordinary_user(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                self.look(self.ran(host, 4, "--user"), host, 4)
+
+    @unittest.skipIf(browser.BROWSER is None, "no chromium to open the page with")
+    def test_the_page_opens(self):
+        self.ran(HOSTS[0], 4)
+        read = self.open()
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
+        self.assertIn("drawn: one-sided communication", read.shown())
+
+
+if __name__ == "__main__":
+    report.needed()
+    if not HOSTS[0]:
+        print("skipped: no host")
+        sys.exit(77)
+    unittest.main()
