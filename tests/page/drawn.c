@@ -1,5 +1,5 @@
-/* Does what test_report_run.py then looks for in a page: puts of known sizes around a ring in fence epochs, and, in a second window
- * of all ranks but the last, atomics under a lock.  No word of its own unless something fails. */
+/* Does what test_report_run.py then looks for in a page: puts of known sizes around a ring in fence epochs, and, in a second
+ * window of all ranks but the last, atomics under a lock.  No word of its own unless something fails. */
 #include <mpi.h>
 #include <stdlib.h>
 

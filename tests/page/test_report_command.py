@@ -1,5 +1,5 @@
-"""`oriel report` with findings and with -o, as a command: what it prints, what it refuses, and that a page which cannot be written
-whole is not left behind."""
+"""`oriel report` with findings and with -o, as a command: what it prints, what it refuses, what it adds up, and that a page which
+cannot be written whole is not left behind."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Pages of a program that did run: on each host, at several rank counts and as an ordinary user, the heat maps have the cells that
-drawn.c says, and the page opens without a word on the console."""
+"""Pages of a program that did run: on each host, at several rank counts and as an ordinary user, the heat maps have the cells
+that drawn.c says, and the page opens without a word on the console."""
 
 import os
 import subprocess
@@ -21,8 +21,8 @@ class Run(report.Reports):
         os.mkdir(folder)
         os.chmod(folder, 0o777)
         program = os.path.join(report.BUILD, "tests", "page", host, "drawn")
-        job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report.BUILD, "--host", host, "-n", str(ranks),
-                              "--timeout", "60", *more, "--env", f"ORIEL_TRACE={folder}", "--", program],
+        job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report.BUILD, "--host", host, "-n",
+                              str(ranks), "--timeout", "60", *more, "--env", f"ORIEL_TRACE={folder}", "--", program],
                              capture_output=True, text=True, timeout=120, check=False)
         if job.returncode == 77:
             self.skipTest(job.stdout)
@@ -42,7 +42,8 @@ class Run(report.Reports):
             self.assertEqual(cells["counter"], {(rank, ranks - 2): (STEPS, STEPS * 8) for rank in range(ranks - 1)})
             self.assertEqual(windows["counter"]["rows"], list(range(ranks - 1)))
         for window in windows.values():
-            self.assertEqual([(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["ways"]], [("direct", window["ranks"])])
+            ways = [(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["ways"]]
+            self.assertEqual(ways, [("direct", window["ranks"])])
             self.assertIn("drawn", window["site"])
         kinds = [data["epoch_kinds"][kind] for kind in data["epochs"]["kind"]]
         self.assertEqual((kinds.count("fence"), kinds.count("lock")), (STEPS * ranks, STEPS * (ranks - 1)))

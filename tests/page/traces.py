@@ -92,14 +92,15 @@ KNOWN_RANKS, KNOWN_STEPS = 4, 10
 
 
 def known(folder, **changes):
-    """Four ranks. In the window "halo" each puts 1000 (rank + 1) bytes to the next one in each of ten steps of a millisecond, with
-    fences that rank 3 comes late to by 400 us. In "table", of the ranks 1 to 3, the ranks in turn lock rank 1 (the window's 0) and
-    get 8 bytes three times; each waits 50 us for the one before. Both are made and freed."""
+    """Four ranks. In the window "halo" each puts 1000 (rank + 1) bytes to the next one in each of ten steps of a millisecond,
+    with fences that rank 3 comes late to by 400 us. In "table", of the ranks 1 to 3, the ranks in turn lock rank 1 (the window's
+    0) and get 8 bytes three times; each waits 50 us for the one before. Both are made and freed."""
     for rank in range(KNOWN_RANKS):
         file = Rank(folder, rank, KNOWN_RANKS, machine=(1 + rank // 2, 3), shift_ns=rank // 2 * 1_000_000_000, **changes)
         file.window(0, range(KNOWN_RANKS), rank, "halo", size_bytes=65536, site="main at halo.c:42")
         if rank:
-            file.window(1, (1, 2, 3), rank - 1, "table", flavour=0, size_bytes=4096 * rank, path="cma" if rank == 2 else "promoted",
+            path = "cma" if rank == 2 else "promoted"
+            file.window(1, (1, 2, 3), rank - 1, "table", flavour=0, size_bytes=4096 * rank, path=path,
                         site="build at table.c:7", reason="memory of a stack" if rank == 2 else "")
         file.event(call("create"), 0, 30_000)
         file.event(call("fence"), 40_000, 10_000)
@@ -116,7 +117,7 @@ def known(folder, **changes):
             at = file.event(call("lock"), at - waits, waits + 1_000, window=1, target=0, waiting_ns=waits,
                             cause="busy_lock" if waits else None, cause_rank=rank - 2 if waits else -1)
             for _ in range(3):
-                at = file.event(operation("get"), at, 1_500, window=1, bytes_=8, target=0, path="cma" if rank == 2 else "promoted")
+                at = file.event(operation("get"), at, 1_500, window=1, bytes_=8, target=0, path=path)
             file.event(call("unlock"), at, 500, window=1, target=0)
             file.event(call("free"), 11_500_000, 20_000, window=1)
         file.event(call("free"), 11_900_000, 50_000)
@@ -124,8 +125,8 @@ def known(folder, **changes):
 
 
 def busy(folder, ranks=64, events=1_200_000, windows=3):
-    """Many ranks that put, get and accumulate, to neighbours and now and then to any other, with a fence after each hundred; in the
-    middle third of the run one rank of each eight is slow and the seven others wait for it. Random, and always the same."""
+    """Many ranks that put, get and accumulate, to neighbours and now and then to any other, with a fence after each hundred; in
+    the middle third of the run one rank of each eight is slow and the seven others wait for it. Random, and always the same."""
     draw = numpy.random.default_rng(8)
     each, step = events // ranks, 100
     part = each // 3

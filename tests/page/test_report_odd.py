@@ -1,0 +1,171 @@
+"""The page of `oriel report` for what is not ordinary, in a browser: a million operations, hundreds of ranks, hostile texts,
+traces with something missing, findings."""
+
+import os
+import unittest
+
+import browser
+import report
+import traces
+from report import FINDINGS, HOSTILE, TOOLS
+
+
+class Large(report.Reports):
+    def test_a_million_operations_are_readable(self):
+        data = self.report(self.traces(traces.busy))
+        self.assertGreater(data["run"]["events"], 1_000_000)
+        self.assertLess(os.path.getsize(self.path()), 12_000_000)
+        operations = sum(row[0] for window in data["windows"] for row in window["operations"])
+        self.assertEqual(operations, sum(sum(window["pairs"]["operations"]) for window in data["windows"]))
+        self.assertEqual(operations, sum(sum(window["bins"]["operations"]) for window in data["windows"]))
+        self.assertEqual(len(data["events"]["kind"]) + data["events"]["left_out"], data["run"]["events"])
+        self.assertGreaterEqual(min(data["events"]["duration"]), data["events"]["longest_left_out"])
+        found = self.use(TOOLS + """
+            const x = share => 46 + (rows.clientWidth - 52) * share;
+            const states = [[rows.dataset.detail, point(rows, x(0.2), 22 + 7)]];
+            states.push([pixel(rows, x(0.5), 22 + 13 * 3 + 10) !== pixel(rows, x(0.1), 22 + 13 * 3 + 10), ""]);
+            key(rows, "+", 9);
+            await until(() => rows.dataset.detail === "events");
+            let event = "";
+            for (let share = 0; share < 1 && !event.includes("waited"); share += 0.01)
+                event = point(rows, x(share), 22 + 7);
+            states.push([rows.dataset.detail, event]);
+            return [states, page.querySelectorAll("*").length, page.getElementById("timeline").innerText];""")
+        (whole, differs, near), elements, words = found
+        self.assertEqual(whole[0], "bins")
+        self.assertRegex(whole[1], r"^rank 0, .* in operations .*% .*\d+ calls begin here, of them \d+ operations$")
+        self.assertTrue(differs[0])
+        self.assertEqual(near[0], "events")
+        self.assertRegex(near[1], r"^rank 0: fence took .* waited, late fence .* for rank (1|7) ")
+        self.assertLess(elements, 3000)
+        self.assertIn("30,000 events have their own times here", words)
+
+    def test_many_ranks_and_windows_are_taken_together(self):
+        data = self.report(self.traces(traces.busy, ranks=600, events=300_000, windows=48))
+        self.assertEqual((data["timeline"]["ranks_per_row"], data["timeline"]["rows"]), (3, 200))
+        self.assertEqual((len(data["windows"]), data["windows"][-1]["others"]), (33, 16))
+        self.assertLess(os.path.getsize(self.path()), 12_000_000)
+        operations = sum(row[0] for window in data["windows"] for row in window["operations"])
+        self.assertEqual(operations, sum(sum(window["pairs"]["operations"]) for window in data["windows"]))
+        found = self.use(TOOLS + """return [all("#windows tbody tr").length, page.getElementById("windows").innerText,
+            point(heat, 47, 35), point(rows, 400, 26), page.getElementById("pairs").innerText];""")
+        self.assertEqual(found[0], 33)
+        self.assertIn("16 other windows", found[1])
+        self.assertIn("ranks 0–2 → ranks 0–2", found[2])
+        self.assertIn("rank", found[3])
+        self.assertIn("Each row stands for 3 ranks", found[4])
+
+
+class Odd(report.Reports):
+    def test_texts_of_the_program_are_not_run(self):
+        data = self.known(program="/opt/" + HOSTILE)
+
+        def write(folder):
+            file = traces.Rank(folder, 0, 1, program="/x/" + HOSTILE)
+            file.window(0, [0], 0, HOSTILE[:50], site=HOSTILE, reason=HOSTILE, path="cma")
+            file.window(1, [0], 0, "bytes \udcff\udcfe", window_id=77)
+            file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
+            file.event(traces.operation("put"), 200, 100, window=1, bytes_=8, target=0)
+            file.close(1000)
+        self.assertIn("<img", data["run"]["program"])
+        found = dict(FINDINGS, program=HOSTILE, findings=[{key: HOSTILE if isinstance(value, str) else value
+                                                           for key, value in FINDINGS["findings"][0].items()}])
+        data = self.report(self.traces(write, "hostile"), self.findings(found))
+        self.assertTrue(data["windows"][0]["name"].startswith("</script x>"))
+        self.assertEqual(len(self.page.codes), 3)
+        read = self.open()
+        self.assertEqual(read.all("img"), [])
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
+        self.assertIn("<img src=x onerror=hostile()>", read.shown())
+
+    def test_long_names_break(self):
+        def write(folder):
+            file = traces.Rank(folder, 0, 1, program="/opt/" + "x" * 200)
+            file.window(0, [0], 0, "y" * 60, site="z" * 120, reason="w" * 150, path="cma")
+            file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
+            file.close(1000)
+        self.report(self.traces(write))
+        found = self.use(TOOLS + """
+            frame.width = 375;
+            await until(() => view.innerWidth === 375 && parseFloat(rows.style.width) < 375);
+            return [page.documentElement.scrollWidth, page.documentElement.clientWidth];""")
+        self.assertLessEqual(*found)
+
+    def test_the_page_allows_its_own_script_and_style_alone(self):
+        self.known()
+        policy = next(meta["content"] for meta in self.page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+        self.assertTrue(policy.startswith("default-src 'none';"))
+        self.assertNotIn("unsafe", policy)
+        for tag in ("link", "img", "iframe"):
+            self.assertEqual(self.page.all(tag), [])
+        self.assertFalse(any("src" in attributes for _, attributes in self.page.elements))
+
+    def test_what_is_missing_stands_at_the_top(self):
+        folder = self.traces(traces.known)
+        with open(os.path.join(folder, "rank-2.oriel"), "r+b") as file:
+            file.truncate(os.path.getsize(file.name) - 200)
+        os.remove(os.path.join(folder, "rank-3.oriel"))
+        result = report.oriel(folder, "-o", self.path())
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("rank-2.oriel", result.stderr)
+        shown = self.open().shown()
+        self.assertIn("Traces of 3 of 4 ranks are there.", shown)
+        self.assertIn("1 rank with something missing", shown)
+        self.assertIn("did not come to MPI_Finalize", shown)
+
+    def test_dropped_events_stand_at_the_top(self):
+        def write(folder):
+            file = traces.Rank(folder, 0, 1)
+            file.window(0, [0], 0, "w")
+            file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
+            file.close(1000, dropped=17)
+        self.report(self.traces(write))
+        self.assertIn("17 events were dropped while the program ran, besides the 1 that are here", self.open().shown())
+
+    def test_a_run_without_windows_or_events_is_a_page_too(self):
+        for name, windows in (("none", 0), ("idle", 1)):
+            def write(folder, windows=windows):
+                file = traces.Rank(folder, 0, 1)
+                if windows:
+                    file.window(0, [0], 0, "idle")
+                    file.event(traces.call("create"), 5, 0)
+                file.close(1000)
+            result = report.oriel(self.traces(write, name), "-o", self.path())
+            if result.returncode == 0:
+                self.assertIn("data-drawn", self.open().all("html")[0])
+            else:
+                self.assertRegex(result.stderr, r"^oriel: .*\n$")
+        self.assertEqual(result.returncode, 0)
+
+
+class Found(report.Reports):
+    def test_findings_alone_make_a_page(self):
+        self.report(self.findings())
+        read = self.open()
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "1")
+        shown = read.shown()
+        for text in ("C1 conflicting operations without order", "“halo” (allocate), target rank 2, bytes 16 to 23, element 2",
+                     "rank 1: MPI_Put at halo.c:42 in exchange", "Before it rank 0: MPI_Get at halo.c:57 in sum",
+                     "Epoch opened rank 1: MPI_Win_lock_all at halo.c:30 in main", "MPI_Win_flush(2, win) between them",
+                     "Give each rank a place of its own.", "12 times, by ranks 0, 1", "main at halo.c:99",
+                     "without a name (create)", "offset 0x1234 of /opt/app/ring", "there was none", "1 time, by rank 3",
+                     "Not looked at: calls of MPI_Test (3).", "compile it with -fsanitize=thread"):
+            self.assertIn(text, shown)
+
+    def test_findings_and_traces_share_a_page(self):
+        data = self.report(self.traces(traces.known), self.findings())
+        self.assertEqual((len(data["windows"]), len(data["check"]["findings"])), (2, 2))
+        read = self.open()
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
+        self.assertIn("2 findings", read.shown())
+
+    def test_findings_with_nothing_but_a_rule_are_shown(self):
+        odd = {"rule": "C1", "title": "odd", "ranks": 7, "call": "text", "stack": {}, "count": "x"}
+        self.report(self.findings({"format": "oriel-check", "version": 1, "findings": [odd]}))
+        self.assertIn("C1 odd", self.open().shown())
+
+
+if __name__ == "__main__":
+    browser.needed()
+    report.needed()
+    unittest.main()
