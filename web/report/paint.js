@@ -6,75 +6,81 @@ import {data, kindName} from "./model.js";
 import {spansIn} from "./spans.js";
 import * as units from "./units.js";
 
-const rgb = name => {
-    const hex = colour(name);
-    return [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
-};
 export const causeColour = cause => "cause-" + data.causes[cause].name.replaceAll(" ", "-");
 
-/* Shares of the columns of pixels from the bins that lie in them. */
-const columnsOf = (bins, first, count, {from, to}, width) => {
+/* A colour as a pixel of an image, without its alpha. */
+const rgb = name => {
+    const hex = colour(name);
+    return parseInt(hex.slice(5, 7) + hex.slice(3, 5) + hex.slice(1, 3), 16);
+};
+const alpha = share => Math.round(Math.min(1, share) * 255) << 24;
+
+/* Shares of the columns of pixels from the bins of a row, which begin at `first`; false where there is nothing. */
+const columnsOf = (bins, first, {from, to}, width, column) => {
     const bin = data.timeline.bin_ns,
         scale = width / (to - from),
-        column = {};
-    for (const key of ["operating", "working", "waiting", "epoch"]) column[key] = new Float32Array(width);
-    column.cause = new Uint8Array(width);
-    column.any = false;
-    for (let i = Math.max(0, Math.floor(from / bin)); i < count && i * bin < to; i++) {
+        {operating, working, waiting, epoch, calls, cause} = bins;
+    let any = false;
+    for (const part of [column.operating, column.working, column.waiting, column.epoch]) part.fill(0);
+    for (let i = Math.max(0, Math.floor(from / bin)); i < data.timeline.bins && i * bin < to; i++) {
         const at = first + i;
-        if (!bins.calls[at] && !bins.operating[at] && !bins.working[at] && !bins.waiting[at] && !bins.epoch[at]) continue;
-        column.any = true;
+        if (!calls[at] && !operating[at] && !working[at] && !waiting[at] && !epoch[at]) continue;
+        any = true;
         const left = Math.max(0, (i * bin - from) * scale),
             right = Math.min(width, ((i + 1) * bin - from) * scale);
         for (let x = Math.floor(left); x < right; x++) {
-            const part = Math.min(right, x + 1) - Math.max(left, x);
-            for (const key of ["operating", "working", "waiting", "epoch"]) column[key][x] += (bins[key][at] * part) / 1000;
-            if (bins.waiting[at]) column.cause[x] = bins.cause[at];
+            const part = (Math.min(right, x + 1) - Math.max(left, x)) / 1000;
+            column.operating[x] += operating[at] * part;
+            column.working[x] += working[at] * part;
+            column.waiting[x] += waiting[at] * part;
+            column.epoch[x] += epoch[at] * part;
+            if (waiting[at]) column.cause[x] = cause[at];
         }
     }
-    return column;
+    return any;
 };
 
 /* Rows of shares: place(row) = [top, height] in pixels; faint where events are drawn upon them. */
 export const paintShares = (context, bins, view, width, left, rows, place, faint) => {
-    const card = rgb("card"),
-        colours = {op: rgb("op"), sync: rgb("sync"), epoch: rgb("epoch")};
-    const causes = data.causes.map((_, cause) => rgb(causeColour(cause)));
-    const strength = faint ? 0.35 : 1;
+    const op = rgb("op"),
+        sync = rgb("sync"),
+        epoch = rgb("epoch"),
+        causes = data.causes.map((_, cause) => rgb(causeColour(cause)));
+    const strength = faint ? 0.35 : 1,
+        full = alpha(strength);
+    const [start] = place(rows[0]),
+        [last, high] = place(rows[rows.length - 1]);
+    const image = new ImageData(width, last + high - start),
+        pixels = new Uint32Array(image.data.buffer);
+    const column = {cause: new Uint8Array(width)};
+    for (const name of ["operating", "working", "waiting", "epoch"]) column[name] = new Float32Array(width);
     for (const row of rows) {
-        const column = columnsOf(bins, row * data.timeline.bins, data.timeline.bins, view, width);
+        if (!columnsOf(bins, row * data.timeline.bins, view, width, column)) continue;
         const [top, height] = place(row),
             strip = height >= 8 ? Math.max(2, Math.round(height / 9)) : 0,
             room = height - strip;
-        if (!column.any) continue;
         for (let x = 0; x < width; x++) {
-            const parts = [
-                ["waiting", causes[column.cause[x]]],
-                ["working", colours.sync],
-                ["operating", colours.op],
-            ];
-            const all = parts.reduce((sum, [key]) => sum + column[key][x], 0);
-            if (strip && column.epoch[x] > 0) {
-                context.fillStyle = mixed(colours.epoch, card, (0.3 + 0.7 * Math.min(1, column.epoch[x])) * strength);
-                context.fillRect(left + x, top, 1, strip - 1);
-            }
-            if (!all) continue;
-            /* What is there at all is seen: a pixel at the least. */
-            let below = top + height;
-            const shrink = room / Math.max(1, all);
-            for (const [key, paint] of parts.reverse()) {
-                if (!column[key][x]) continue;
-                const tall = Math.max(1, column[key][x] * shrink);
-                below -= tall;
-                context.fillStyle = mixed(paint, card, strength);
-                context.fillRect(left + x, Math.max(top + strip, below), 1, tall);
-            }
+            for (let y = 0; column.epoch[x] > 0 && y < strip - 1; y++)
+                pixels[(top - start + y) * width + x] = epoch | alpha((0.3 + 0.7 * Math.min(1, column.epoch[x])) * strength);
+            const shrink = room / Math.max(1, column.operating[x] + column.working[x] + column.waiting[x]);
+            let below = top - start + height;
+            const stack = (share, paint) => {
+                if (!share) return;
+                const end = Math.max(top - start + strip, below - Math.max(1, Math.round(share * shrink))); /* what is there is seen */
+                while (below > end) pixels[--below * width + x] = paint | full;
+            };
+            stack(column.operating[x], op);
+            stack(column.working[x], sync);
+            stack(column.waiting[x], causes[column.cause[x]]);
         }
     }
+    const scratch = document.createElement("canvas");
+    scratch.width = image.width;
+    scratch.height = image.height;
+    scratch.getContext("2d").putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = false; /* the screen may have several pixels for one of the page */
+    context.drawImage(scratch, left, start);
 };
-
-const mixed = (paint, ground, strength) =>
-    `rgb(${paint.map((part, i) => Math.round(part * strength + ground[i] * (1 - strength))).join(" ")})`;
 
 export const eventWords = event => {
     const name = kindName(event.kind);
