@@ -63,6 +63,17 @@ static int by_rank_and_time(const void *left, const void *right)
     return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
+/* Of spans that took as long as one that was left out, who came first stayed: none of them does, so that all ranks are alike. */
+static void ties_drop(struct oriel_page_spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->left_out == 0 || spans->spans[i].duration_ns > spans->longest_left_out_ns)
+            spans->spans[kept++] = spans->spans[i];
+    spans->left_out += spans->count - kept;
+    spans->count = kept;
+}
+
 json_t *oriel_page_spans_json(struct oriel_page_spans *spans)
 {
     static const char *const keys[] = {"rank",   "window",     "kind", "begin", "duration",   "waiting",
@@ -72,6 +83,7 @@ json_t *oriel_page_spans_json(struct oriel_page_spans *spans)
     json_t *out = oriel_json_checked(json_object());
     for (int key = 0; key < KEYS; key++)
         oriel_json_set(out, keys[key], columns[key] = oriel_json_checked(json_array()));
+    ties_drop(spans);
     qsort(spans->spans, spans->count, sizeof *spans->spans, by_rank_and_time);
     for (size_t i = 0; i < spans->count; i++) {
         const struct oriel_page_span *span = &spans->spans[i];

@@ -19,7 +19,8 @@ class Large(report.Reports):
         self.assertEqual(operations, sum(sum(window["pairs"]["operations"]) for window in data["windows"]))
         self.assertEqual(operations, sum(sum(window["bins"]["operations"]) for window in data["windows"]))
         self.assertEqual(len(data["events"]["kind"]) + data["events"]["left_out"], data["run"]["events"])
-        self.assertGreaterEqual(min(data["events"]["duration"]), data["events"]["longest_left_out"])
+        self.assertGreater(min(data["events"]["duration"]), data["events"]["longest_left_out"])  # of ties none: ranks are alike
+        self.assertEqual(set(data["events"]["rank"]), set(range(64)))
         found = self.use(TOOLS + """
             const x = share => 46 + (rows.clientWidth - 52) * share;
             const states = [[rows.dataset.detail, point(rows, x(0.2), 22 + 7)]];
@@ -38,7 +39,7 @@ class Large(report.Reports):
         self.assertEqual(near[0], "events")
         self.assertRegex(near[1], r"^rank 0: fence took .* waited, late fence .* for rank (1|7) ")
         self.assertLess(elements, 3000)
-        self.assertIn("30,000 events have their own times here", words)
+        self.assertRegex(words, r"(29,9\d\d|30,000) events have their own times here")
 
     def test_many_ranks_and_windows_are_taken_together(self):
         data = self.report(self.traces(traces.busy, ranks=600, events=300_000, windows=48))

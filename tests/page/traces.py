@@ -139,7 +139,7 @@ def busy(folder, ranks=64, events=1_200_000, windows=3):
                         reason="memory of a file" if window % 3 == 2 else "")
         new = numpy.zeros(each, EVENT)
         new["begin_ns"] = file.own_ns(0) + numpy.arange(each) * 100_000 + draw.integers(0, 20_000, each)
-        new["duration_ns"] = numpy.minimum(numpy.exp(draw.normal(9.6, 1, each)), 79_000).astype("u8")
+        new["duration_ns"] = numpy.minimum(numpy.exp(draw.normal(9.6, 1, each)), draw.integers(60_000, 79_000, each)).astype("u8")
         new["kind"] = draw.choice([operation("put")] * 6 + [operation("get")] * 3 + [operation("accumulate")], each)
         new["bytes"] = 8 << draw.integers(0, 14, each).astype("u8")
         near = (rank + draw.choice([-8, -1, 1, 8], each)) % ranks
