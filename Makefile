@@ -5,6 +5,7 @@
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
 #   make faults [ROUNDS=n]     kills ranks at random moments, so often on each host
+#   make soak [MINUTES=n]      random programs on both hosts and in all places, until one fails or the time is over
 #   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
@@ -42,7 +43,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shel
 # For the scripts below, which look for the programs there.
 export BUILD
 
-.PHONY: all configure deps ready demo test test-full faults fuzz bench install uninstall deb clean
+.PHONY: all configure deps ready demo test test-full faults fuzz soak bench install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -76,6 +77,9 @@ faults: ready
 
 fuzz: ready
 	tests/fuzzers/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
+
+soak: ready
+	tests/soak.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 bench: ready
 	$(BUILD)/bin/oriel bench --quick $(ARGS)

@@ -1,6 +1,6 @@
 /* A rank is killed at any moment of rows of calls that all ranks make (fault.h): the others are told, or go on and are told by
- * the fence that follows.  TEST_DELAY_US says when.  Who has an error still gives back what it holds, as the others may wait for it.
- * faults.py --rounds starts it. */
+ * the fence that follows.  TEST_DELAY_US says when.  Who has an error still gives back what it holds, as the others may wait
+ * for it.  faults.py --rounds starts it. */
 #include "fault.h"
 
 #include <pthread.h>
