@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -247,6 +249,28 @@ static void departure_in_good_order_raises_no_alarm(void **state)
     run(ask_during_departure, depart, false);
 }
 
+/* What keeps other users out is the kernel's check at /proc/PID/fd, which opening goes by. */
+static void another_user_cannot_open_the_file(void **state)
+{
+    enum { NOBODY = 65534 };
+    char path[64];
+    int status;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(oriel_file_start(), ORIEL_OK);
+    const struct oriel_identity *own = oriel_file_identity();
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), (int)own->memory_fd);
+    pid_t child = fork();
+    if (child == 0) {
+        if (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0)
+            _exit(2);
+        _exit(open(path, O_RDONLY) < 0 && errno == EACCES ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +280,7 @@ int main(void)
         cmocka_unit_test(find_knows_peers_by_address),
         cmocka_unit_test(dead_process_is_noticed),
         cmocka_unit_test(departure_in_good_order_raises_no_alarm),
+        cmocka_unit_test(another_user_cannot_open_the_file), /* the last: this process has a file from here on */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
