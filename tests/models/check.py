@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Checks one model of a protocol by spin: in all its interleavings no assertion fails, and no end leaves somebody waiting or asleep.
+"""Checks one model of a protocol by spin: in all interleavings no assertion fails, and no end leaves somebody waiting or asleep.
 
-A state that is never reached is a failure, and so is a step of the code (a comment as in /* X1, P1 */) that the model has not, or one of
-the model that the code has not.  With --mutants the model's mutants instead, each with an ordering taken away: spin must find the
-error that is named, and a text that is no longer found in the model is a failure.  The status is 0 when all is well, 77 without spin."""
+A state that is never reached is a failure, and so is a step of the code (a comment as in /* X1, P1 */) that the model has not,
+or one of the model that the code has not.  With --mutants the model's mutants instead, each with an ordering taken away: spin
+must find the error that is named, and a text that is no longer found in the model is a failure.  The status is 0 when all is
+well, 77 without spin."""
 
 import argparse
 import os
@@ -53,7 +54,8 @@ MODELS = {
         ("gate_steps.pml", "fetch_add(GATE_WRITERS, 7, 8); /* G5 */", "fetch_add_relaxed(GATE_WRITERS, 7, 8);", ASSERTION,
          "G5 is a release"),
         ("gate.pml", "enter_writer(held > 0)", "enter_writer(false)", STUCK, "a writer that is in owes no courtesy"),
-        ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK, "admissions end courtesy"),
+        ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK,
+         "admissions end courtesy"),
     ]),
     "lock": (["sync/lock.h", "sync/gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these are for sync/watch.c: who died
         ("lock.pml", "    lock_writer();\n", "", ASSERTION, "the gate alone keeps no two writers apart"),
@@ -66,24 +68,28 @@ MODELS = {
     "pscw": (["sync/pscw.c"], set(), [
         ("pscw.pml", "reached_of_4(wanted)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
         ("pscw.pml", "reached_of_4(wanted)); /* C4 */", "true);", ASSERTION, "C4: a wait waits for the complete"),
-        ("pscw.pml", "fetch_add(POSTS + me, 1, 4); /* C1 */", "fetch_add_relaxed(POSTS + me, 1, 4);", ASSERTION, "C1 is a release"),
+        ("pscw.pml", "fetch_add(POSTS + me, 1, 4); /* C1 */", "fetch_add_relaxed(POSTS + me, 1, 4);", ASSERTION,
+         "C1 is a release"),
         ("pscw.pml", "fetch_add(COMPLETES + me, 1, 4); /* C3 */", "fetch_add_relaxed(COMPLETES + me, 1, 4);", ASSERTION,
          "C3 is a release"),
         ("pscw.pml", "        wake(POSTS + me, POSTS_SLEEPERS + me);\n", "", STUCK, "C1 wakes"),
         ("pscw.pml", "reached_of_4(wanted)); /* C2 */", "seen == wanted && seen != 0);", STUCK, "counters wrap"),
     ]),
     "partners": (["sync/partners.c"], set(), [
-        ("partners.pml", "    store_release(PLACE(table, i, capacity), peer + 1); /* N2 */\n    signal(MADE, MADE_SLEEPERS) /* N3 */\n",
+        ("partners.pml",
+         "    store_release(PLACE(table, i, capacity), peer + 1); /* N2 */\n    signal(MADE, MADE_SLEEPERS) /* N3 */\n",
          "    signal(MADE, MADE_SLEEPERS);\n    store_release(PLACE(table, i, capacity), peer + 1)\n", STUCK, "P1: N2 before N3"),
         ("partners.pml", "    :: made = load_shared(MADE); /* F1 */\n        find();\n",
          "    :: find();\n        made = load_shared(MADE);\n", STUCK, "P1: F1 before F2"),
         ("partners.pml", "store_release(NEWEST, 2); /* N1 */", "store_relaxed(NEWEST, 2);", ASSERTION,
          "N1: a table is published as a whole"),
-        ("partners.pml", "table = (table == 2 -> load(OLDER_OF_SECOND) : 0)", "table = 0", STUCK, "F2: older tables are searched"),
+        ("partners.pml", "table = (table == 2 -> load(OLDER_OF_SECOND) : 0)", "table = 0", STUCK,
+         "F2: older tables are searched"),
     ]),
     "barrier": (["sync/barrier.c"], set(), [
         ("barrier.pml", "arrivals) /* B2 */", "(arrivals + 7) % 8)", ASSERTION, "B2: a rank waits for all"),
-        ("barrier.pml", "fetch_add(ARRIVALS, 1, 8); /* B1 */", "fetch_add_relaxed(ARRIVALS, 1, 8);", ASSERTION, "B1 is a release"),
+        ("barrier.pml", "fetch_add(ARRIVALS, 1, 8); /* B1 */", "fetch_add_relaxed(ARRIVALS, 1, 8);", ASSERTION,
+         "B1 is a release"),
         ("barrier.pml", "-> wake(ARRIVALS, SLEEPERS)", "-> skip", STUCK, "the last arrival wakes"),
         ("barrier.pml", "arrivals = (arrivals + PROCESSES) % 8;", "arrivals = (FIRST + PROCESSES) % 8;", ASSERTION,
          "each barrier needs as many arrivals more"),
@@ -100,14 +106,17 @@ MODELS = {
          "a message of the next barrier may come early"),
     ]),
     "singles": (["sync/singles.h", "sync/singles.c"], set(), [
-        ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n", ASSERTION,
+        ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
+         ASSERTION,
          "P1: S1 before the look at bulk_targets"),
-        ("singles.pml", "        store_seq_cst(SLOT + me, 1); /* S1 */\n        if\n", "        store_release(SLOT + me, 1);\n        if\n",
+        ("singles.pml", "        store_seq_cst(SLOT + me, 1); /* S1 */\n        if\n",
+         "        store_release(SLOT + me, 1);\n        if\n",
          ASSERTION, "P1: S1 before the look at bulk"),
         ("singles.pml", "store_seq_cst(BULK + target, 1);", "store_release(BULK + target, 1);", ASSERTION, "P1: B1 before B2"),
         ("singles.pml", "        load(SLOT) == 0; /* B2 */\n", "", ASSERTION, "B2: singles that are inside have left"),
         ("singles.pml", "load(BULK + target) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single looks at bulk"),
-        ("singles.pml", "    unlock(target)\n}\n\nactive [2] proctype single", "    memory[LOCK + target] = 0\n}\n\nactive [2] proctype single",
+        ("singles.pml", "    unlock(target)\n}\n\nactive [2] proctype single",
+         "    memory[LOCK + target] = 0\n}\n\nactive [2] proctype single",
          ASSERTION, "P2: what a bulk update has done is published with the lock"),
     ]),
     "mutex": (["sync/mutex.c"], set(), [

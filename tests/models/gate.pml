@@ -1,4 +1,4 @@
-/* The gate between lock_all and exclusive locks: a writer that comes once more while it is in, one that does not, and two readers.
+/* The gate between lock_all and exclusive locks: a writer that comes once more while it is in, one that does not, two readers.
  * Courtesy has no end after 100 ms here: nobody waits by other means, and no writer is to need the end. */
 #define PROCESSES 4
 #define STORED 2
