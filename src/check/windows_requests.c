@@ -82,7 +82,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
         asked->next->link = &asked->next;
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
-    if (oriel_check_several && is_complete(*operation->request))
+    if (window->threaded && is_complete(*operation->request))
         done(asked, NULL);
     else
         oriel_checked_request_add(*operation->request, done, asked);
