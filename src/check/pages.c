@@ -3,6 +3,7 @@
 #include "check/pages.h"
 
 #include "base/atomic.h"
+#include "base/delay.h"
 
 #include <string.h>
 
@@ -59,26 +60,29 @@ void oriel_pages_free(struct oriel_pages *pages)
     oriel_board_free(pages->place, pages->count * sizeof(struct oriel_page_bucket));
 }
 
+/* The bucket is looked through from the very place before which the new page is linked: no other process has linked one of this
+ * number in between. */
 struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t number)
 {
+    struct oriel_page_bucket *bucket = oriel_page_bucket(pages, number);
     struct oriel_page *page = oriel_page_find(pages, number);
     if (oriel_likely(page != NULL))
         return page;
     oriel_place block = oriel_board_allocate(page_bytes());
     if (block == 0)
         return NULL;
-    struct oriel_page_bucket *bucket = oriel_page_bucket(pages, number);
     page = page_in(block);
     page->number = number;
     page->block = block;
     page->next = atomic_load(&bucket->first);
-    while (!atomic_compare_exchange_strong(&bucket->first, &page->next, oriel_board_place(page))) {
-        struct oriel_page *other = oriel_page_find(pages, number);
+    do {
+        oriel_delay();
+        struct oriel_page *other = oriel_page_behind(page->next, number);
         if (other != NULL) {
             oriel_board_free(block, page_bytes());
             return other;
         }
-    }
+    } while (!atomic_compare_exchange_strong(&bucket->first, &page->next, oriel_board_place(page)));
     return page;
 }
 

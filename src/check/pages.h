@@ -59,10 +59,9 @@ static inline struct oriel_page_bucket *oriel_page_bucket(const struct oriel_pag
     return (struct oriel_page_bucket *)oriel_board_at(pages->place) + (number & (pages->count - 1));
 }
 
-/* NULL: nothing was small there yet. */
-static inline struct oriel_page *oriel_page_find(const struct oriel_pages *pages, uint64_t number)
+/* The page of this number in the chain that begins at place. */
+static inline struct oriel_page *oriel_page_behind(oriel_place place, uint64_t number)
 {
-    oriel_place place = atomic_load_explicit(&oriel_page_bucket(pages, number)->first, memory_order_acquire);
     while (place != 0) {
         struct oriel_page *page = oriel_board_at(place);
         if (page->number == number)
@@ -70,6 +69,12 @@ static inline struct oriel_page *oriel_page_find(const struct oriel_pages *pages
         place = page->next;
     }
     return NULL;
+}
+
+/* NULL: nothing was small there yet. */
+static inline struct oriel_page *oriel_page_find(const struct oriel_pages *pages, uint64_t number)
+{
+    return oriel_page_behind(atomic_load_explicit(&oriel_page_bucket(pages, number)->first, memory_order_acquire), number);
 }
 
 /* The same, made when it is not there; NULL: the board is full. */

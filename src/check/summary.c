@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,6 +193,19 @@ static void wait_for_writer(const struct oriel_findings *findings)
         nanosleep(&some, NULL);
 }
 
+/* MPI_Abort follows, upon which launchers end without reading what is still in the pipes of the ranks. */
+static void wait_for_reader(void)
+{
+    static const struct timespec some = {.tv_nsec = 1000000}, passing_on = {.tv_nsec = 20000000};
+    struct stat what;
+    int left = 0;
+    if (fstat(STDERR_FILENO, &what) != 0 || !S_ISFIFO(what.st_mode))
+        return;
+    for (int i = 0; i < PATIENCE_MS && ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0; i++)
+        nanosleep(&some, NULL);
+    nanosleep(&passing_on, NULL);
+}
+
 void oriel_finding_end_alone(void)
 {
     struct oriel_findings *findings = oriel_findings();
@@ -205,6 +220,7 @@ void oriel_finding_end_alone(void)
     summary.ranks = oriel_board_world_size();
     findings->total = summary.records_count;
     oriel_summary_write(&summary);
+    wait_for_reader();
     findings->written = 1;
     free(summary.records);
     free(summary.counts);
