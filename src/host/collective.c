@@ -6,6 +6,8 @@
 #include "host/host.h"
 
 #include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,21 +57,39 @@ static enum oriel_status finish(MPI_Request *request, const char *what, const st
 }
 
 /* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may
- * still read and write it when others come late: it is left to the host for good. */
+ * still read and write it when others come late: it is left to the host for good.  Where there is no memory, a few ranks can tell
+ * each other all the same, in a spare one: who leaves a collective without taking part leaves all others waiting. */
 struct exchange {
     MPI_Request request;
     char *out;
     char in[];
 };
 
+enum { SPARE_BYTES = 16384 };
+static struct {
+    atomic_flag taken;
+    _Alignas(max_align_t) char bytes[SPARE_BYTES];
+} spare = {ATOMIC_FLAG_INIT, {0}};
+
 static struct exchange *exchange_open(const void *in, size_t in_bytes, size_t out_bytes)
 {
-    struct exchange *exchange = malloc(sizeof *exchange + in_bytes + out_bytes);
+    size_t len_bytes = sizeof(struct exchange) + in_bytes + out_bytes;
+    struct exchange *exchange = malloc(len_bytes);
+    if (exchange == NULL && len_bytes <= SPARE_BYTES && !atomic_flag_test_and_set(&spare.taken))
+        exchange = (struct exchange *)spare.bytes;
     if (exchange == NULL)
         return NULL;
     exchange->out = exchange->in + in_bytes;
     memcpy(exchange->in, in, in_bytes);
     return exchange;
+}
+
+static void exchange_free(struct exchange *exchange)
+{
+    if ((char *)exchange == spare.bytes)
+        atomic_flag_clear(&spare.taken);
+    else
+        free(exchange);
 }
 
 static enum oriel_status exchange_close(struct exchange *exchange, const char *what, const struct oriel_watch *watch, void *out,
@@ -79,13 +99,13 @@ static enum oriel_status exchange_close(struct exchange *exchange, const char *w
     if (status != ORIEL_OK)
         return status;
     memcpy(out, exchange->out, out_bytes);
-    free(exchange);
+    exchange_free(exchange);
     return ORIEL_OK;
 }
 
 static enum oriel_status refused(struct exchange *exchange)
 {
-    free(exchange);
+    exchange_free(exchange);
     return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
 }
 

@@ -72,8 +72,8 @@ void oriel_meeting_free(struct oriel_meeting *meeting)
         return;
     free(meeting->numbers);
     free(meeting->leaders);
-    free(meeting->addresses);
-    free(meeting->lens);
+    free(meeting->told);
+    free(meeting->spans);
     free(meeting);
 }
 
@@ -118,20 +118,14 @@ static struct oriel_meeting *make_meeting(const struct attempt *attempt)
     meeting->numbers = calloc(n, sizeof *meeting->numbers);
     meeting->leaders = calloc(n, sizeof *meeting->leaders);
     if (meeting->numbers != NULL && meeting->leaders != NULL && count_machines(meeting, attempt)) {
-        meeting->addresses = calloc((uint32_t)meeting->count, ORIEL_NET_ADDRESS_BYTES);
-        meeting->lens = calloc((uint32_t)meeting->count, sizeof *meeting->lens);
-        if (meeting->addresses != NULL && meeting->lens != NULL)
+        meeting->told = calloc((uint32_t)meeting->count, sizeof *meeting->told);
+        meeting->spans = calloc(n, 2 * sizeof *meeting->spans);
+        if (meeting->told != NULL && meeting->spans != NULL)
             return meeting;
     }
     oriel_meeting_free(meeting);
     return NULL;
 }
-
-/* What a leader tells. */
-struct told {
-    uint64_t address_bytes;
-    char address[ORIEL_NET_ADDRESS_BYTES];
-};
 
 static enum oriel_status start_net(void)
 {
@@ -145,36 +139,36 @@ static enum oriel_status tell_addresses(struct attempt *attempt)
 {
     struct oriel_meeting *meeting = attempt->machines;
     int32_t n = attempt->window->n;
-    bool leads = meeting->leaders[meeting->own] == attempt->window->rank;
-    struct told own = {.address_bytes = 0};
-    int *numbers = calloc((uint32_t)n, 2 * sizeof *numbers);
-    struct told *all = calloc((uint32_t)meeting->count, sizeof *all);
-    enum oriel_status status = ORIEL_OK;
-    if (numbers == NULL || all == NULL)
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the addresses of %d machines", (int)meeting->count);
-    if (leads && meeting->status == ORIEL_OK)
+    struct oriel_told own = {.address_bytes = 0};
+    struct attempt_watch known;
+    if (meeting->leaders[meeting->own] == attempt->window->rank && meeting->status == ORIEL_OK)
         memcpy(&own, oriel_reached_of(oriel_file_base()), sizeof own);
-    for (int32_t i = 0, at = 0; i < n && status == ORIEL_OK; i++) {
-        numbers[n + i] = at;
+    for (int32_t i = 0, at = 0; i < n; i++) {
+        meeting->spans[n + i] = at;
         if (meeting->leaders[meeting->numbers[i]] == i)
-            at += numbers[i] = (int)sizeof own;
+            at += meeting->spans[i] = (int)sizeof own;
     }
-    if (status == ORIEL_OK) {
-        struct attempt_watch known;
-        oriel_attempt_watch_open(&known, attempt);
-        status = oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own, numbers, numbers + n, all,
-                                        &known.watch);
-        oriel_attempt_watch_close(&known);
-    }
-    for (int32_t i = 0; i < meeting->count && status == ORIEL_OK; i++) {
-        meeting->lens[i] = (uint32_t)(all[i].address_bytes <= ORIEL_NET_ADDRESS_BYTES ? all[i].address_bytes : 0);
-        memcpy(meeting->addresses + (size_t)i * ORIEL_NET_ADDRESS_BYTES, all[i].address, meeting->lens[i]);
-    }
-    free(numbers);
-    free(all);
+    oriel_attempt_watch_open(&known, attempt);
+    enum oriel_status status = oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own, meeting->spans,
+                                                      meeting->spans + n, meeting->told, &known.watch);
+    oriel_attempt_watch_close(&known);
+    for (int32_t i = 0; i < meeting->count && status == ORIEL_OK; i++)
+        if (meeting->told[i].address_bytes > ORIEL_NET_ADDRESS_BYTES)
+            meeting->told[i].address_bytes = 0;
     return status;
 }
-_Static_assert(sizeof(struct told) == sizeof(struct oriel_reached), "told is a copy of it");
+_Static_assert(sizeof(struct oriel_told) == sizeof(struct oriel_reached), "told is a copy of it");
+
+/* Whether all have the memory that the next steps take: who has not says so before it leaves. */
+static enum oriel_status meet_with_memory(struct attempt *attempt)
+{
+    uint32_t all_have;
+    attempt->machines = make_meeting(attempt);
+    enum oriel_status status = oriel_attempt_agree(attempt, attempt->machines != NULL, &all_have);
+    return status != ORIEL_OK || all_have ? status
+                                          : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several machines",
+                                                       (int)attempt->window->n);
+}
 
 enum oriel_status oriel_machines_meet(struct attempt *attempt)
 {
@@ -183,9 +177,9 @@ enum oriel_status oriel_machines_meet(struct attempt *attempt)
     /* MPICH makes a shared window all the same, in which every machine has memory of its own. */
     if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED && !oriel_host_shares_memory(attempt->creation->comm))
         return oriel_fail(ORIEL_E_SHARED, "not all ranks share memory with each other");
-    attempt->machines = make_meeting(attempt);
-    if (attempt->machines == NULL) /* nothing can be told to so many: they will say that they wait */
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for %d ranks on several machines", (int)attempt->window->n);
+    enum oriel_status status = meet_with_memory(attempt);
+    if (status != ORIEL_OK)
+        return status;
     attempt->machines->status = start_net();
     if (attempt->machines->status != ORIEL_OK)
         snprintf(attempt->machines->reason, sizeof attempt->machines->reason, "%s", oriel_fail_message());
@@ -204,7 +198,7 @@ enum oriel_status oriel_machines_reach(const struct attempt *attempt)
     if (meeting->status != ORIEL_OK)
         return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines: %s", (int)meeting->count, meeting->reason);
     for (int32_t i = 0; i < meeting->count; i++)
-        if (meeting->lens[i] == 0)
+        if (meeting->told[i].address_bytes == 0)
             return oriel_fail(ORIEL_E_OTHER, "rank %d cannot be reached from other machines", (int)meeting->leaders[i]);
     return ORIEL_OK;
 }
@@ -218,10 +212,10 @@ static void fill_machines(struct oriel_machines *machines, const struct attempt 
     for (int32_t i = 0; i < meeting->count; i++) {
         machines->machine[i] = (struct oriel_machine){.process = attempt->records[meeting->leaders[i]].member.process,
                                                       .leader = meeting->leaders[i],
-                                                      .address_bytes = meeting->lens[i],
+                                                      .address_bytes = (uint32_t)meeting->told[i].address_bytes,
                                                       .address = at};
-        memcpy((char *)machines + at, meeting->addresses + (size_t)i * ORIEL_NET_ADDRESS_BYTES, meeting->lens[i]);
-        at += meeting->lens[i];
+        memcpy((char *)machines + at, meeting->told[i].address, meeting->told[i].address_bytes);
+        at += meeting->told[i].address_bytes;
     }
 }
 
@@ -229,7 +223,7 @@ static uint64_t machines_bytes(const struct oriel_meeting *meeting)
 {
     uint64_t len_bytes = sizeof(struct oriel_machines) + (uint64_t)meeting->count * sizeof(struct oriel_machine);
     for (int32_t i = 0; i < meeting->count; i++)
-        len_bytes += meeting->lens[i];
+        len_bytes += meeting->told[i].address_bytes;
     return len_bytes;
 }
 

@@ -12,14 +12,20 @@
 struct attempt;
 
 /* Machines count from 0 in the order of their leaders, the lowest ranks on each. */
+/* How a machine's leader is reached. */
+struct oriel_told {
+    uint64_t address_bytes; /* 0: not at all */
+    char address[ORIEL_NET_ADDRESS_BYTES];
+};
+
 struct oriel_meeting {
     int32_t count;
     int32_t own;
     int32_t here;      /* ranks of the own one */
     int32_t *numbers;  /* by win_rank */
     int32_t *leaders;  /* by machine */
-    char *addresses;   /* by machine, ORIEL_NET_ADDRESS_BYTES each */
-    uint32_t *lens;    /* of the addresses; 0: the machine's leader has none */
+    struct oriel_told *told; /* by machine */
+    int *spans;        /* of each rank's part of told: bytes of all, then where each begins */
     enum oriel_status status; /* of this process's start of the net */
     char reason[200];
 };
