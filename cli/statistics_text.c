@@ -197,7 +197,8 @@ static void print_window(FILE *out, const struct oriel_window_sum *window, size_
     print_pairs(out, window);
 }
 
-static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_has_told what, const char *before, const char *after)
+static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_has_told what, const char *before,
+                        const char *after)
 {
     int found = 0;
     for (int32_t i = 0; i < job->head->ranks; i++) {

@@ -3,8 +3,8 @@
  * opens the files of others.
  *
  * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h); the
- * second has a slot for each thread of the owner that accumulates (sync/singles.h); the third tells others what the owner waits for
- * (observe/state.h). Who writes the header: the owner only. The
+ * second has a slot for each thread of the owner that accumulates (sync/singles.h); the third tells others what the owner waits
+ * for (observe/state.h). Who writes the header: the owner only. The
  * identity is written before anybody is told of the file, state goes RUNNING -> LEFT once, when the owner finalises in good
  * order. agent_offset and net_offset are written before creation agrees on a window that needs them, and read after. */
 #ifndef ORIEL_MEMORY_FILE_H

@@ -29,8 +29,8 @@ enum oriel_status oriel_watch_lock(void *context);   /* who holds or waits for t
 enum oriel_status oriel_watch_reads(void *context);  /* who holds or waits for lock_all */
 enum oriel_status oriel_watch_locks(void *context);  /* who holds an exclusive lock or waits for any lock */
 
-/* Whether rank i is in the way of a wait for a lock, as far as its words tell: it holds what is wanted, or, for queued, waits for a
- * lock itself. */
+/* Whether rank i is in the way of a wait for a lock, as far as its words tell: it holds what is wanted, or, for queued, waits for
+ * a lock itself. */
 bool oriel_watch_blocks(const struct oriel_watch *watch, int32_t i, bool queued);
 
 #endif
