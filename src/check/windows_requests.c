@@ -85,7 +85,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
     if (window->threaded && is_complete(*operation->request))
         done(asked, NULL);
     else
-        oriel_checked_request_add(*operation->request, done, asked);
+        oriel_checked_request_add_together(*operation->request, done, asked);
 }
 
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)

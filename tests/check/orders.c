@@ -147,6 +147,30 @@ CASE(C1, get_that_is_not_flushed, 2)
     MPI_Win_free(&win);
 }
 
+/* Requests that are complete at once have one handle between them. */
+CASE(C4, result_of_the_last_of_many_requests, 2)
+{
+    MPI_Win win = ints_window(8);
+    if (rank == 0) {
+        MPI_Request requests[8];
+        MPI_Status statuses[8];
+        int values[8] = {0};
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        for (int i = 0; i < 8; i++)
+            MPI_Rget(&values[i], 1, MPI_INT, 1, i, 1, MPI_INT, win, &requests[i]); /* FINDS C4 here */
+        delay();
+        if (right)
+            MPI_Waitall(8, requests, statuses);
+        MPI_Send(&values[7], 1, MPI_INT, 1, 3, MPI_COMM_WORLD); /* FINDS C4 here */
+        MPI_Waitall(8, requests, statuses);
+        MPI_Win_unlock(1, win);
+    }
+    int received;
+    if (rank == 1)
+        MPI_Recv(&received, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Win_free(&win);
+}
+
 CASE(C4, origin_of_a_request_that_is_open, 2)
 {
     int value = 1;
