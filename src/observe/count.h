@@ -43,6 +43,7 @@ struct oriel_doing {
     int32_t target;                        /* -1: none, or all */
     uint8_t call;                          /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
     int32_t blocker;                       /* of the lock that it waits for, when that began */
+    const struct oriel_window_record **others; /* in MPI_Win_free: of the window's ranks, NULL where one is not known */
 };
 extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
 
@@ -159,6 +160,9 @@ void oriel_waiting_start(void);
 
 /* This rank comes to the window's next barrier (fence, free), now. */
 void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns);
+
+/* Before it comes to the last one: the records of the window's ranks, from malloc; NULL where nobody is looked for. */
+const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed);
 
 /* --- gather.c: collective, as far as the others come --- */
 void oriel_statistics_write(const char *file);

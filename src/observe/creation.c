@@ -5,6 +5,7 @@
 #include "base/wait.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* What began. */
 struct making {
@@ -97,10 +98,12 @@ static int observe_Win_free(MPI_Win *win)
     MPI_Win handle = *win;
     struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_free];
     struct making making = begin();
-    oriel_doing = (struct oriel_doing){.observed = observed, .target = -1, .call = ORIEL_CALL_OF_free};
+    const struct oriel_window_record **others = oriel_waiting_find_others(observed);
+    oriel_doing = (struct oriel_doing){.observed = observed, .target = -1, .call = ORIEL_CALL_OF_free, .others = others};
     oriel_waiting_arrive(observed, making.begin_ns);
     int code = oriel_observe_before.Win_free(win);
-    oriel_doing.observed = NULL;
+    oriel_doing = (struct oriel_doing){.observed = NULL};
+    free(others);
     uint64_t waiting_ns = oriel_waited.total_ns - making.waited_ns;
     oriel_count(observed, &timed->count, 1);
     oriel_count(observed, &timed->time_ns, oriel_now_ns() - making.begin_ns);

@@ -7,6 +7,8 @@
 #include "sync/far.h"
 #include "sync/watch.h"
 
+#include <stdlib.h>
+
 _Thread_local struct oriel_waited oriel_waited = {.rank = -1};
 _Thread_local struct oriel_doing oriel_doing;
 
@@ -36,19 +38,35 @@ void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns
                               memory_order_relaxed);
 }
 
-/* Of this machine, since the clock is its own. */
+/* Of a rank of this machine, since the clock is its own; NULL for others, and where it keeps none. */
+static const struct oriel_window_record *record_of(const struct oriel_window *window, int32_t win_rank)
+{
+    if (window->control_bases[win_rank] == NULL)
+        return NULL;
+    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, win_rank)->record_offset, memory_order_acquire);
+    return offset == 0 ? NULL : (const void *)(window->control_bases[win_rank] + offset);
+}
+
+/* Whoever has left the last barrier gives its control words back, while others are still waking up in it.  Its record stays. */
+const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed)
+{
+    const struct oriel_window *window = observed->window;
+    if (window == NULL || window->parted)
+        return NULL;
+    const struct oriel_window_record **others = calloc((uint32_t)window->n, sizeof(const struct oriel_window_record *));
+    for (int32_t i = 0; others != NULL && i < window->n; i++)
+        others[i] = record_of(window, i);
+    return others;
+}
+
 static int32_t find_latest(const struct oriel_window *window, unsigned turn, uint64_t *latest_ns)
 {
+    bool is_last = oriel_doing.call == ORIEL_CALL_OF_free;
     int32_t latest = -1;
     *latest_ns = 0;
-    for (int32_t i = 0; i < window->n; i++) {
-        if (window->control_bases[i] == NULL)
-            continue;
-        uint64_t offset = atomic_load_explicit(&oriel_window_control(window, i)->record_offset, memory_order_acquire);
-        if (offset == 0)
-            continue;
-        const struct oriel_window_record *record = (const void *)(window->control_bases[i] + offset);
-        uint64_t arrived_ns = atomic_load_explicit(&record->arrived_ns[turn], memory_order_relaxed);
+    for (int32_t i = 0; i < window->n && (!is_last || oriel_doing.others != NULL); i++) {
+        const struct oriel_window_record *record = is_last ? oriel_doing.others[i] : record_of(window, i);
+        uint64_t arrived_ns = record == NULL ? 0 : atomic_load_explicit(&record->arrived_ns[turn], memory_order_relaxed);
         if (arrived_ns > *latest_ns) {
             *latest_ns = arrived_ns;
             latest = i;
