@@ -243,6 +243,30 @@ static void many(void)
     MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &left);
 }
 
+/* --- ending --- */
+
+/* The last rank comes late to MPI_Win_free, leaves it first, and writes all over the memory that is free again. */
+static void ending(void)
+{
+    enum { BLOCKS = 200, LEAST_BYTES = 64, SIZES = 8 };
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Win win;
+        long *base;
+        void *blocks[BLOCKS];
+        MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+        MPI_Win_fence(0, win);
+        if (rank == ranks - 1)
+            nap();
+        MPI_Win_free(&win);
+        for (int j = 0; j < BLOCKS && rank == ranks - 1; j++) {
+            MPI_Alloc_mem(LEAST_BYTES << j % SIZES, MPI_INFO_NULL, &blocks[j]);
+            memset(blocks[j], 0x7f, (size_t)LEAST_BYTES << j % SIZES);
+        }
+        for (int j = 0; j < BLOCKS && rank == ranks - 1; j++)
+            MPI_Free_mem(blocks[j]);
+    }
+}
+
 static void none(void)
 {
 }
@@ -253,7 +277,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts},
-                   {"asked", asked},   {"many", many}, {"none", none}};
+                   {"asked", asked},   {"many", many}, {"ending", ending}, {"none", none}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -173,6 +173,16 @@ class Waiting(Case):
                     self.assertGreaterEqual(call["waited"], TIMES, name)
                     self.assertGreater(call["longest_ns"], 0.25 * LATE_NS, name)
 
+    def test_who_comes_late_to_the_end_of_a_window_is_named(self):
+        for ranks in given.ranks:
+            if ranks == 1:
+                continue
+            with self.subTest(ranks=ranks):
+                windows = self.statistics("ending", ranks)
+                self.assertEqual(len(windows), TIMES)
+                caused = sum(self.caused(window, "late_fence", ranks - 1) for window in windows)
+                self.assertGreater(caused, 0.8 * sum(window["calls"]["free"]["waiting_ns"] for window in windows))
+
     def test_nobody_waits_alone(self):
         [window] = self.statistics("late", 1)
         self.assertEqual({cause["caused_ns"] for cause in window["causes"].values()}, {0})
