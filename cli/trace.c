@@ -260,6 +260,13 @@ static void window_make(struct oriel_traced_window *window, const struct oriel_t
     memset(window->paths, 0xff, n);
 }
 
+/* As it is before a rank, the first of the window, has asked for function and line. */
+static bool is_offset(const char *site)
+{
+    const char *plus = strrchr(site, '+');
+    return site[0] == '\0' || (plus != NULL && strncmp(plus, "+0x", 3) == 0);
+}
+
 static void window_add(struct oriel_traced_window *window, const struct oriel_trace_described *described, int32_t world_size)
 {
     const struct oriel_trace_window *head = &described->head;
@@ -271,7 +278,7 @@ static void window_add(struct oriel_traced_window *window, const struct oriel_tr
     memcpy(window->reasons[head->rank], head->reason, sizeof head->reason);
     if (window->name[0] == '\0')
         memcpy(window->name, head->name, sizeof head->name);
-    if (window->site[0] == '\0')
+    if (window->site[0] == '\0' || (is_offset(window->site) && !is_offset(head->site)))
         memcpy(window->site, head->site, sizeof head->site);
 }
 
