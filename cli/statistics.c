@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/trace_text.h"
 
 /* Each table is made of the rows of its own kind. */
 #define ROW(field_, name_, meaning_) {.field = #field_, .name = name_, .meaning = meaning_},
@@ -166,13 +167,13 @@ static void add_sums(struct oriel_sum *sums, const struct oriel_counted *counted
     }
 }
 
-/* Ends of texts are set by who writes them into the record; here they are made sure of. */
+/* The program's texts go to terminals. */
 static void add_window(struct oriel_job_sum *job, const struct told *told, int32_t world_rank)
 {
     struct oriel_window_record *record = told->record;
-    record->name[sizeof record->name - 1] = '\0';
-    record->site[sizeof record->site - 1] = '\0';
-    record->reason[sizeof record->reason - 1] = '\0';
+    oriel_trace_text_clean(record->name, sizeof record->name);
+    oriel_trace_text_clean(record->site, sizeof record->site);
+    oriel_trace_text_clean(record->reason, sizeof record->reason);
     struct oriel_window_sum *window = window_of(job, told);
     window->told += record->thread == 0;
     window->freed |= record->state == 2;

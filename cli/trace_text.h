@@ -1,4 +1,4 @@
-/* Texts of trace files on their way to terminals and pages.  trace_file.c calls. */
+/* Texts of trace files on their way to terminals and pages.  trace_file.c and statistics.c call. */
 #ifndef ORIEL_CLI_TRACE_TEXT_H
 #define ORIEL_CLI_TRACE_TEXT_H
 
