@@ -119,9 +119,9 @@ struct oriel_traced_event {
     uint8_t path;
     int32_t target;
     uint64_t bytes;
+    uint64_t duration_ns; /* 0: it ends now */
 };
 
-/* Ends now. */
 void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
                       const struct oriel_traced_event *event);
 

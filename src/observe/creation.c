@@ -21,10 +21,11 @@ static struct making begin(void)
     return (struct making){oriel_now_ns(), oriel_waited.total_ns};
 }
 
-static void trace(const struct oriel_observed *observed, const struct making *making, enum oriel_counted_call kind)
+static void trace(const struct oriel_observed *observed, const struct making *making, enum oriel_counted_call kind,
+                  uint64_t time_ns)
 {
     oriel_traced_add(observed, &(struct oriel_traced){making->begin_ns, making->waited_ns},
-                     &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, -1, 0});
+                     &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, -1, 0, time_ns});
 }
 
 static int end(const struct making *making, struct oriel_observed_creation *creation, int code, const MPI_Win *win)
@@ -35,7 +36,7 @@ static int end(const struct making *making, struct oriel_observed_creation *crea
     creation->waiting_ns = oriel_waited.total_ns - making->waited_ns;
     struct oriel_observed *observed = oriel_observed_add(*win, creation);
     if (observed != NULL && oriel_tracing)
-        trace(observed, making, ORIEL_CALL_OF_create);
+        trace(observed, making, ORIEL_CALL_OF_create, creation->time_ns);
     return code;
 }
 
@@ -104,14 +105,15 @@ static int observe_Win_free(MPI_Win *win)
     int code = oriel_observe_before.Win_free(win);
     oriel_doing = (struct oriel_doing){.observed = NULL};
     free(others);
+    uint64_t time_ns = oriel_now_ns() - making.begin_ns;
     uint64_t waiting_ns = oriel_waited.total_ns - making.waited_ns;
     oriel_count(observed, &timed->count, 1);
-    oriel_count(observed, &timed->time_ns, oriel_now_ns() - making.begin_ns);
+    oriel_count(observed, &timed->time_ns, time_ns);
     oriel_count(observed, &timed->waiting_ns, waiting_ns);
     oriel_count(observed, &timed->waited, waiting_ns != 0);
     oriel_count_most(&timed->longest_ns, waiting_ns);
     if (oriel_tracing)
-        trace(observed, &making, ORIEL_CALL_OF_free);
+        trace(observed, &making, ORIEL_CALL_OF_free, time_ns);
     if (*win == MPI_WIN_NULL)
         oriel_observed_remove(handle, observed->first);
     return code;

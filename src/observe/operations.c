@@ -83,7 +83,7 @@ static inline void end(struct oriel_observed *observed, const struct oriel_trace
     oriel_count(observed, &observed->toward[target].bytes, bytes);
     if (oriel_unlikely(traced->begin_ns != 0))
         oriel_traced_add(observed, traced,
-                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_OPERATION + kind), path, target, bytes});
+                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_OPERATION + kind), path, target, bytes, 0});
 }
 
 #define ENTRY(name, kind, parameters, arguments, count, datatype)                                                        \

@@ -46,7 +46,7 @@ static __attribute__((noinline)) void count_time(const struct call *call, enum o
     oriel_count(call->observed, &timed->time_ns, working_ns * (working_ns < AT_ONCE_NS ? call->weight : 1) + waiting_ns);
     if (oriel_tracing && call->begin_ns != 0)
         oriel_traced_add(call->observed, &(struct oriel_traced){call->begin_ns, call->waited_ns},
-                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, call->target, 0});
+                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, call->target, 0, 0});
     if (waiting_ns == 0)
         return;
     oriel_count(call->observed, &timed->waiting_ns, waiting_ns);

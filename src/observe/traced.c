@@ -17,7 +17,7 @@ void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_
     uint64_t waiting_ns = oriel_waited.total_ns - traced->waited_ns;
     struct oriel_trace_event entry = {
         .begin_ns = traced->begin_ns,
-        .duration_ns = oriel_now_ns() - traced->begin_ns,
+        .duration_ns = event->duration_ns != 0 ? event->duration_ns : oriel_now_ns() - traced->begin_ns,
         .waiting_ns = waiting_ns,
         .bytes = event->bytes,
         .target = event->target,
