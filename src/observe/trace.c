@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { LEAST_BYTES = 4096 }; /* of a file that has anything to tell */
+
 static char path[PATH_MAX]; /* the writer's, too: none of malloc's memory (trace_ring.c) */
 static struct oriel_trace_header header;
 static struct oriel_trace_clock first_clock;
@@ -86,6 +88,8 @@ static void clear_folder(const char *folder, int32_t world_size)
 /* NULL, or why this rank cannot be traced. */
 static const char *open_file(const char *folder, int32_t world_rank, int32_t world_size)
 {
+    if (oriel_options()->trace_limit_bytes < LEAST_BYTES)
+        return "ORIEL_TRACE_LIMIT is less than 4K";
     if (world_rank == 0)
         clear_folder(folder, world_size);
     if (snprintf(path, sizeof path, "%s/rank-%d.oriel", folder, (int)world_rank) >= (int)sizeof path)
