@@ -190,10 +190,10 @@ static void print_window_head(const struct oriel_traces *traces, uint32_t index,
     fprintf(out, "\nWindow %u", index + 1);
     if (window->name[0] != '\0')
         fprintf(out, " \"%s\"", window->name);
-    fprintf(out, ": %s, %d ranks, ", oriel_flavour_name(window->flavour), (int)window->n);
+    fprintf(out, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour), (int)window->n, window->n == 1 ? "" : "s");
     print_sizes(window, out);
     if (window->site[0] != '\0')
-        fprintf(out, ", made at %s", window->site);
+        fprintf(out, ", made in %s", window->site);
     fprintf(out, "\n");
 }
 
