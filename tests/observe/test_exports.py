@@ -66,6 +66,14 @@ class Summary(Known):
         self.assertIn("  ranks that did not come to MPI_Finalize: 2\n", result.stdout)
 
 
+    def test_site_by_line_comes_from_any_rank(self):
+        for rank, site in ((0, "app+0x12"), (1, "main at app.c:3"), (2, "app+0x12")):
+            file = traces.Rank(self.traces, rank, RANKS)
+            file.window(0, range(RANKS), rank, "halo", site=site)
+            file.close(100)
+        self.assertIn("made in main at app.c:3\n", self.report(self.traces).stdout)
+
+
 class Bad(Known):
     """What is wrong is said in one line each, with the file's name, and the rest is shown."""
 

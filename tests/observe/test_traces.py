@@ -146,6 +146,12 @@ class Traces(Case):
             self.assertEqual(file.end[1] + file.end[2], 100000 + 3 * ROUNDS + 7)
         self.assertRegex(self.report(self.traces).stdout, r"events, and [0-9,]+ dropped \(")
 
+    def test_limit_that_is_too_small_is_said(self):
+        result = self.launch(2, ORIEL_TRACE_LIMIT="1K")
+        self.done(result, 2)
+        [line] = self.oriel_lines(result)
+        self.assertIn("ORIEL_TRACE_LIMIT is less than 4K; 2 of 2 ranks, rank 0 the first, are not traced", line)
+
     def test_full_disk(self):
         os.mkdir(self.traces)
         if os.geteuid() != 0 or run("unshare", "-m", "true").returncode:
