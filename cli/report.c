@@ -25,8 +25,12 @@ enum { OPTION_PERFETTO = 256, OPTION_OTF2 };
 /* What is no folder are findings: one of each at the most. */
 static bool argument_take(struct request *request, const char *argument)
 {
+    static const char ending[] = ".oriel";
     struct stat status;
+    size_t len = strlen(argument);
     bool is_findings = stat(argument, &status) == 0 && !S_ISDIR(status.st_mode);
+    if (is_findings && len >= sizeof ending && strcmp(argument + len - (sizeof ending - 1), ending) == 0)
+        oriel_die("%s is one rank's trace: give the folder that it is in", argument);
     const char **place = is_findings ? &request->findings : &request->folder;
     bool is_first = *place == NULL;
     *place = argument;
@@ -109,5 +113,7 @@ int oriel_command_report(int argc, char **argv)
         oriel_traces_close(traces);
     if (found.job != NULL)
         oriel_found_close(&found);
+    if (fflush(stdout) != 0)
+        oriel_die("the output could not be written");
     return done ? 0 : ORIEL_EXIT_REFUSED;
 }
