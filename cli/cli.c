@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,13 @@ char *oriel_format(const char *format, ...)
     if (len < 0)
         oriel_die("out of memory");
     return text;
+}
+
+void oriel_take_away(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
+        unlink(path);
 }
 
 static char *read_all(int fd)

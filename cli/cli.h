@@ -29,6 +29,9 @@ char *oriel_format(const char *format, ...) __attribute__((format(printf, 1, 2))
  * could not be started or ended with a status other than 0. The caller frees it. */
 char *oriel_output_of(char *const argv[]);
 
+/* What could only be written in part is taken away, unless it is a device or a pipe. */
+void oriel_take_away(const char *path);
+
 /* The path of this executable. */
 const char *oriel_self(void);
 

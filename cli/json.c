@@ -3,6 +3,8 @@
 #include "cli/json.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +54,14 @@ void oriel_json_add(json_t *list, uint64_t number)
 char *oriel_json_write(const char *path, const json_t *value)
 {
     errno = 0;
-    if (json_dump_file(value, path, JSON_INDENT(2)) == 0)
+    FILE *out = fopen(path, "we");
+    bool fine = out != NULL && json_dumpf(value, out, JSON_INDENT(2)) == 0;
+    if (out != NULL)
+        fine = fclose(out) == 0 && fine;
+    if (fine)
         return oriel_format("%s", "");
-    return oriel_format("%s", errno != 0 ? strerror(errno) : "it could not be written whole");
+    char *trouble = oriel_format("%s", errno != 0 ? strerror(errno) : "it could not be written whole");
+    if (out != NULL)
+        oriel_take_away(path);
+    return trouble;
 }

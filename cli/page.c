@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/json.h"
@@ -234,11 +232,10 @@ static bool file_write(const char *path, char *page, const json_t *data, FILE *c
     }
     if (!fine) {
         int error = errno;
-        struct stat status;
         fprintf(complaints, "oriel: the page could not be written: %s: %s\n", path,
                 error != 0 ? strerror(error) : "it could not be written whole");
-        if (out != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode))
-            unlink(path); /* half a page is none */
+        if (out != NULL)
+            oriel_take_away(path);
     }
     return fine;
 }

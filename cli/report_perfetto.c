@@ -14,8 +14,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { THREADS = 256, THREADS_APART = 1 << 24 /* above any rank */ };
 
@@ -162,14 +160,6 @@ static void write_all(struct writing *writing)
     free(writing->windows);
 }
 
-/* Devices stay. */
-static void take_away(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
-        unlink(path);
-}
-
 bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path)
 {
     struct writing writing = {.traces = traces, .out = fopen(path, "we"), .rank = UINT32_MAX};
@@ -182,6 +172,6 @@ bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path)
     if (fclose(writing.out) == 0 && whole)
         return true;
     fprintf(stderr, "oriel: %s: %s\n", path, strerror(errno));
-    take_away(path);
+    oriel_take_away(path);
     return false;
 }
