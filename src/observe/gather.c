@@ -220,6 +220,11 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     size_t answer_bytes = 0;
     for (int i = 0; i < ranks; i++)
         len_bytes += parts[i].len_bytes;
+    if (len_bytes > ORIEL_HELPER_LEN_MAX) {
+        oriel_warn("the statistics of %d ranks are %zu MiB, more than the %d that are added up: they are lost", ranks,
+                   len_bytes >> 20, ORIEL_HELPER_LEN_MAX >> 20);
+        return;
+    }
     struct oriel_statistics_head *head = calloc(1, len_bytes);
     if (head == NULL) {
         oriel_warn("no memory for the statistics of %d ranks", ranks);
