@@ -1,6 +1,29 @@
-/* The counters by their table: what `oriel run --counters` prints, and docs/statistics.md is made from.
- * Called by run.c. */
-#include "cli/statistics.h"
+/* The counters by their table, and the printing of it, which docs/statistics.md is made from.
+ * counters.h says who may call. */
+#include "cli/counters.h"
+
+#include <stddef.h>
+
+#include "observe/trace_format.h"
+
+#define ROW(field_, name_, meaning_) {.field = #field_, .name = name_, .meaning = meaning_},
+
+const struct oriel_counter oriel_counted_operations[] = {
+#define OPERATION ROW
+#include "observe/counters.def"
+};
+const struct oriel_counter oriel_counted_paths[] = {
+#define PATH ROW
+#include "observe/counters.def"
+};
+const struct oriel_counter oriel_counted_calls[] = {
+#define CALL ROW
+#include "observe/counters.def"
+};
+const struct oriel_counter oriel_counted_causes[] = {
+#define CAUSE ROW
+#include "observe/counters.def"
+};
 
 static void print_rows(FILE *out, const char *title, const struct oriel_counter *rows, int count)
 {
@@ -16,4 +39,22 @@ void oriel_counters_print(FILE *out)
     print_rows(out, "paths", oriel_counted_paths, ORIEL_COUNTED_PATHS);
     print_rows(out, "calls", oriel_counted_calls, ORIEL_COUNTED_CALLS);
     print_rows(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
+}
+
+const char *oriel_kind_name(uint8_t kind)
+{
+    return kind < ORIEL_TRACE_CALL ? oriel_counted_operations[kind].name : oriel_counted_calls[kind - ORIEL_TRACE_CALL].name;
+}
+
+const char *oriel_flavour_name(uint32_t flavour, const char *otherwise)
+{
+    static const char *const names[] = {"create", "allocate", "shared", "dynamic"};
+    return flavour < sizeof names / sizeof names[0] ? names[flavour] : otherwise;
+}
+
+const char *oriel_flavour_call(uint32_t flavour)
+{
+    static const char *const calls[] = {"MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared",
+                                        "MPI_Win_create_dynamic"};
+    return flavour < sizeof calls / sizeof calls[0] ? calls[flavour] : "?";
 }

@@ -6,63 +6,25 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/counters.h"
 #include "cli/json.h"
 
 enum { TOLD_MOST = 64 }; /* ranks that something is wrong with, and ways of a window */
 
-static const char *const flavours[] = {"create", "allocate", "shared", "dynamic"};
-
-#define SKIP(field, name, meaning)
-#define NAME(field, name, meaning) {name, meaning},
-static const char *const operations[][2] = {
-#define OPERATION NAME
-#define PATH SKIP
-#define CALL SKIP
-#define CAUSE SKIP
-#include "observe/counters.def"
-};
-#undef OPERATION
-#undef PATH
-static const char *const paths[][2] = {
-#define OPERATION SKIP
-#define PATH NAME
-#include "observe/counters.def"
-};
-#undef PATH
-#undef CALL
-static const char *const calls[][2] = {
-#define PATH SKIP
-#define CALL NAME
-#include "observe/counters.def"
-};
-#undef CALL
-#undef CAUSE
-static const char *const causes[][2] = {
-#define CALL SKIP
-#define CAUSE NAME
-#include "observe/counters.def"
-};
-#undef OPERATION
-#undef PATH
-#undef CALL
-#undef CAUSE
-
-static void names(json_t *out, const char *key, const char *const (*rows)[2], size_t count)
+static void names(json_t *out, const char *key, const struct oriel_counter *rows, size_t count)
 {
     json_t *list = oriel_json_checked(json_array());
     for (size_t i = 0; i < count; i++)
-        oriel_json_append(list, json_pack("{s:s, s:s}", "name", rows[i][0], "meaning", rows[i][1]));
+        oriel_json_append(list, json_pack("{s:s, s:s}", "name", rows[i].name, "meaning", rows[i].meaning));
     oriel_json_set(out, key, list);
 }
 
-#define NAMES(rows) names(out, #rows, rows, sizeof(rows) / sizeof(rows)[0])
-
 void oriel_page_names(json_t *out)
 {
-    NAMES(operations);
-    NAMES(paths);
-    NAMES(calls);
-    NAMES(causes);
+    names(out, "operations", oriel_counted_operations, ORIEL_COUNTED_OPERATIONS);
+    names(out, "paths", oriel_counted_paths, ORIEL_COUNTED_PATHS);
+    names(out, "calls", oriel_counted_calls, ORIEL_COUNTED_CALLS);
+    names(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
 }
 
 #define TEXT(field) oriel_json_text(field, sizeof(field))
@@ -205,8 +167,8 @@ json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place
     }
     oriel_json_set(out, "name", TEXT(window->name));
     oriel_json_set(out, "site", TEXT(window->site));
-    bool known = window->flavour < sizeof flavours / sizeof flavours[0];
-    oriel_json_set(out, "flavour", known ? json_string(flavours[window->flavour]) : json_null());
+    const char *flavour = oriel_flavour_name(window->flavour, NULL);
+    oriel_json_set(out, "flavour", flavour != NULL ? json_string(flavour) : json_null());
     oriel_json_set(out, "ranks", json_integer(window->n));
     oriel_json_set(out, "disp_unit", json_integer(window->disp_unit));
     least = window->n > 0 ? least : 0;

@@ -1,5 +1,6 @@
 /* What the parts of a page share while it is made: page.c goes over the events of a run once and gives each to the
- * sums (page_sums.c), the pairs of ranks (page_pairs.c) and the timeline (page_time.c), which bound what they keep and make JSON of it.
+ * sums (page_sums.c), the pairs of ranks (page_pairs.c) and the timeline (page_time.c), which bound what they keep and make JSON
+ * of it.
  *
  * Ranks of MPI_COMM_WORLD are shown one by one up to ORIEL_PAGE_ROWS; more are taken together, so many to a row.
  * The windows that most is to be told of are shown one by one, the others as one.

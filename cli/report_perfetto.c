@@ -7,7 +7,7 @@
 #include "cli/report.h"
 
 #include "cli/cli.h"
-#include "cli/trace_names.h"
+#include "cli/counters.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +40,7 @@ static char *window_text(const struct oriel_traces *traces, size_t index)
 {
     const struct oriel_traced_window *window = &traces->windows[index];
     char *plain = window->name[0] != '\0' ? oriel_format("%s", window->name)
-                                          : oriel_format("%s %zu", oriel_flavour_name(window->flavour), index + 1);
+                                          : oriel_format("%s %zu", oriel_flavour_name(window->flavour, "window"), index + 1);
     char *out = quoted(plain);
     free(plain);
     return out;
@@ -118,7 +118,7 @@ static void write_wait(struct writing *writing, const struct oriel_traced_event 
     const struct oriel_trace_event *event = traced->event;
     int64_t begin_ns = traced->end_ns - (int64_t)event->waiting_ns;
     begin_ns = begin_ns > traced->begin_ns ? begin_ns : traced->begin_ns;
-    write_slice(writing, traced, track, begin_ns, "wait", oriel_cause_names[event->cause]);
+    write_slice(writing, traced, track, begin_ns, "wait", oriel_counted_causes[event->cause].name);
     write_rank_argument(writing, traced, "rank", event->cause_rank);
     fputs("}}", writing->out);
 }
@@ -132,7 +132,7 @@ static bool write_event(const struct oriel_traced_event *traced, void *context)
     write_slice(writing, traced, track, traced->begin_ns, is_operation ? "operation" : "call", oriel_kind_name(event->kind));
     write_rank_argument(writing, traced, "target", event->target);
     if (is_operation)
-        fprintf(writing->out, ",\"bytes\":%" PRIu64 ",\"path\":\"%s\"", event->bytes, oriel_path_names[event->path]);
+        fprintf(writing->out, ",\"bytes\":%" PRIu64 ",\"path\":\"%s\"", event->bytes, oriel_counted_paths[event->path].name);
     fputs("}}", writing->out);
     if (event->waiting_ns != 0)
         write_wait(writing, traced, track);

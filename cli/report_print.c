@@ -3,7 +3,7 @@
 #include "cli/report.h"
 
 #include "cli/cli.h"
-#include "cli/trace_names.h"
+#include "cli/counters.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -190,7 +190,7 @@ static void print_window_head(const struct oriel_traces *traces, uint32_t index,
     fprintf(out, "\nWindow %u", index + 1);
     if (window->name[0] != '\0')
         fprintf(out, " \"%s\"", window->name);
-    fprintf(out, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour), (int)window->n, window->n == 1 ? "" : "s");
+    fprintf(out, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour, "window"), (int)window->n, window->n == 1 ? "" : "s");
     print_sizes(window, out);
     if (window->site[0] != '\0')
         fprintf(out, ", made in %s", window->site);
@@ -212,7 +212,7 @@ static void print_reasons(const struct oriel_traced_window *window, FILE *out)
             like += same;
         }
         if (is_new && shown++ < REASONS_SHOWN)
-            fprintf(out, "    %s to the memory of %d rank%s: %s\n", oriel_path_names[window->paths[i]], (int)like,
+            fprintf(out, "    %s to the memory of %d rank%s: %s\n", oriel_counted_paths[window->paths[i]].name, (int)like,
                     like == 1 ? "" : "s", window->reasons[i]);
     }
 }
@@ -234,14 +234,14 @@ static void print_operations(const struct oriel_window_sums *sums, const struct 
     for (int i = 0; i < ORIEL_COUNTED_OPERATIONS; i++) {
         const struct oriel_sum *sum = &sums->operations[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_operation_names[i], count_text(a, sum->count),
+            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_operations[i].name, count_text(a, sum->count),
                     bytes_text(b, sum->bytes), bytes_text(c, sum->bytes / sum->count), time_text(d, sum->time_ns / sum->count));
     }
     fprintf(out, "  %-18s %15s %12s %12s %12s\n", "path", "count", "bytes", "", "mean time");
     for (int i = 0; i < ORIEL_COUNTED_PATHS; i++) {
         const struct oriel_sum *sum = &sums->paths[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_path_names[i], count_text(a, sum->count),
+            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_paths[i].name, count_text(a, sum->count),
                     bytes_text(b, sum->bytes), "", time_text(d, sum->time_ns / sum->count));
     }
     print_reasons(window, out);
@@ -256,7 +256,7 @@ static void print_calls(const struct oriel_window_sums *sums, FILE *out)
     for (int i = 0; i < ORIEL_COUNTED_CALLS; i++) {
         const struct oriel_sum *sum = &sums->calls[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_call_names[i], count_text(a, sum->count),
+            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_calls[i].name, count_text(a, sum->count),
                     time_text(b, sum->time_ns), time_text(c, sum->waiting_ns), share_text(d, sum->waiting_ns, sum->time_ns),
                     time_text(e, sum->longest_ns));
     }
@@ -280,7 +280,7 @@ static void print_causes(const struct oriel_traces *traces, uint32_t index, cons
     for (int i = 0; i < ORIEL_COUNTED_CAUSES; i++) {
         const struct oriel_sum *sum = &sums->causes[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_cause_names[i], count_text(a, sum->count), "",
+            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_causes[i].name, count_text(a, sum->count), "",
                     time_text(b, sum->waiting_ns), time_text(c, sum->waiting_ns / sum->count), time_text(d, sum->longest_ns));
     }
     fprintf(out, "  most waiting:\n");
@@ -288,7 +288,7 @@ static void print_causes(const struct oriel_traces *traces, uint32_t index, cons
         const struct oriel_pair *pair = &sums->waits.pairs[i];
         fprintf(out, "    %s: rank %s for %s%s (%s)\n", time_text(a, pair->sum.waiting_ns),
                 rank_text(b, traces, index, pair->from), pair->to < 0 ? "" : "rank ", rank_text(c, traces, index, pair->to),
-                oriel_cause_names[pair->cause]);
+                oriel_counted_causes[pair->cause].name);
     }
 }
 

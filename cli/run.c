@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/become.h"
+#include "cli/counters.h"
 #include "cli/statistics.h"
 #include "cli/watch.h"
 

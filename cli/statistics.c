@@ -9,45 +9,6 @@
 #include "cli/cli.h"
 #include "cli/trace_text.h"
 
-/* Each table is made of the rows of its own kind. */
-#define ROW(field_, name_, meaning_) {.field = #field_, .name = name_, .meaning = meaning_},
-#define NO_ROW(field_, name_, meaning_)
-#define OPERATION ROW
-#define PATH      NO_ROW
-#define CALL      NO_ROW
-#define CAUSE     NO_ROW
-const struct oriel_counter oriel_counted_operations[] = {
-#include "observe/counters.def"
-};
-#undef OPERATION
-#undef PATH
-#define OPERATION NO_ROW
-#define PATH      ROW
-const struct oriel_counter oriel_counted_paths[] = {
-#include "observe/counters.def"
-};
-#undef PATH
-#undef CALL
-#define PATH NO_ROW
-#define CALL ROW
-const struct oriel_counter oriel_counted_calls[] = {
-#include "observe/counters.def"
-};
-#undef CALL
-#undef CAUSE
-#define CALL  NO_ROW
-#define CAUSE ROW
-const struct oriel_counter oriel_counted_causes[] = {
-#include "observe/counters.def"
-};
-
-const char *oriel_flavour_call(uint32_t flavour)
-{
-    static const char *const calls[] = {"MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared",
-                                        "MPI_Win_create_dynamic"};
-    return flavour < sizeof calls / sizeof calls[0] ? calls[flavour] : "?";
-}
-
 /* A window's record with what follows it. */
 struct told {
     struct oriel_window_record *record;

@@ -64,19 +64,6 @@ struct oriel_job_sum {
     void *places; /* a tree, by which statistics.c finds them */
 };
 
-/* Rows of counters.def, by the enums of observe/record.h. */
-struct oriel_counter {
-    const char *field, *name, *meaning;
-};
-extern const struct oriel_counter oriel_counted_operations[], oriel_counted_paths[], oriel_counted_calls[],
-    oriel_counted_causes[];
-
-/* All rows, with the keys of JSON and what they mean. */
-void oriel_counters_print(FILE *out);
-
-/* "MPI_Win_create"; by enum oriel_flavour. */
-const char *oriel_flavour_call(uint32_t flavour);
-
 /* From a request to the helper, which must outlive it; false when it is damaged. */
 bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_job_sum *out);
 void oriel_statistics_free(struct oriel_job_sum *job);

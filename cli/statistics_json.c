@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/counters.h"
 #include "cli/json.h"
 
 static json_t *count(uint64_t number)

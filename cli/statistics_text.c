@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/counters.h"
+
 enum { TEXT = 32, WINDOWS_TOLD = 50, RANKS_TOLD = 5 };
 
 static const char *scaled(uint64_t number, double step, const char *const units[], char out[TEXT])

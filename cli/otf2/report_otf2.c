@@ -4,7 +4,7 @@
 #include "cli/report.h"
 
 #include "cli/cli.h"
-#include "cli/trace_names.h"
+#include "cli/counters.h"
 
 #include <otf2/otf2.h>
 #include <stdarg.h>
@@ -200,12 +200,12 @@ static void define_region(struct archive *archive, uint32_t region, const char *
 static void define_regions(struct archive *archive)
 {
     for (uint32_t i = 0; i < ORIEL_COUNTED_OPERATIONS; i++)
-        define_region(archive, i, oriel_operation_names[i], OTF2_REGION_ROLE_RMA);
+        define_region(archive, i, oriel_counted_operations[i].name, OTF2_REGION_ROLE_RMA);
     for (uint32_t i = 0; i < ORIEL_COUNTED_CALLS; i++)
-        define_region(archive, REGION_CALL + i, oriel_call_names[i],
+        define_region(archive, REGION_CALL + i, oriel_counted_calls[i].name,
                       is_collective((uint8_t)(ORIEL_TRACE_CALL + i)) ? OTF2_REGION_ROLE_BARRIER : OTF2_REGION_ROLE_RMA);
     for (uint32_t i = 0; i < ORIEL_COUNTED_CAUSES; i++)
-        define_region(archive, REGION_WAIT + i, oriel_cause_names[i], OTF2_REGION_ROLE_TASK_WAIT);
+        define_region(archive, REGION_WAIT + i, oriel_counted_causes[i].name, OTF2_REGION_ROLE_TASK_WAIT);
 }
 
 /* The machine's lowest rank. */
@@ -275,9 +275,9 @@ static void define_windows(struct archive *archive)
     free(members);
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         const struct oriel_traced_window *window = &traces->windows[i];
-        OTF2_StringRef name = window->name[0] != '\0'
-                                  ? define_text(archive, window->name)
-                                  : define_format(archive, oriel_format("%s %u", oriel_flavour_name(window->flavour), i + 1));
+        const char *flavour = oriel_flavour_name(window->flavour, "window");
+        OTF2_StringRef name = window->name[0] != '\0' ? define_text(archive, window->name)
+                                                      : define_format(archive, oriel_format("%s %u", flavour, i + 1));
         members = oriel_alloc((uint32_t)window->n * sizeof *members);
         for (int32_t j = 0; j < window->n; j++)
             members[j] = index_of(archive, window->world_ranks[j]);

@@ -13,42 +13,26 @@
 
 enum { ORIEL_RECORDS_MOST = 1000, ORIEL_RECORD_NAME = 64, ORIEL_RECORD_SITE = 128, ORIEL_RECORD_REASON = 160 };
 
-#define OPERATION(field, name, meaning) ORIEL_COUNTS_##field,
-#define PATH(field, name, meaning)
-#define CALL(field, name, meaning)
-#define CAUSE(field, name, meaning)
 enum oriel_counted_operation {
+#define OPERATION(field, name, meaning) ORIEL_COUNTS_##field,
 #include "observe/counters.def"
     ORIEL_COUNTED_OPERATIONS
 };
-#undef OPERATION
-#undef PATH
-#define OPERATION(field, name, meaning)
-#define PATH(field, name, meaning) ORIEL_PATH_##field,
 enum oriel_counted_path {
+#define PATH(field, name, meaning) ORIEL_PATH_##field,
 #include "observe/counters.def"
     ORIEL_COUNTED_PATHS
 };
-#undef PATH
-#undef CALL
-#define PATH(field, name, meaning)
-#define CALL(field, name, meaning) ORIEL_CALL_OF_##field,
 enum oriel_counted_call {
+#define CALL(field, name, meaning) ORIEL_CALL_OF_##field,
 #include "observe/counters.def"
     ORIEL_COUNTED_CALLS
 };
-#undef CALL
-#undef CAUSE
-#define CALL(field, name, meaning)
-#define CAUSE(field, name, meaning) ORIEL_CAUSE_##field,
 enum oriel_counted_cause {
+#define CAUSE(field, name, meaning) ORIEL_CAUSE_##field,
 #include "observe/counters.def"
     ORIEL_COUNTED_CAUSES
 };
-#undef OPERATION
-#undef PATH
-#undef CALL
-#undef CAUSE
 
 struct oriel_counted {
     _Atomic uint64_t count;
