@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct calls next;
-struct calls current;
+struct oriel_api next;
+struct oriel_api current;
 const char *breaker_argument = "";
 
 static const char *broken_function = "";

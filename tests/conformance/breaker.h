@@ -4,25 +4,15 @@
 #ifndef ORIEL_TESTS_BREAKER_H
 #define ORIEL_TESTS_BREAKER_H
 
-#include <mpi.h>
+#include "api/table.h" /* and the macros for parameter lists of functions.def (ORIGIN, TARGET, ...) */
+
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A pointer for each function of src/api/functions.def, whose macros for parameter lists (ORIGIN, TARGET, ...) stay defined. */
-struct calls {
-#define FUNCTION(name, parameters, arguments) int(*name) parameters;
-#define FORWARD FUNCTION
-#define LARGE FUNCTION
-#include "api/functions.def"
-#undef FUNCTION
-#undef FORWARD
-#undef LARGE
-};
-
 /* Where calls go after the breaker: Oriel. Filled when the library is loaded, constant from then on. */
-extern struct calls next;
+extern struct oriel_api next;
 /* Where the exported names jump to: next, but for the functions that the chosen fault replaces. */
-extern struct calls current;
+extern struct oriel_api current;
 
 /* One function that a fault replaces; a fault is all rows of its name. */
 struct fault {

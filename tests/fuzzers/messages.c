@@ -10,8 +10,6 @@
 #include "ops/far.h"
 #include "ops/lookup.h"
 #include "sync/far_peers.h"
-#include "sync/mutex.h"
-#include "sync/singles.h"
 #include "sync/watch.h"
 #include "window/serve.h"
 
@@ -120,34 +118,6 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *who)
 {
     (void)who;
     return ORIEL_E_OTHER;
-}
-
-enum oriel_status oriel_mutex_lock(struct oriel_window *whose, int32_t target)
-{
-    REQUIRE(whose == &window && target == SELF);
-    return ORIEL_OK;
-}
-
-void oriel_mutex_unlock(struct oriel_window *whose, int32_t target)
-{
-    (void)whose, (void)target;
-}
-
-_Atomic uint32_t *oriel_single_enter(const struct oriel_window *whose, int32_t target)
-{
-    static _Atomic uint32_t inside;
-    (void)whose, (void)target;
-    return &inside;
-}
-
-void oriel_single_count(const struct oriel_window *whose, int32_t target)
-{
-    (void)whose, (void)target;
-}
-
-void oriel_bulk_begin(const struct oriel_window *whose, int32_t target)
-{
-    (void)whose, (void)target;
 }
 
 bool oriel_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address, uint64_t len_bytes)

@@ -204,9 +204,9 @@ static void count_together(int rank)
         struct oriel_key other = {{3, (uint64_t)rank, (uint64_t)i, 0}};
         struct oriel_key before = {{3, (uint64_t)((rank + 1) % team->n), (uint64_t)i, 0}};
         _Atomic uint64_t *at = oriel_board_at(oriel_board_find(&key, 8, NULL));
-        team_expect(at != NULL);
+        EXPECT(at != NULL);
         atomic_fetch_add(at, 1);
-        team_expect(oriel_board_find(&other, 200, NULL) != 0);
+        EXPECT(oriel_board_find(&other, 200, NULL) != 0);
         oriel_board_drop(&before);
     }
     team_meet();
@@ -215,7 +215,7 @@ static void count_together(int rank)
         struct oriel_key key = {{2, i, 0, 0}};
         sum += *(uint64_t *)oriel_board_at(oriel_board_find(&key, 8, NULL));
     }
-    team_expect(sum == (uint64_t)ROUNDS * (uint64_t)team->n);
+    EXPECT(sum == (uint64_t)ROUNDS * (uint64_t)team->n);
 }
 
 static void processes_find_the_same_places(void **state)
@@ -232,7 +232,7 @@ static void produce_and_consume(int rank)
         _Atomic uint64_t *slot = &team->words[rank / 2];
         if (rank % 2 == 0) {
             oriel_place place = oriel_board_allocate(BLOCK);
-            team_expect(place != 0);
+            EXPECT(place != 0);
             while (atomic_load(slot) != 0)
                 sched_yield();
             atomic_store(slot, place);
@@ -275,13 +275,13 @@ static void count_under_the_lock(int rank)
     struct guarded *at = guarded();
     for (int i = 0; i < ROUNDS; i++) {
         oriel_board_lock(&at->lock);
-        team_expect(at->count == at->twin);
+        EXPECT(at->count == at->twin);
         at->count++;
         at->twin++;
         oriel_board_unlock(&at->lock);
     }
     team_meet();
-    team_expect(at->count == (uint64_t)ROUNDS * (uint64_t)team->n);
+    EXPECT(at->count == (uint64_t)ROUNDS * (uint64_t)team->n);
 }
 
 static void lock_lets_one_in_at_a_time(void **state)
@@ -331,11 +331,11 @@ static void die_in_the_table(int rank)
         oriel_board_work(&key, 64, die_at_work, NULL);
     }
     team_await(1);
-    team_expect(oriel_board_find(&key, 64, NULL) != 0);
+    EXPECT(oriel_board_find(&key, 64, NULL) != 0);
     oriel_board_drop(&key);
     for (uint64_t i = 0; i < 20000; i++) {
         struct oriel_key some = {{6, (uint64_t)rank, i, 0}};
-        team_expect(oriel_board_find(&some, 64, NULL) != 0);
+        EXPECT(oriel_board_find(&some, 64, NULL) != 0);
         oriel_board_drop(&some);
     }
 }
@@ -385,9 +385,9 @@ static void forked_child_leaves_the_board_alone(void **state)
     oriel_place place = oriel_board_find(&key, 16, init_to_seven);
     pid_t pid = fork();
     if (pid == 0) {
-        team_expect(!oriel_board_is_open());
-        team_expect(*(uint64_t *)oriel_board_at(place) == 7);
-        team_expect(oriel_board_allocate(16) == 0 && oriel_board_find(&key, 16, NULL) == 0);
+        EXPECT(!oriel_board_is_open());
+        EXPECT(*(uint64_t *)oriel_board_at(place) == 7);
+        EXPECT(oriel_board_allocate(16) == 0 && oriel_board_find(&key, 16, NULL) == 0);
         oriel_board_drop(&key);
         _exit(0);
     }

@@ -65,7 +65,7 @@ static oriel_place shared(int rank, oriel_place (*make)(uint64_t size_bytes))
 /* Two of three put to the same bytes, each round at another place; span(rank, round): how many bytes, from the same first one. */
 static void rounds(int rank, uint64_t (*span)(int rank, int round))
 {
-    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_place history = shared(rank, oriel_history_make);
     for (int round = 0; round < ROUNDS; round++) {
         int idle = round % team->n;
@@ -76,7 +76,7 @@ static void rounds(int rank, uint64_t (*span)(int rank, int round))
         if (rank != idle)
             atomic_fetch_add(&team->words[0], put(history, rank, at, span(rank, round)));
         team_meet();
-        team_expect(atomic_load(&team->words[0]) >= 1);
+        EXPECT(atomic_load(&team->words[0]) >= 1);
         oriel_history_complete(history, rank, 0, oriel_order_now());
         team_meet();
         if (rank == idle) /* the next one at this place meets nothing of this round */
@@ -123,18 +123,18 @@ static void cells_s2_small_and_wide_accesses_meet(void **state)
  * the next one, who takes the word, is never blamed. */
 static void pass_the_turn(int rank)
 {
-    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_place history = shared(rank, oriel_history_make);
     oriel_place words = shared(rank, oriel_words_make);
     for (uint64_t turn = (uint64_t)rank; turn < ROUNDS; turn += (uint64_t)team->n) {
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
         if (turn > 0)
-            team_expect(oriel_word_take(words, 8));
+            EXPECT(oriel_word_take(words, 8));
         for (int again = 0; again < 3; again++) {
-            team_expect(put(history, rank, 0, 8) == 0);
+            EXPECT(put(history, rank, 0, 8) == 0);
             oriel_history_complete(history, rank, 0, oriel_order_now());
-            team_expect(oriel_word_give(words, 8, true));
+            EXPECT(oriel_word_give(words, 8, true));
         }
         atomic_store(&team->words[1], turn + 1);
     }
@@ -151,21 +151,21 @@ static void words_w1_carry_what_was_done_before(void **state)
 /* What a giver has completed behind its giving is not among what was given. */
 static void store_behind(int rank)
 {
-    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_place history = shared(rank, oriel_history_make);
     oriel_place words = shared(rank, oriel_words_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int giver = round % team->n;
         team_meet();
         if (rank == giver) {
-            team_expect(oriel_word_give(words, 8, round % 2 == 0));
+            EXPECT(oriel_word_give(words, 8, round % 2 == 0));
             put(history, rank, 64 * round, 8);
             oriel_history_complete(history, rank, 0, oriel_order_now());
         }
         team_meet();
         if (rank == (giver + 1) % team->n) {
-            team_expect(oriel_word_take(words, 8));
-            team_expect(put(history, rank, 64 * round, 8) == 1);
+            EXPECT(oriel_word_take(words, 8));
+            EXPECT(put(history, rank, 64 * round, 8) == 1);
             oriel_history_complete(history, rank, 0, oriel_order_now());
         }
     }
@@ -184,17 +184,17 @@ static void words_o1_give_nothing_of_later(void **state)
 static void give_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
-    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_place words = shared(rank, oriel_words_make);
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
         team_meet();
-        team_expect(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
+        EXPECT(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
         team_meet();
-        team_expect(oriel_word_take(words, (uint64_t)(round % 5) * 8));
+        EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8));
         oriel_order_clock(clock);
         for (int other = 0; other < team->n; other++)
-            team_expect(clock[other] >= atomic_load(&team->words[other]));
+            EXPECT(clock[other] >= atomic_load(&team->words[other]));
         team_meet();
     }
     free(clock);
@@ -242,7 +242,7 @@ static void count_alone(int rank)
         oriel_board_word_unlock(word_of_team());
     }
     team_meet();
-    team_expect(atomic_load(&team->words[3]) == (uint64_t)team->n * 10 * ROUNDS);
+    EXPECT(atomic_load(&team->words[3]) == (uint64_t)team->n * 10 * ROUNDS);
 }
 
 static void a_word_lock_excludes(void **state)

@@ -31,8 +31,8 @@ static oriel_tick known_of(int rank)
 
 static void start(int rank)
 {
-    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
-    team_expect(oriel_order_rank() == rank);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    EXPECT(oriel_order_rank() == rank);
     team_meet();
 }
 
@@ -49,11 +49,11 @@ static void give_then_take(int rank)
         team_step(1);
     } else {
         team_await(1);
-        team_expect(known_of(0) == 0);
-        team_expect(oriel_order_take(&key));
-        team_expect(known_of(0) >= atomic_load(&team->words[0]));
-        team_expect(known_of(0) < atomic_load(&team->words[1]));
-        team_expect(!oriel_order_take(&key)); /* it had one taker */
+        EXPECT(known_of(0) == 0);
+        EXPECT(oriel_order_take(&key));
+        EXPECT(known_of(0) >= atomic_load(&team->words[0]));
+        EXPECT(known_of(0) < atomic_load(&team->words[1]));
+        EXPECT(!oriel_order_take(&key)); /* it had one taker */
     }
     team_meet();
     oriel_order_stop();
@@ -73,19 +73,19 @@ static void pass_on(int rank)
     atomic_store(&team->words[rank], oriel_order_now());
     if (rank > 0) {
         team_await((uint32_t)rank);
-        team_expect(oriel_order_take(&from));
+        EXPECT(oriel_order_take(&from));
     }
     for (int i = 0; i < rank; i++)
-        team_expect(known_of(i) >= atomic_load(&team->words[i]));
+        EXPECT(known_of(i) >= atomic_load(&team->words[i]));
     oriel_order_give(&to, 0);
     for (int i = rank + 1; i < team->n; i++)
-        team_expect(known_of(i) == 0);
+        EXPECT(known_of(i) == 0);
     team_step((uint32_t)rank + 1);
     team_meet();
-    team_expect(oriel_order_look(&to)); /* takers 0: it stays */
+    EXPECT(oriel_order_look(&to)); /* takers 0: it stays */
     team_meet();
     oriel_order_forget(&to);
-    team_expect(!oriel_order_look(&to));
+    EXPECT(!oriel_order_look(&to));
 }
 
 static void order_is_passed_on(void **state)
@@ -108,9 +108,9 @@ static void meet_by_a_key(int rank)
             team_meet();
         oriel_order_end(&key, team->n, true);
         for (int other = 0; other < team->n && !late; other++)
-            team_expect(known_of(other) >= atomic_load(&team->words[other]));
+            EXPECT(known_of(other) >= atomic_load(&team->words[other]));
         team_meet();
-        team_expect(!oriel_order_look(&key));
+        EXPECT(!oriel_order_look(&key));
         team_meet();
     }
 }
@@ -132,7 +132,7 @@ static void end_first(int rank)
         team_await(1);
         oriel_order_give(&key, 2);
         oriel_order_end(&key, 2, false);
-        team_expect(!oriel_order_look(&key));
+        EXPECT(!oriel_order_look(&key));
     }
 }
 
@@ -148,15 +148,15 @@ static void give_twice(int rank)
     start(rank);
     if (rank == 0) {
         oriel_order_give_more(&none);
-        team_expect(!oriel_order_look(&none));
+        EXPECT(!oriel_order_look(&none));
         oriel_order_give(&key, 1);
         atomic_store(&team->words[0], oriel_order_now());
         oriel_order_give_more(&key);
         team_step(1);
     } else {
         team_await(1);
-        team_expect(oriel_order_take(&key));
-        team_expect(known_of(0) >= atomic_load(&team->words[0]));
+        EXPECT(oriel_order_take(&key));
+        EXPECT(known_of(0) >= atomic_load(&team->words[0]));
     }
     team_meet();
 }
@@ -180,12 +180,12 @@ static void take_all_of_one(int rank)
         team_step(3);
     } else {
         team_await(1);
-        team_expect(oriel_order_is_here(0) && !oriel_order_is_here(2) && !oriel_order_is_here(-1));
-        team_expect(oriel_order_take_rank(0) && !oriel_order_take_rank(7));
-        team_expect(known_of(0) == atomic_load(&team->words[0]));
+        EXPECT(oriel_order_is_here(0) && !oriel_order_is_here(2) && !oriel_order_is_here(-1));
+        EXPECT(oriel_order_take_rank(0) && !oriel_order_take_rank(7));
+        EXPECT(known_of(0) == atomic_load(&team->words[0]));
         team_step(2);
         team_await(3);
-        team_expect(known_of(0) < atomic_load(&team->words[1])); /* what it completes later is not known */
+        EXPECT(known_of(0) < atomic_load(&team->words[1])); /* what it completes later is not known */
     }
     team_meet();
 }
@@ -202,18 +202,18 @@ static void call_what_is_not_modelled(int rank)
     if (rank < 2) {
         atomic_store(&team->words[rank], oriel_order_now());
         oriel_order_unknown_begin("MPI_File_write");
-        team_expect(strstr(counted, "MPI_File_write") != NULL);
+        EXPECT(strstr(counted, "MPI_File_write") != NULL);
         team_meet();
     } else {
         team_meet();
         oriel_order_unknown_begin(NULL);
         oriel_order_unknown_end();
         for (int i = 0; i < 2; i++)
-            team_expect(known_of(i) >= atomic_load(&team->words[i]));
+            EXPECT(known_of(i) >= atomic_load(&team->words[i]));
     }
     team_meet();
     if (rank < 2)
-        team_expect(oriel_order_now() > atomic_load(&team->words[rank]));
+        EXPECT(oriel_order_now() > atomic_load(&team->words[rank]));
     team_meet();
 }
 
@@ -226,12 +226,12 @@ static void unknown_calls_come_after_everything(void **state)
 static void doubt(int rank)
 {
     start(rank);
-    team_expect(!oriel_order_is_doubtful());
+    EXPECT(!oriel_order_is_doubtful());
     team_meet();
     if (rank == 1)
         oriel_order_doubt();
     team_meet();
-    team_expect(oriel_order_is_doubtful());
+    EXPECT(oriel_order_is_doubtful());
 }
 
 static void doubt_of_one_is_everybodys(void **state)
@@ -247,25 +247,25 @@ static void stamp(int rank)
     struct oriel_key key = key_of((uint64_t)rank);
     start(rank);
     oriel_place first = oriel_order_moment(), again = oriel_order_moment();
-    team_expect(first != 0 && first == again);
-    team_expect(oriel_order_moment_clock(first)[rank] == oriel_order_now());
+    EXPECT(first != 0 && first == again);
+    EXPECT(oriel_order_moment_clock(first)[rank] == oriel_order_now());
     oriel_order_moment_release(again);
     oriel_order_give(&key, 1);
     oriel_place later = oriel_order_moment();
-    team_expect(later != first);
-    team_expect(oriel_order_moment_clock(later)[rank] == oriel_order_moment_clock(first)[rank] + 1);
+    EXPECT(later != first);
+    EXPECT(oriel_order_moment_clock(later)[rank] == oriel_order_moment_clock(first)[rank] + 1);
     team_meet();
     struct oriel_key other = key_of((uint64_t)(rank + 1) % 2);
-    team_expect(oriel_order_take(&other));
+    EXPECT(oriel_order_take(&other));
     oriel_place last = oriel_order_moment();
-    team_expect(oriel_order_moment_clock(later)[(rank + 1) % 2] == 0);
-    team_expect(oriel_order_moment_clock(last)[(rank + 1) % 2] != 0);
+    EXPECT(oriel_order_moment_clock(later)[(rank + 1) % 2] == 0);
+    EXPECT(oriel_order_moment_clock(last)[(rank + 1) % 2] != 0);
     team_meet();
     oriel_order_take_rank((rank + 1) % 2); /* raises the other's number: what it completes now, its next moment knows */
     team_meet();
     oriel_tick complete = oriel_order_now();
     oriel_place now = oriel_order_moment();
-    team_expect(oriel_order_moment_clock(now)[rank] >= complete && complete > oriel_order_moment_clock(last)[rank]);
+    EXPECT(oriel_order_moment_clock(now)[rank] >= complete && complete > oriel_order_moment_clock(last)[rank]);
     oriel_order_moment_release(first);
     oriel_order_moment_release(later);
     oriel_order_moment_release(last);
@@ -287,11 +287,11 @@ static void stamp_a_million(int rank)
     for (uint64_t i = 0; i < 1000000; i++) {
         struct oriel_key key = key_of(0);
         oriel_place moment = oriel_order_moment();
-        team_expect(moment != 0);
+        EXPECT(moment != 0);
         oriel_order_give(&key, 0);
         oriel_order_moment_release(moment);
     }
-    team_expect(oriel_board_refused() == 0);
+    EXPECT(oriel_board_refused() == 0);
 }
 
 static void moments_do_not_pile_up(void **state)
@@ -309,7 +309,7 @@ static void look_at_the_floor(int rank)
     start(rank);
     oriel_order_floor(floor);
     for (int i = 0; i < team->n; i++)
-        team_expect(floor[i] == 0);
+        EXPECT(floor[i] == 0);
     team_meet();
     oriel_tick complete = oriel_order_now();
     atomic_store(&team->words[rank], complete);
@@ -319,9 +319,9 @@ static void look_at_the_floor(int rank)
         oriel_order_end(&key, team->n, true);
     team_meet();
     oriel_order_floor(floor);
-    team_expect(floor[0] == atomic_load(&team->words[0])); /* all know of 0, 0 knows of nobody */
+    EXPECT(floor[0] == atomic_load(&team->words[0])); /* all know of 0, 0 knows of nobody */
     for (int i = 1; i < team->n; i++)
-        team_expect(floor[i] == 0);
+        EXPECT(floor[i] == 0);
     team_meet();
     if (rank == 0)
         oriel_order_stop();
@@ -329,7 +329,7 @@ static void look_at_the_floor(int rank)
     if (rank > 0) {
         oriel_order_floor(floor);
         for (int i = 1; i < team->n; i++)
-            team_expect(floor[i] == atomic_load(&team->words[i]));
+            EXPECT(floor[i] == atomic_load(&team->words[i]));
     }
     team_meet();
 }
@@ -352,7 +352,7 @@ static void die_with_what_it_gave(int rank)
         team_die();
     }
     team_await(1);
-    team_expect(oriel_order_take(&key) && known_of(0) == 1);
+    EXPECT(oriel_order_take(&key) && known_of(0) == 1);
     oriel_order_unknown_end();
 }
 
@@ -377,18 +377,18 @@ static void order_on_a_full_board(int rank)
         team_meet();
         if (rank == 1) {
             oriel_order_take(&key);
-            team_expect(known_of(0) >= atomic_load(&team->words[0]));
+            EXPECT(known_of(0) >= atomic_load(&team->words[0]));
         }
         key = key_of(1000 + i);
         oriel_order_give(&key, 2);
         team_meet();
         oriel_order_end(&key, 2, true);
-        team_expect(known_of(1 - rank) >= atomic_load(&team->words[1 - rank]));
+        EXPECT(known_of(1 - rank) >= atomic_load(&team->words[1 - rank]));
         team_meet();
         oriel_order_moment_release(oriel_order_moment());
     }
-    team_expect(oriel_board_refused() > 2);
-    team_expect(oriel_order_moment_clock(0) == NULL);
+    EXPECT(oriel_board_refused() > 2);
+    EXPECT(oriel_order_moment_clock(0) == NULL);
 }
 
 static void full_board_gives_more_order_not_less(void **state)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "expect.h"
 
 enum { TEAM_MOST = 8, TEAM_STEPS = 64, TEAM_LIMIT_S = 100 };
 
@@ -28,10 +29,6 @@ struct check_team {
 };
 
 static struct check_team *team;
-
-#define team_expect(condition)                                                                 \
-    ((condition) ? (void)0                                                                     \
-                 : (void)(fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), _exit(1)))
 
 static inline void team_await(uint32_t step)
 {
@@ -59,7 +56,7 @@ static inline pid_t team_fork(int rank, void (*body)(int rank))
     if (pid == 0) {
         alarm(TEAM_LIMIT_S);
         oriel_board_leave();
-        team_expect(oriel_board_join(team->path) == ORIEL_OK);
+        EXPECT(oriel_board_join(team->path) == ORIEL_OK);
         body(rank);
         oriel_board_leave();
         _exit(0);

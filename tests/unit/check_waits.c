@@ -28,8 +28,8 @@ static void pause_ms(long ms)
 
 static void enter(int rank)
 {
-    team_expect(oriel_order_start(rank, team->n) == ORIEL_OK);
-    team_expect(oriel_waits_start(rank, team->n, false) == ORIEL_OK);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    EXPECT(oriel_waits_start(rank, team->n, false) == ORIEL_OK);
     team_meet();
 }
 
@@ -53,7 +53,7 @@ static unsigned look(uint64_t patience_ns)
 {
     struct oriel_deadlock finder;
     unsigned found = 0;
-    team_expect(oriel_deadlock_open(&finder, team->n, patience_ns));
+    EXPECT(oriel_deadlock_open(&finder, team->n, patience_ns));
     for (int i = 0; i < MANY_LOOKS && found == 0; i++) {
         pause_ms(5);
         if (oriel_deadlock_look(&finder, 1000 * (uint64_t)(unsigned)(i + 1)) > 0)
@@ -69,7 +69,7 @@ static unsigned look(uint64_t patience_ns)
 static void expect_found(unsigned ranks)
 {
     team_meet();
-    team_expect(look(0) == ranks);
+    EXPECT(look(0) == ranks);
 }
 
 /* The looker does its part, and is done. */
@@ -82,7 +82,7 @@ static bool looks(int rank, unsigned ranks)
 
 static void wait_open(void)
 {
-    team_expect(oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
+    EXPECT(oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
 }
 
 /* --- locks --- */
@@ -90,7 +90,7 @@ static void wait_open(void)
 static struct oriel_gathering *window(void)
 {
     struct oriel_gathering *gathering = oriel_gathering_find(WINDOW, true, team->n, NULL);
-    team_expect(gathering != NULL);
+    EXPECT(gathering != NULL);
     return gathering;
 }
 
@@ -267,7 +267,7 @@ static void call_and_wait(struct oriel_gathering *gathering, int rank, uint16_t 
 static struct oriel_gathering *pair(void)
 {
     struct oriel_gathering *gathering = oriel_gathering_find(COMM, false, 2, NULL);
-    team_expect(gathering != NULL);
+    EXPECT(gathering != NULL);
     return gathering;
 }
 
@@ -436,9 +436,9 @@ static void with_a_second_thread(int rank)
     wait_open();
     oriel_wait_for_rank(1 - rank);
     if (rank == 1) {
-        team_expect(pthread_create(&thread, NULL, wait_once, &noted) == 0);
+        EXPECT(pthread_create(&thread, NULL, wait_once, &noted) == 0);
         pthread_join(thread, NULL);
-        team_expect(!noted);
+        EXPECT(!noted);
     }
     stay();
 }
@@ -480,7 +480,7 @@ static void patient(int rank)
     enter(rank);
     if (is_looker(rank)) {
         team_meet();
-        team_expect(look(1000000) == 0);
+        EXPECT(look(1000000) == 0);
         return;
     }
     wait_open();
@@ -499,7 +499,7 @@ static void with_too_many_needs(int rank)
     enter(rank);
     if (looks(rank, 0))
         return;
-    team_expect(oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ANY));
+    EXPECT(oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ANY));
     for (int i = 0; i < 100; i++)
         oriel_wait_for_rank(1 - rank);
     stay();
@@ -517,7 +517,7 @@ static void nested(int rank)
     wait_open();
     oriel_wait_for_rank(rank);
     oriel_wait_begin();
-    team_expect(!oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
+    EXPECT(!oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
     oriel_wait_end();
     wait_open();
     oriel_wait_end(); /* without having begun */

@@ -1,4 +1,4 @@
-/* See far_wire.h.  Also what ops/ takes of sync/ and memory/, for a window that no other process and no other thread has. */
+/* See far_wire.h.  Also what ops/ takes of memory/, for a window that no other process has. */
 #include "far_wire.h"
 
 #include "base/recent.h"
@@ -6,8 +6,6 @@
 #include "memory/file.h"
 #include "ops/lookup.h"
 #include "sync/far.h"
-#include "sync/mutex.h"
-#include "sync/singles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +24,6 @@ static struct oriel_peer peer;
 static struct oriel_peer *peers[2] = {NULL, &peer};
 static char *bases[2];
 static char file[1 << 16];
-static _Atomic uint32_t inside;
 
 static struct {
     struct oriel_far_request *request;
@@ -52,34 +49,6 @@ enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void 
 {
     (void)there, (void)desired, (void)wanted, (void)found, (void)len_bytes;
     abort();
-}
-
-enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
-{
-    assert_ptr_equal(window, &wire.there);
-    assert_int_equal(target, 1);
-    return ORIEL_OK;
-}
-
-void oriel_mutex_unlock(struct oriel_window *window, int32_t target)
-{
-    (void)window, (void)target;
-}
-
-_Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t target)
-{
-    (void)window, (void)target;
-    return &inside;
-}
-
-void oriel_single_count(const struct oriel_window *window, int32_t target)
-{
-    (void)window, (void)target;
-}
-
-void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
-{
-    (void)window, (void)target;
 }
 
 bool oriel_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)

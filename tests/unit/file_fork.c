@@ -13,18 +13,11 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "expect.h"
 
 #define KIB UINT64_C(1024)
 
 enum { BLOCKS = 40, FORKS = 100 };
-
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
 
 static void in_process(void (*body)(void))
 {

@@ -1,4 +1,5 @@
-/* src/memory/interrupted.c: what a thread waits for is not cut short by being stopped, and a time limit is not begun anew for ever. */
+/* src/memory/interrupted.c: what a thread waits for is not cut short by being stopped, and a time limit is not begun anew for
+ * ever. */
 #include "promote_common.h"
 
 #include <errno.h>

@@ -125,7 +125,8 @@ static void nothing_is_promoted_for_a_window_of_one_rank(void **state)
     munmap(pages, PAGE);
 }
 
-/* The last two cases leave the account empty.  Ranks wait for each other's promotions before a window is there, and in its end. */
+/* The last two cases leave the account empty.  Ranks wait for each other's promotions before a window is there, and in its
+ * end. */
 static void waiting_outside_of_a_windows_life_earns_nothing(void **state)
 {
     (void)state;

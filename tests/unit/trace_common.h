@@ -14,14 +14,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-
-#define EXPECT(condition)                                                          \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
-            _exit(1);                                                              \
-        }                                                                          \
-    } while (0)
+#include "expect.h"
 
 static char folder[64];
 static char path[96]; /* of rank 0's trace */

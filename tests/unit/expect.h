@@ -1,0 +1,12 @@
+/* What a forked child expects: it says what was not so, and its status is 1. */
+#ifndef ORIEL_TESTS_UNIT_EXPECT_H
+#define ORIEL_TESTS_UNIT_EXPECT_H
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define EXPECT(condition)                                                                      \
+    ((condition) ? (void)0                                                                     \
+                 : (void)(fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), _exit(1)))
+
+#endif
