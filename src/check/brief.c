@@ -58,6 +58,11 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which, const struc
     tell(&conflict, closure);
 }
 
+bool oriel_brief_has_room(unsigned more)
+{
+    return own.count + more <= MOST;
+}
+
 bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_brief *joined = NULL;
@@ -99,8 +104,8 @@ void oriel_brief_meet(const struct oriel_access *access, const struct oriel_exte
 void oriel_brief_end(uint64_t group)
 {
     for (unsigned i = own.count; i-- > 0;)
-        if (own.list[i].group == group)
-            own.list[i] = own.list[--own.count];
+        if (own.list[i].group == group && i != --own.count)
+            own.list[i] = own.list[own.count];
 }
 
 void oriel_brief_clear(void)

@@ -23,6 +23,9 @@ bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, voi
 void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure);
 
+/* Whether so many more would find room. */
+bool oriel_brief_has_room(unsigned more);
+
 void oriel_brief_end(uint64_t group);
 void oriel_brief_clear(void);
 

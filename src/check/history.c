@@ -211,23 +211,38 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
     return ticket;
 }
 
+static bool add_to_cells(struct oriel_arrival *arrival, oriel_place place, oriel_place *trait, const struct oriel_extent *runs)
+{
+    enum oriel_small small = oriel_small_add(arrival, place, trait, runs);
+    if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE)) {
+        struct oriel_history *history = enter(place);
+        oriel_arrival_meet(arrival, runs, false);
+        leave(history);
+    }
+    return small != ORIEL_SMALL_NOT;
+}
+
 uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_arrival arrival;
-    begin_arrival(&arrival, place, access, tell, closure, true);
     struct oriel_extent runs;
-    enum oriel_small small = ORIEL_SMALL_NOT;
-    if (count == 1 && oriel_byte_runs_tidy(extents, &runs))
-        small = oriel_small_add(&arrival, place, &runs);
-    if (small == ORIEL_SMALL_NOT)
+    oriel_place trait = 0;
+    begin_arrival(&arrival, place, access, tell, closure, true);
+    if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) || !add_to_cells(&arrival, place, &trait, &runs))
         return add_to_tree(&arrival, place, extents, count);
-    if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE)) {
-        struct oriel_history *history = enter(place);
-        oriel_arrival_meet(&arrival, &runs, false);
-        leave(history);
-    }
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
+}
+
+bool oriel_history_add_again(oriel_place place, const struct oriel_access *access, oriel_place *trait,
+                             const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_arrival arrival;
+    begin_arrival(&arrival, place, access, tell, closure, true);
+    if (oriel_likely(add_to_cells(&arrival, place, trait, run)))
+        return true;
+    add_to_tree(&arrival, place, run, 1);
+    return false;
 }
 
 void oriel_history_look(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
@@ -304,6 +319,11 @@ void oriel_history_complete(oriel_place place, int32_t origin, uint64_t group, o
     complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
     if (group != 0)
         complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
+}
+
+void oriel_history_complete_cells(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
+{
+    oriel_underway_complete(place, origin, group, now);
 }
 
 typedef void ticket_fn(struct oriel_history *history, oriel_record_number number, uint64_t argument);

@@ -85,6 +85,11 @@ void oriel_history_leave(oriel_place history);
 uint64_t oriel_history_add(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure);
 
+/* The same of one run, with the number that is at *trait, 0 at first, for accesses that differ in nothing but numbers and bytes; whether
+ * it is pending in cells, and is completed by oriel_history_complete_cells. */
+bool oriel_history_add_again(oriel_place history, const struct oriel_access *access, oriel_place *trait,
+                             const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
+
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
 void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
@@ -92,6 +97,9 @@ void oriel_history_look(oriel_place history, const struct oriel_access *access, 
 /* All pending accesses of the origin without a group are complete with its number now, and those of the group (0: of none).  (A
  * flush, an unlock, the end of an epoch.) */
 void oriel_history_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
+
+/* The same where all of them stand in cells (oriel_history_add_again). */
+void oriel_history_complete_cells(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
 
 /* The one with this ticket is. (A request of a buffer.) */
 void oriel_history_complete_one(oriel_place history, uint64_t ticket, oriel_tick now);

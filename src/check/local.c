@@ -295,10 +295,15 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
         oriel_use_watch(use, bounds.low, bounds.high);
 }
 
-/* Whether the bytes can only be met by other calls, and what they need is in the short list. */
-static bool is_brief(uint64_t low, uint64_t len_bytes)
+/* Whether bytes outside windows can only be met by other calls, and what they need is in the short list. */
+static bool uses_are_brief(void)
 {
-    return oriel_watching.pages == NULL && !oriel_uses_are_open() && oriel_region_find(low, low + len_bytes, NULL) == NULL;
+    return oriel_watching.pages == NULL && !oriel_uses_are_open();
+}
+
+static bool is_outside_windows(uint64_t low, uint64_t high)
+{
+    return oriel_regions_are_elsewhere(low, high) || oriel_region_find(low, high, NULL) == NULL;
 }
 
 static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel_local_group group, const struct oriel_site *site)
@@ -319,7 +324,7 @@ static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t f
                         const struct oriel_site *site)
 {
     lock();
-    bool done = is_brief(low, len_bytes) &&
+    bool done = uses_are_brief() && is_outside_windows(low, low + len_bytes) &&
                 oriel_brief_use(&(struct oriel_brief){low, low + len_bytes, group, *site, writes, flags}, own.tell, own.closure);
     unlock();
     return done;
@@ -352,6 +357,27 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
     if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer) == ORIEL_OK)
         use(&extents, writes, 0, group, site);
     oriel_extents_close(&extents);
+}
+
+bool oriel_local_runs(const struct oriel_local_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
+{
+    struct oriel_brief use = {.group = group, .site = *site};
+    if (own.history == 0 || inside)
+        return true;
+    if (oriel_check_several || !uses_are_brief() || !oriel_brief_has_room(count))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (!is_outside_windows((uint64_t)(uintptr_t)runs[i].buffer, (uint64_t)(uintptr_t)runs[i].buffer + runs[i].len_bytes))
+            return false;
+    inside = INSIDE;
+    for (unsigned i = 0; i < count; i++) {
+        use.low = (uint64_t)(uintptr_t)runs[i].buffer;
+        use.high = use.low + runs[i].len_bytes;
+        use.writes = runs[i].writes;
+        oriel_brief_use(&use, own.tell, own.closure);
+    }
+    inside = OUTSIDE;
+    return true;
 }
 
 void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,

@@ -11,12 +11,22 @@ static struct {
     size_t room;
 } own;
 
+struct oriel_regions_bounds oriel_regions_bounds;
+
+static void know_bounds(void)
+{
+    oriel_regions_bounds = (struct oriel_regions_bounds){0, 0};
+    if (own.count > 0)
+        oriel_regions_bounds = (struct oriel_regions_bounds){own.list[0].low, own.list[own.count - 1].reach};
+}
+
 static void know_reach(size_t from)
 {
     for (size_t i = from; i < own.count; i++) {
         uint64_t before = i == 0 ? 0 : own.list[i - 1].reach;
         own.list[i].reach = own.list[i].high > before ? own.list[i].high : before;
     }
+    know_bounds();
 }
 
 /* The first that starts at low or behind. */
@@ -71,12 +81,13 @@ void oriel_regions_clear(void)
     free(own.list);
     own.list = NULL;
     own.count = own.room = 0;
+    know_bounds();
 }
 
 const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high, const struct oriel_local_region *last)
 {
     size_t at;
-    if (last == NULL && (own.count == 0 || high <= own.list[0].low || low >= own.list[own.count - 1].reach))
+    if (last == NULL && oriel_regions_are_elsewhere(low, high))
         return NULL;
     if (last != NULL) {
         at = (size_t)(last - own.list) + 1;

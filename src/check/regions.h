@@ -24,6 +24,18 @@ bool oriel_region_remove(uint64_t low, oriel_place history, struct oriel_local_r
 
 void oriel_regions_clear(void);
 
+/* From the first byte of all to behind the last. */
+struct oriel_regions_bounds {
+    uint64_t low;
+    uint64_t high;
+};
+extern struct oriel_regions_bounds oriel_regions_bounds __attribute__((visibility("hidden")));
+
+static inline bool oriel_regions_are_elsewhere(uint64_t low, uint64_t high)
+{
+    return high <= oriel_regions_bounds.low || low >= oriel_regions_bounds.high;
+}
+
 /* The next region with bytes from low to high: last is NULL, or what was found last; NULL at the end. */
 const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high, const struct oriel_local_region *last);
 

@@ -257,7 +257,8 @@ static bool is_small(const struct oriel_access *access, const struct oriel_exten
     return !oriel_access_pending(access) || oriel_underway_room(*cells);
 }
 
-enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *runs)
+enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, oriel_place *known,
+                                 const struct oriel_extent *runs)
 {
     const struct oriel_access *access = arrival->access;
     const struct oriel_pages *pages = &arrival->history->records.pages;
@@ -265,7 +266,9 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place plac
     bool wide = false;
     if (!is_small(access, runs, &cells))
         return ORIEL_SMALL_NOT;
-    oriel_place trait = oriel_trait_of(access);
+    if (oriel_unlikely(*known == 0))
+        *known = oriel_trait_of(access);
+    oriel_place trait = *known;
     if (trait == 0 || oriel_loop_continues(place ^ trait << 20, runs))
         return ORIEL_SMALL_NOT;
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;

@@ -22,8 +22,10 @@ enum { ORIEL_UNDERWAY_MOST = 32 };
 enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
 
 /* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
- * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened. */
-enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place history, const struct oriel_extent *runs);
+ * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.  *trait: its trait,
+ * or 0, which is then looked up. */
+enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place history, oriel_place *trait,
+                                 const struct oriel_extent *runs);
 
 /* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
 void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs);

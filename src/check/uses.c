@@ -8,12 +8,7 @@
 
 static struct oriel_table uses = ORIEL_TABLE_INIT;
 static struct oriel_use *unused;
-static size_t open_count;
-
-bool oriel_uses_are_open(void)
-{
-    return open_count > 0;
-}
+size_t oriel_uses_open;
 
 struct oriel_use *oriel_use_find(uint64_t group)
 {
@@ -37,7 +32,7 @@ struct oriel_use *oriel_use_of(uint64_t group)
     }
     if (use == unused)
         unused = next;
-    open_count++;
+    oriel_uses_open++;
     return use;
 }
 
@@ -97,7 +92,7 @@ void oriel_use_end(struct oriel_use *use)
     oriel_table_remove(&uses, use->group, use);
     use->next = unused;
     unused = use;
-    open_count--;
+    oriel_uses_open--;
 }
 
 static void forget_in(void *value, void *context)

@@ -31,7 +31,11 @@ struct oriel_use *oriel_use_find(uint64_t group);
 struct oriel_use *oriel_use_of(uint64_t group);
 
 /* Whether any group has one. */
-bool oriel_uses_are_open(void);
+extern size_t oriel_uses_open __attribute__((visibility("hidden")));
+static inline bool oriel_uses_are_open(void)
+{
+    return oriel_uses_open > 0;
+}
 
 /* An access of the group goes to the history; false: no memory to remember it. */
 bool oriel_use_note(struct oriel_use *use, oriel_place history);

@@ -12,40 +12,32 @@
 #include <string.h>
 
 static struct oriel_table table = ORIEL_TABLE_INIT;
-static _Atomic uint64_t version = 1; /* raised by changes of the table */
+_Atomic uint64_t oriel_checked_version = 1;
+_Thread_local struct oriel_checked_last oriel_checked_last;
 
 static uint64_t key_of(MPI_Win win)
 {
     return (uint64_t)(uintptr_t)win;
 }
 
-struct oriel_checked *oriel_checked_find(MPI_Win win)
+void oriel_checked_look(MPI_Win win, uint64_t version)
 {
-    static _Thread_local struct {
-        uint64_t version;
-        uint64_t key;
-        struct oriel_checked *window;
-    } last;
-    uint64_t now = atomic_load_explicit(&version, memory_order_acquire);
-    if (oriel_unlikely(last.version != now || last.key != key_of(win))) {
-        last.window = oriel_table_find(&table, key_of(win));
-        last.key = key_of(win);
-        last.version = now;
-    }
-    return last.window;
+    oriel_checked_last.window = oriel_table_find(&table, key_of(win));
+    oriel_checked_last.win = win;
+    oriel_checked_last.version = version;
 }
 
 bool oriel_checked_add(struct oriel_checked *window)
 {
     bool added = oriel_table_set(&table, key_of(window->win), window);
-    atomic_fetch_add(&version, 1);
+    atomic_fetch_add(&oriel_checked_version, 1);
     return added;
 }
 
 void oriel_checked_remove(struct oriel_checked *window)
 {
     oriel_table_remove(&table, key_of(window->win), window);
-    atomic_fetch_add(&version, 1);
+    atomic_fetch_add(&oriel_checked_version, 1);
 }
 
 void oriel_checked_visit(void (*visit)(void *window, void *context), void *context)
@@ -201,14 +193,19 @@ static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
 
 static void complete_one(struct oriel_checked *window, int32_t target, oriel_tick now)
 {
-    if (!(window->touched[target] & ORIEL_TOUCHED_HISTORY))
+    unsigned had = window->touched[target];
+    if (!(had & ORIEL_TOUCHED_HISTORY))
         return;
     oriel_place history = oriel_window_history(window, target);
-    untouch(window, target, ORIEL_TOUCHED_HISTORY);
+    window->touched_histories -= !window->threaded;
+    untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
     window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
     if (history == 0)
         return;
-    oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), now);
+    if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0))
+        oriel_history_complete_cells(history, oriel_order_rank(), oriel_window_local_ticket(), now);
+    else
+        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), now);
 }
 
 void oriel_window_complete(struct oriel_checked *window, int32_t target)
@@ -229,7 +226,7 @@ static void local_one(struct oriel_checked *window, int32_t target)
     if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
         return;
     untouch(window, target, ORIEL_TOUCHED_BUFFERS);
-    oriel_local_complete(oriel_local_group_target(window->id, target));
+    oriel_local_complete(window->buffers[target]);
 }
 
 static void take_late(struct oriel_checked *window)

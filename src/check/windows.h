@@ -139,8 +139,10 @@ struct oriel_checked {
     struct oriel_gathering *gathering; /* NULL: waits on it are not noted */
     struct oriel_attached *attached; /* what else this process's loads and stores are watched in */
     struct oriel_asked *asked;       /* operations with requests that are open */
-    uint8_t *touched;                /* members whose history holds pending accesses of this process */
+    uint8_t *touched;                /* of each member: what of this process is pending there */
     bool touched_any;
+    uint32_t touched_histories;      /* members whose history holds pending accesses of this process */
+    oriel_local_group *buffers;      /* of operations on each member that have no request */
     uint64_t *holds;                         /* tickets of locks; [n]: of lock_all */
     uint32_t *started;                       /* epochs to each member, posts of which are taken */
     uint32_t *posted;                        /* epochs to each member as origin */
@@ -150,15 +152,33 @@ struct oriel_checked {
     uint32_t late_count;
     bool late_more; /* than there is room for */
     bool threaded;             /* MPI_THREAD_MULTIPLE: the mutex is needed */
-    bool prompt;               /* Oriel serves it on one machine: operations are done when they return */
+    bool prompt;               /* one rank's, or served by Oriel on one machine: operations are done when they return */
     oriel_place since;                   /* the moment before the last synchronisation gave its clock; 0: none */
     bool all_unchecked;                  /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
     bool known_all;                      /* every exclusive lock's entry was taken once for lock_all */
     struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
 };
 
+/* Another number after each change of the windows that there are. */
+extern _Atomic uint64_t oriel_checked_version __attribute__((visibility("hidden")));
+
+/* The window that this thread has asked for last. */
+struct oriel_checked_last {
+    uint64_t version;
+    MPI_Win win;
+    struct oriel_checked *window;
+};
+extern _Thread_local struct oriel_checked_last oriel_checked_last __attribute__((visibility("hidden")));
+void oriel_checked_look(MPI_Win win, uint64_t version);
+
 /* The window of the handle, NULL when the checker does not know it. */
-struct oriel_checked *oriel_checked_find(MPI_Win win);
+static inline struct oriel_checked *oriel_checked_find(MPI_Win win)
+{
+    uint64_t version = atomic_load_explicit(&oriel_checked_version, memory_order_acquire);
+    if (__builtin_expect(oriel_checked_last.version != version || oriel_checked_last.win != win, 0))
+        oriel_checked_look(win, version);
+    return oriel_checked_last.window;
+}
 
 /* The site of a call by the program. */
 struct oriel_site oriel_site_make(const void *address, enum oriel_call call);

@@ -37,31 +37,39 @@ static bool bulk_was_used(const struct oriel_checked *window)
 }
 
 /* Where the board had no room for a word, or it is another machine's, it stands under a key. */
-static void give_to_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
+struct oriel_word *oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
 {
     oriel_place words = oriel_window_words(window, target);
-    if (oriel_likely(words != 0 && oriel_word_give(words, (uint64_t)offset, fetches)))
-        return;
+    struct oriel_word *word = words == 0 ? NULL : oriel_word_give(words, (uint64_t)offset, fetches);
+    if (oriel_likely(word != NULL))
+        return word;
     if (window->common != NULL)
         oriel_given_lose();
     struct oriel_key key = word_key(window, target, offset);
     oriel_order_give(&key, 0);
+    return NULL;
+}
+
+/* word: as for oriel_word_take. */
+static void take_from_word(const struct oriel_checked *window, int32_t target, int64_t offset, struct oriel_word *word)
+{
+    oriel_place words = oriel_window_words(window, target);
+    if (oriel_likely(words != 0 && oriel_word_take(words, (uint64_t)offset, word)))
+        return;
+    struct oriel_key key = word_key(window, target, offset);
+    oriel_order_take(&key);
 }
 
 void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset)
 {
-    oriel_place words = oriel_window_words(window, target);
-    if (oriel_likely(words != 0 && oriel_word_take(words, (uint64_t)offset)))
-        return;
-    struct oriel_key key = word_key(window, target, offset);
-    oriel_order_take(&key);
+    take_from_word(window, target, offset, NULL);
 }
 
 void oriel_window_order_atomic(void *closure, int64_t offset, bool gives)
 {
     const struct oriel_conflict_place *place = closure;
     if (gives) {
-        give_to_word(place->window, place->target, offset, false);
+        oriel_window_give_word(place->window, place->target, offset, false);
         return;
     }
     oriel_window_take_word(place->window, place->target, offset);
@@ -74,28 +82,29 @@ static bool is_bulk(const struct oriel_operation *operation)
     return operation->items * operation->target_type->elements != 1;
 }
 
-static bool writes_words(const struct oriel_operation *operation)
+bool oriel_access_writes_words(const struct oriel_operation *operation)
 {
     return operation->accumulates && operation->applied != ORIEL_OPERATOR_NO_OP;
 }
 
-static bool fetches(const struct oriel_operation *operation)
+bool oriel_access_fetches(const struct oriel_operation *operation)
 {
     return operation->accumulates && operation->result_addr != NULL;
 }
 
-static void give_word(const struct oriel_operation *operation)
+static void give_word(struct oriel_operation *operation)
 {
     bool bulk = is_bulk(operation);
     if (bulk && operation->window->common != NULL)
         atomic_store_explicit(&operation->window->common->bulk, 1, memory_order_release);
-    give_to_word(operation->window, operation->target_rank, bulk ? BULK : operation->offset, fetches(operation));
+    operation->word = oriel_window_give_word(operation->window, operation->target_rank, bulk ? BULK : operation->offset,
+                                             oriel_access_fetches(operation));
 }
 
-static void take_word(struct oriel_operation *operation, int64_t offset)
+static void take_word(struct oriel_operation *operation, int64_t offset, struct oriel_word *word)
 {
     struct oriel_checked *window = operation->window;
-    oriel_window_take_word(window, operation->target_rank, offset);
+    take_from_word(window, operation->target_rank, offset, word);
     if (oriel_likely(window->prompt))
         return;
     oriel_window_enter(window);
@@ -110,9 +119,9 @@ static void take_words(struct oriel_operation *operation)
 {
     struct oriel_extents extents;
     if (bulk_was_used(operation->window))
-        take_word(operation, BULK);
+        take_word(operation, BULK, NULL);
     if (!is_bulk(operation)) {
-        take_word(operation, operation->offset);
+        take_word(operation, operation->offset, operation->word);
         return;
     }
     uint64_t element_bytes = operation->target_type->size_bytes / operation->target_type->elements;
@@ -121,7 +130,7 @@ static void take_words(struct oriel_operation *operation)
         for (size_t i = 0; i < extents.count; i++)
             for (uint64_t j = 0; j < extents.list[i].count; j++)
                 for (uint64_t at = 0; at < extents.list[i].len_bytes && taken < WORDS_TAKEN; at += element_bytes, taken++)
-                    take_word(operation, extents.list[i].offset + (int64_t)j * extents.list[i].stride_bytes + (int64_t)at);
+                    take_word(operation, extents.list[i].offset + (int64_t)j * extents.list[i].stride_bytes + (int64_t)at, NULL);
     oriel_extents_close(&extents);
 }
 
@@ -134,20 +143,26 @@ static uint8_t flags_of(const struct oriel_operation *operation)
     return operation->request != NULL ? flags | ORIEL_ACCESS_ALONE : flags;
 }
 
-static void add_access(struct oriel_operation *operation, oriel_place history)
+struct oriel_access oriel_access_of(const struct oriel_operation *operation)
 {
-    struct oriel_extents extents;
-    struct oriel_checked *window = operation->window;
     struct oriel_access access = {.kind = (uint8_t)operation->kind,
                                   .op = (uint8_t)operation->applied,
                                   .element = (uint8_t)operation->target_type->kind,
                                   .flags = flags_of(operation),
                                   .origin = oriel_order_rank(),
                                   .moment = ORIEL_MOMENT_NOW,
-                                  .issued = oriel_order_now() + (writes_words(operation) ? 1 : 0),
+                                  .issued = oriel_order_now() + (oriel_access_writes_words(operation) ? 1 : 0),
                                   .site = operation->site};
-    if (operation->request == NULL && (operation->kind == ORIEL_ACCESS_GET || fetches(operation)))
+    if (operation->request == NULL && (operation->kind == ORIEL_ACCESS_GET || oriel_access_fetches(operation)))
         access.group = oriel_window_local_ticket();
+    return access;
+}
+
+static void add_access(struct oriel_operation *operation, oriel_place history)
+{
+    struct oriel_extents extents;
+    struct oriel_checked *window = operation->window;
+    struct oriel_access access = oriel_access_of(operation);
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK &&
         extents.count > 0)
         operation->ticket = oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
@@ -164,7 +179,7 @@ static void use_buffers(struct oriel_operation *operation)
                           &operation->site);
     if (operation->compare_addr != NULL)
         oriel_local_items(operation->compare_addr, 1, operation->target_type, false, group, &operation->site);
-    if (fetches(operation))
+    if (oriel_access_fetches(operation))
         oriel_local_items(operation->result_addr, (uint64_t)operation->result_count, operation->result_type, true, group,
                           &operation->site);
 }
@@ -191,20 +206,19 @@ void oriel_access_begin(struct oriel_operation *operation)
     if (oriel_unlikely(window->lazy[target]) && operation->items > 0)
         take_lazy_lock(operation);
     operation->accessed = true;
-    operation->buffers = operation->request != NULL ? oriel_local_group_new() : oriel_local_group_target(window->id, target);
+    operation->buffers = operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
     use_buffers(operation);
     oriel_place history = operation->items == 0 ? 0 : oriel_window_history(window, target);
     if (history != 0)
         add_access(operation, history);
-    if (writes_words(operation))
+    if (oriel_access_writes_words(operation))
         give_word(operation);
-    window->touched[target] = ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_BUFFERS;
-    window->touched_any = true;
+    oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
 }
 
 void oriel_access_end(struct oriel_operation *operation, int code)
 {
-    if (code == MPI_SUCCESS && fetches(operation) && operation->items > 0)
+    if (code == MPI_SUCCESS && oriel_access_fetches(operation) && operation->items > 0)
         take_words(operation);
     if (operation->request != NULL)
         oriel_window_requested(operation, code);

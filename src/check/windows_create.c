@@ -192,14 +192,15 @@ static bool allocate_parts(struct oriel_checked *window)
 {
     size_t n = (size_t)(unsigned)window->n;
     window->touched = calloc(n, sizeof *window->touched);
+    window->buffers = calloc(n, sizeof *window->buffers);
     window->holds = calloc(n + 1, sizeof *window->holds);
     window->started = calloc(n, sizeof *window->started);
     window->posted = calloc(n, sizeof *window->posted);
     window->untaken = calloc(n, sizeof *window->untaken);
     window->lazy = calloc(n, sizeof *window->lazy);
     window->places = calloc(n, sizeof *window->places);
-    return window->touched != NULL && window->holds != NULL && window->started != NULL && window->posted != NULL &&
-           window->untaken != NULL && window->lazy != NULL && window->places != NULL &&
+    return window->touched != NULL && window->buffers != NULL && window->holds != NULL && window->started != NULL &&
+           window->posted != NULL && window->untaken != NULL && window->lazy != NULL && window->places != NULL &&
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
@@ -244,8 +245,10 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
         oriel_checked_free(window);
         return NULL;
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         window->places[i] = (struct oriel_conflict_place){.window = window, .target = i};
+        window->buffers[i] = oriel_local_group_target(window->id, i);
+    }
     if (window->here)
         window->common = find_common(window->id, n);
     window->here = window->common != NULL;
@@ -253,7 +256,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
         window->common->shares[rank].pid = getpid();
     window->ordered = (window->here || spans) && oriel_start_reaches_all();
     window->threaded = oriel_start_is_threaded();
-    window->prompt = window->here && is_served_by_oriel(win);
+    window->prompt = window->here && (n == 1 || is_served_by_oriel(win)); /* nobody waits for himself */
     window->gathering = find_gathering(window);
     return window;
 }
@@ -269,6 +272,7 @@ void oriel_checked_free(struct oriel_checked *window)
     pthread_mutex_destroy(&window->mutex);
     free(window->members);
     free(window->touched);
+    free(window->buffers);
     free(window->holds);
     free(window->started);
     free(window->posted);

@@ -41,10 +41,12 @@ static bool epoch_allows(struct oriel_operation *operation)
     return true;
 }
 
-static bool arguments_are_right(struct oriel_operation *operation)
+static bool arguments_are_right(struct oriel_operation *operation, const struct oriel_again *again)
 {
-    if (oriel_likely((uint32_t)operation->target_rank < (uint32_t)operation->window->n && oriel_again_find(operation)))
+    if (again != NULL && (uint32_t)operation->target_rank < (uint32_t)operation->window->n) {
+        oriel_again_fill(again, operation);
         return true;
+    }
     operation->site = oriel_site_make(operation->address, operation->call);
     if (!oriel_argument_rank(operation->window, operation->target_rank, &operation->site) || !oriel_argument_operation(operation))
         return false;
@@ -54,10 +56,13 @@ static bool arguments_are_right(struct oriel_operation *operation)
 
 void oriel_operation_begin(struct oriel_operation *operation)
 {
+    struct oriel_again *again = oriel_again_find(operation);
+    if (oriel_likely(again != NULL && oriel_again_begin(again, operation)))
+        return;
     operation->window = find(operation);
     if (oriel_unlikely(operation->window == NULL))
         return;
-    if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
+    if (oriel_unlikely(!arguments_are_right(operation, again) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
         oriel_quiet_begin(&operation->quiet, operation->win);
         return;
     }

@@ -39,6 +39,7 @@ struct oriel_operation {
     uint64_t items;            /* of the target's datatype that are accessed */
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
+    struct oriel_word *word;   /* to which it has given; NULL: to several, or to none */
     bool accessed;             /* it stands in the history */
 };
 
@@ -52,6 +53,14 @@ int oriel_operation_end(struct oriel_operation *operation, int code);
 
 void oriel_access_begin(struct oriel_operation *operation);
 void oriel_access_end(struct oriel_operation *operation, int code);
+
+/* As it stands in the history if it is issued now; and whether it gives to a word and takes from it. */
+struct oriel_access oriel_access_of(const struct oriel_operation *operation);
+bool oriel_access_writes_words(const struct oriel_operation *operation);
+bool oriel_access_fetches(const struct oriel_operation *operation);
+
+/* This process's clock goes to the word of the target's memory, which is returned where it has a place of its own. */
+struct oriel_word *oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches);
 
 /* --- windows_requests.c --- */
 

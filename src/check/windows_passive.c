@@ -200,7 +200,7 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
 /* Operations on others that are pending now were not meant by this flush. */
 static void flag_others(struct oriel_checked *window, int32_t target)
 {
-    for (int32_t i = 0; i < window->n && window->touched_any; i++)
+    for (int32_t i = 0; i < window->n && window->touched_histories > 0; i++)
         if (i != target && (window->touched[i] & (ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED)) == ORIEL_TOUCHED_HISTORY) {
             oriel_window_flag(window, i, ORIEL_ACCESS_FLUSHED_OTHER);
             window->touched[i] |= ORIEL_TOUCHED_FLAGGED;

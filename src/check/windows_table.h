@@ -37,7 +37,18 @@ enum oriel_touched {                            /* bits of struct oriel_checked'
                      ORIEL_TOUCHED_HISTORY = 1, /* accesses of this process are pending there */
                      ORIEL_TOUCHED_BUFFERS = 2, /* buffers of this process are needed by operations on it */
                      ORIEL_TOUCHED_FLAGGED = 4, /* the pending ones are flagged: another target was flushed since */
+                     ORIEL_TOUCHED_TREE = 8,    /* some of the accesses do not stand in cells */
 };
+
+/* Accesses of this process are pending there, and buffers needed; more: ORIEL_TOUCHED_TREE or nothing. */
+static inline void oriel_window_touch(struct oriel_checked *window, int32_t target, unsigned more)
+{
+    uint8_t had = window->touched[target];
+    window->touched_histories += (had & ORIEL_TOUCHED_HISTORY) == 0;
+    window->touched[target] =
+        (uint8_t)((had & ORIEL_TOUCHED_TREE) | more | ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_BUFFERS);
+    window->touched_any = true;
+}
 
 bool oriel_checked_add(struct oriel_checked *window);
 void oriel_checked_remove(struct oriel_checked *window);

@@ -20,7 +20,7 @@ enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = 3 };
 
 #define MIXED UINT32_MAX /* of several, or of one that has not taken it */
 
-struct word {
+struct oriel_word {
     _Atomic uint64_t owner; /* a board word lock: of what follows next */
     _Atomic oriel_place next;
     uint64_t offset;
@@ -43,7 +43,7 @@ static size_t words_bytes(uint64_t chains)
 
 static size_t word_bytes(void)
 {
-    return sizeof(struct word) + (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+    return sizeof(struct oriel_word) + (size_t)oriel_board_world_size() * sizeof(oriel_tick);
 }
 
 oriel_place oriel_words_make(uint64_t size_bytes)
@@ -64,7 +64,7 @@ void oriel_words_free(oriel_place place)
         return;
     for (uint64_t i = 0; i < words->chains; i++)
         for (oriel_place at = words->first[i]; at != 0;) {
-            oriel_place next = ((struct word *)oriel_board_at(at))->next;
+            oriel_place next = ((struct oriel_word *)oriel_board_at(at))->next;
             oriel_board_free(at, word_bytes());
             at = next;
         }
@@ -72,13 +72,13 @@ void oriel_words_free(oriel_place place)
 }
 
 /* The word at the offset, or the one that it shares; *link: where its chain ends without one. */
-static struct word *find(struct words *words, uint64_t offset, _Atomic oriel_place **link)
+static struct oriel_word *find(struct words *words, uint64_t offset, _Atomic oriel_place **link)
 {
     bool full = atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST;
-    struct word *first = NULL;
+    struct oriel_word *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
     for (;;) {
-        struct word *word = oriel_board_at(atomic_load_explicit(*link, memory_order_acquire));
+        struct oriel_word *word = oriel_board_at(atomic_load_explicit(*link, memory_order_acquire));
         if (word == NULL)
             return full ? first : NULL;
         if (word->offset == offset)
@@ -88,14 +88,14 @@ static struct word *find(struct words *words, uint64_t offset, _Atomic oriel_pla
     }
 }
 
-static struct word *make(struct words *words, uint64_t offset)
+static struct oriel_word *make(struct words *words, uint64_t offset)
 {
     _Atomic oriel_place *link;
-    struct word *word = find(words, offset, &link);
+    struct oriel_word *word = find(words, offset, &link);
     if (oriel_likely(word != NULL))
         return word;
     oriel_place place = oriel_board_allocate(word_bytes());
-    struct word *made = oriel_board_at(place);
+    struct oriel_word *made = oriel_board_at(place);
     if (made == NULL)
         return NULL;
     made->offset = offset;
@@ -110,13 +110,13 @@ static struct word *make(struct words *words, uint64_t offset)
     return made;
 }
 
-bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
+struct oriel_word *oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
 {
     const oriel_tick *clock = oriel_order_moment_clock(ORIEL_MOMENT_NOW);
     uint32_t rank = (uint32_t)oriel_order_rank();
-    struct word *word = clock == NULL ? NULL : make(oriel_board_at(place), offset);
-    if (word == NULL)
-        return false;
+    struct oriel_word *word = clock == NULL ? NULL : make(oriel_board_at(place), offset);
+    if (oriel_unlikely(word == NULL))
+        return NULL;
     oriel_board_word_lock(&word->owner);
     oriel_delay();
     bool mine = atomic_load_explicit(&word->giver, memory_order_relaxed) == rank;
@@ -132,13 +132,16 @@ bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
     oriel_delay();
     oriel_board_word_unlock(&word->owner);
     oriel_order_raise();
-    return true;
+    return word;
 }
 
-bool oriel_word_take(oriel_place place, uint64_t offset)
+bool oriel_word_take(oriel_place place, uint64_t offset, struct oriel_word *word)
 {
     _Atomic oriel_place *link;
-    struct word *word = oriel_given_was_lost() ? NULL : find(oriel_board_at(place), offset, &link);
+    if (oriel_unlikely(oriel_given_was_lost()))
+        return false;
+    if (word == NULL)
+        word = find(oriel_board_at(place), offset, &link);
     if (word == NULL)
         return false;
     if (atomic_load_explicit(&word->giver, memory_order_acquire) == (uint32_t)oriel_order_rank()) /* W2 */

@@ -12,11 +12,12 @@
 oriel_place oriel_words_make(uint64_t size_bytes);
 void oriel_words_free(oriel_place words);
 
-/* The own clock goes to the word at the offset; then the own number is raised.  fetches: and the word's is taken.  False, and
- * nothing has happened: the board is full. */
-bool oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
+/* The own clock goes to the word at the offset, which is returned; then the own number is raised.  fetches: and the word's is taken.
+ * NULL, and nothing has happened: the board is full. */
+struct oriel_word;
+struct oriel_word *oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
 
-/* Takes the word's clock; false: nobody has given. */
-bool oriel_word_take(oriel_place words, uint64_t offset);
+/* Takes the word's clock; false: nobody has given.  word: what oriel_word_give has returned for it; NULL: it is looked for. */
+bool oriel_word_take(oriel_place words, uint64_t offset, struct oriel_word *word);
 
 #endif

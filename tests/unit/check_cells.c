@@ -130,11 +130,11 @@ static void pass_the_turn(int rank)
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
         if (turn > 0)
-            EXPECT(oriel_word_take(words, 8));
+            EXPECT(oriel_word_take(words, 8, NULL));
         for (int again = 0; again < 3; again++) {
             EXPECT(put(history, rank, 0, 8) == 0);
             oriel_history_complete(history, rank, 0, oriel_order_now());
-            EXPECT(oriel_word_give(words, 8, true));
+            EXPECT(oriel_word_give(words, 8, true) != NULL);
         }
         atomic_store(&team->words[1], turn + 1);
     }
@@ -158,13 +158,13 @@ static void store_behind(int rank)
         int giver = round % team->n;
         team_meet();
         if (rank == giver) {
-            EXPECT(oriel_word_give(words, 8, round % 2 == 0));
+            EXPECT(oriel_word_give(words, 8, round % 2 == 0) != NULL);
             put(history, rank, 64 * round, 8);
             oriel_history_complete(history, rank, 0, oriel_order_now());
         }
         team_meet();
         if (rank == (giver + 1) % team->n) {
-            EXPECT(oriel_word_take(words, 8));
+            EXPECT(oriel_word_take(words, 8, NULL));
             EXPECT(put(history, rank, 64 * round, 8) == 1);
             oriel_history_complete(history, rank, 0, oriel_order_now());
         }
@@ -189,9 +189,9 @@ static void give_at_once(int rank)
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
         team_meet();
-        EXPECT(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
+        EXPECT(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0) != NULL);
         team_meet();
-        EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8));
+        EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8, NULL));
         oriel_order_clock(clock);
         for (int other = 0; other < team->n; other++)
             EXPECT(clock[other] >= atomic_load(&team->words[other]));
