@@ -5,6 +5,7 @@
 #include "check/again.h"
 
 #include "base/recent.h"
+#include "check/brief.h"
 #include "check/pages.h"
 
 enum { SITES = 64, BUFFERS = 3 }; /* SITES: a power of 2 */
@@ -101,7 +102,7 @@ static void keep_small(struct oriel_again *again, const struct oriel_operation *
     bool one = again->items * operation->target_type->elements == 1;
     if (operation->request != NULL || !is_simple(operation->window) || again->target_bytes == 0 ||
         (again->origin_bytes == 0) != (operation->origin_type == NULL) || (again->result_bytes == 0) == again->fetches ||
-        (operation->accumulates && !one))
+        (again->origin_bytes == 0 && !again->fetches) || (operation->accumulates && !one))
         return;
     again->window = operation->window;
     again->writes_words = oriel_access_writes_words(operation);
@@ -131,18 +132,23 @@ static bool find_bytes(const struct oriel_again *again, const struct oriel_opera
     return true;
 }
 
-static bool use_buffers(const struct oriel_again *again, const struct oriel_operation *operation, const struct oriel_site *site)
+static struct oriel_brief_run run_of(const void *buffer, uint64_t len_bytes, bool writes)
 {
-    struct oriel_local_run runs[BUFFERS];
+    uint64_t low = (uint64_t)(uintptr_t)buffer;
+    return (struct oriel_brief_run){low, low + len_bytes, writes};
+}
+
+static bool use_buffers(const struct oriel_again *again, const struct oriel_operation *operation)
+{
+    struct oriel_brief_run runs[BUFFERS];
     unsigned count = 0;
     if (again->origin_bytes != 0)
-        runs[count++] = (struct oriel_local_run){operation->origin_addr, again->origin_bytes,
-                                                 operation->kind == ORIEL_ACCESS_GET};
+        runs[count++] = run_of(operation->origin_addr, again->origin_bytes, operation->kind == ORIEL_ACCESS_GET);
     if (operation->compare_addr != NULL)
-        runs[count++] = (struct oriel_local_run){operation->compare_addr, again->target_bytes, false};
+        runs[count++] = run_of(operation->compare_addr, again->target_bytes, false);
     if (again->fetches)
-        runs[count++] = (struct oriel_local_run){operation->result_addr, again->result_bytes, true};
-    return oriel_local_runs(runs, count, again->window->buffers[operation->target_rank], site);
+        runs[count++] = run_of(operation->result_addr, again->result_bytes, true);
+    return oriel_local_runs(runs, count, again->window->buffers[operation->target_rank], &again->access.site);
 }
 
 bool oriel_again_begin(struct oriel_again *again, struct oriel_operation *operation)
@@ -160,7 +166,7 @@ bool oriel_again_begin(struct oriel_again *again, struct oriel_operation *operat
         again->access.site.epoch = opening->epoch;
         again->trait = 0;
     }
-    if (history == 0 || !use_buffers(again, operation, &again->access.site))
+    if (history == 0 || !use_buffers(again, operation))
         return false;
     again->access.issued = oriel_order_now() + (again->writes_words ? 1 : 0);
     bool cells = oriel_history_add_again(history, &again->access, &again->trait, &run, oriel_window_conflict,

@@ -58,37 +58,59 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which, const struc
     tell(&conflict, closure);
 }
 
-bool oriel_brief_has_room(unsigned more)
+/* Another use touches it: the conflict is told; the answer is whether both are one. */
+static __attribute__((noinline)) bool meet_one(unsigned which, const struct oriel_brief *use, oriel_conflict_fn *tell,
+                                               void *closure)
 {
-    return own.count + more <= MOST;
+    const struct oriel_brief *other = &own.list[which];
+    if (oriel_unlikely((use->writes || other->writes) && overlap(use, other))) {
+        struct oriel_access access = access_of(use);
+        struct oriel_extent run = run_of(use);
+        tell_one(which, &access, &run, tell, closure);
+    }
+    return other->group == use->group && other->writes == use->writes && other->flags == use->flags &&
+           other->site.epoch == use->site.epoch && same_call(other, use);
+}
+
+/* What is at first and behind is not looked at. */
+static inline void use_one(const struct oriel_brief *use, unsigned first, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_brief *joined = NULL;
+    for (unsigned i = 0; i < first; i++) {
+        struct oriel_brief *other = &own.list[i];
+        if (oriel_unlikely(other->low <= use->high && use->low <= other->high) && meet_one(i, use, tell, closure))
+            joined = other;
+    }
+    if (use->group == 0 || use->low == use->high)
+        return;
+    if (joined == NULL) {
+        own.list[own.count++] = *use;
+        return;
+    }
+    joined->low = joined->low < use->low ? joined->low : use->low;
+    joined->high = joined->high > use->high ? joined->high : use->high;
 }
 
 bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_brief *joined = NULL;
     if (use->group != 0 && own.count == MOST)
         return false;
-    for (unsigned i = 0; i < own.count; i++) {
-        struct oriel_brief *other = &own.list[i];
-        if (other->low > use->high || use->low > other->high)
-            continue;
-        if (oriel_unlikely((use->writes || other->writes) && overlap(use, other))) {
-            struct oriel_access access = access_of(use);
-            struct oriel_extent run = run_of(use);
-            tell_one(i, &access, &run, tell, closure);
-        }
-        if (other->group == use->group && other->writes == use->writes && other->flags == use->flags &&
-            other->site.epoch == use->site.epoch && same_call(other, use))
-            joined = other;
+    use_one(use, own.count, tell, closure);
+    return true;
+}
+
+bool oriel_brief_use_all(struct oriel_brief *common, const struct oriel_brief_run *runs, unsigned count, oriel_conflict_fn *tell,
+                         void *closure)
+{
+    unsigned first = own.count;
+    if (first + count > MOST)
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        common->low = runs[i].low;
+        common->high = runs[i].high;
+        common->writes = runs[i].writes;
+        use_one(common, first, tell, closure);
     }
-    if (use->group == 0 || use->low == use->high)
-        return true;
-    if (joined == NULL) {
-        own.list[own.count++] = *use;
-        return true;
-    }
-    joined->low = joined->low < use->low ? joined->low : use->low;
-    joined->high = joined->high > use->high ? joined->high : use->high;
     return true;
 }
 

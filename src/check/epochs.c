@@ -336,8 +336,3 @@ const struct oriel_site *oriel_epochs_opening(const struct oriel_epochs *epochs,
            : epochs->fence.open  ? &epochs->fence.site
                                  : NULL;
 }
-
-bool oriel_epochs_passive(const struct oriel_epochs *epochs, int32_t target)
-{
-    return epochs->lock_all.open || (epochs->targets[target] & ORIEL_TARGET_LOCKED);
-}

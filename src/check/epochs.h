@@ -80,7 +80,10 @@ enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising
 const struct oriel_site *oriel_epochs_opening(const struct oriel_epochs *epochs, int32_t target);
 
 /* Whether operations on the target belong to a lock. */
-bool oriel_epochs_passive(const struct oriel_epochs *epochs, int32_t target);
+static inline bool oriel_epochs_passive(const struct oriel_epochs *epochs, int32_t target)
+{
+    return epochs->lock_all.open || (epochs->targets[target] & ORIEL_TARGET_LOCKED);
+}
 
 /* Words for a missing call: in memory of the calling thread that lasts until the next ones. */
 const char *oriel_words(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -359,25 +359,30 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
     oriel_extents_close(&extents);
 }
 
-bool oriel_local_runs(const struct oriel_local_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
+/* A result that overlaps with what the same operation reads is told one by one. */
+static bool runs_are_apart(const struct oriel_brief_run *runs, unsigned count)
+{
+    const struct oriel_brief_run *last = &runs[count - 1];
+    for (unsigned i = 0; i + 1 < count; i++)
+        if (runs[i].low < last->high && last->low < runs[i].high)
+            return false;
+    return true;
+}
+
+bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
 {
     struct oriel_brief use = {.group = group, .site = *site};
     if (own.history == 0 || inside)
         return true;
-    if (oriel_check_several || !uses_are_brief() || !oriel_brief_has_room(count))
+    if (oriel_check_several || !uses_are_brief() || !runs_are_apart(runs, count))
         return false;
     for (unsigned i = 0; i < count; i++)
-        if (!is_outside_windows((uint64_t)(uintptr_t)runs[i].buffer, (uint64_t)(uintptr_t)runs[i].buffer + runs[i].len_bytes))
+        if (!is_outside_windows(runs[i].low, runs[i].high))
             return false;
     inside = INSIDE;
-    for (unsigned i = 0; i < count; i++) {
-        use.low = (uint64_t)(uintptr_t)runs[i].buffer;
-        use.high = use.low + runs[i].len_bytes;
-        use.writes = runs[i].writes;
-        oriel_brief_use(&use, own.tell, own.closure);
-    }
+    bool done = oriel_brief_use_all(&use, runs, count, own.tell, own.closure);
     inside = OUTSIDE;
-    return true;
+    return done;
 }
 
 void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
@@ -388,12 +393,12 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
 
 void oriel_local_complete(oriel_local_group group)
 {
-    oriel_tick now = oriel_order_now();
     if (own.history == 0 || inside || group == 0)
         return;
     lock();
     oriel_brief_end(group);
     struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
+    oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
     for (size_t i = 0; use != NULL && i < use->histories_count; i++) {
         if (use->histories[i] == own.history || now == ORIEL_TICK_PENDING)
             oriel_history_end_one(use->histories[i], group);

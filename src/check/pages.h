@@ -79,6 +79,11 @@ static inline struct oriel_page *oriel_page_find(const struct oriel_pages *pages
 
 /* The same, made when it is not there; NULL: the board is full. */
 struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t number);
+static inline struct oriel_page *oriel_page_have(const struct oriel_pages *pages, uint64_t number)
+{
+    struct oriel_page *page = oriel_page_find(pages, number);
+    return __builtin_expect(page != NULL, 1) ? page : oriel_page_make(pages, number);
+}
 
 /* by more records lie around the bytes from low to high. */
 void oriel_pages_mark(const struct oriel_pages *pages, int64_t low, int64_t high, int by);

@@ -205,11 +205,12 @@ static void meet_cell(struct coming *coming, struct oriel_cell *whole)
             if (what == 0) {
                 if (coming->spot == NULL && !oriel_entry_pending(ticks_of(entry)))
                     coming->spot = entry;
-            } else if (what == coming->what && !oriel_entry_pending(ticks_of(entry)) &&
-                       supersedes_itself(coming->arrival->access)) {
-                coming->spot = entry; /* the same again */
             } else if (oriel_entry_first(what) <= last && oriel_entry_last(what) >= first) {
-                meet_entry(coming, entry);
+                if (what == coming->what && !oriel_entry_pending(ticks_of(entry)) &&
+                    supersedes_itself(coming->arrival->access))
+                    coming->spot = entry; /* the same again */
+                else
+                    meet_entry(coming, entry);
             } else if (((what ^ coming->what) & ~ORIEL_ENTRY_BYTES) == 0 && !coming->merged) {
                 merge(coming, entry, ticks_of(entry));
             }
@@ -234,8 +235,7 @@ static bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned 
         if (stands)
             fill(entry, coming->what, coming->ticks);
         if (stands && oriel_entry_pending(coming->ticks))
-            oriel_underway_add(&(struct oriel_underway){coming->history, cell, entry, coming->arrival->access->group,
-                                                        coming->arrival->access->origin});
+            oriel_underway_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
     }
     oriel_delay();
     if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
@@ -260,6 +260,7 @@ static bool is_small(const struct oriel_access *access, const struct oriel_exten
 enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, oriel_place *known,
                                  const struct oriel_extent *runs)
 {
+    static _Thread_local struct oriel_loop loops[ORIEL_LOOPS];
     const struct oriel_access *access = arrival->access;
     const struct oriel_pages *pages = &arrival->history->records.pages;
     unsigned cells;
@@ -269,7 +270,7 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place plac
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
     oriel_place trait = *known;
-    if (trait == 0 || oriel_loop_continues(place ^ trait << 20, runs))
+    if (trait == 0 || oriel_loop_continues(loops, place ^ trait << 20, runs))
         return ORIEL_SMALL_NOT;
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
     for (uint64_t at = (uint64_t)runs->offset; at < high;) {
@@ -282,7 +283,7 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place plac
                                 .what = oriel_entry_with(trait << ORIEL_ENTRY_TRAIT | access->flags, at - base, end - 1 - base),
                                 .ticks = oriel_entry_ticks(access->issued, access->complete),
                                 .history = place};
-        struct oriel_page *page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
+        struct oriel_page *page = oriel_page_have(pages, at >> ORIEL_PAGE_SHIFT);
         if (page == NULL || !enter_cell(&coming, page, base >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1),
                                         oriel_page_bucket(pages, page->number), &wide))
             return ORIEL_SMALL_NOT;
@@ -360,8 +361,7 @@ static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint6
     fill(more, oriel_entry_with(entry->what, behind, oriel_entry_last(entry->what)), ticks);
     if (pending) {
         struct oriel_underway other = *one;
-        other.entry = more;
-        oriel_underway_add(&other);
+        oriel_underway_add(other.history, other.cell, more, other.group, other.origin);
     }
 }
 

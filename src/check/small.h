@@ -6,6 +6,7 @@
 #define ORIEL_CHECK_SMALL_H
 
 #include "check/arrival.h"
+#include "check/guard.h"
 
 /* What this process has pending in cells: it alone completes it.  underway.c. */
 struct oriel_underway {
@@ -16,6 +17,11 @@ struct oriel_underway {
     int32_t origin;
 };
 enum { ORIEL_UNDERWAY_MOST = 32 };
+
+extern struct oriel_underways {
+    unsigned count;
+    struct oriel_underway list[ORIEL_UNDERWAY_MOST];
+} oriel_underways __attribute__((visibility("hidden"))); /* underway.c's own */
 
 /* --- in small.c --- */
 
@@ -35,8 +41,16 @@ void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high
 
 /* --- in underway.c: of pending accesses of this process in a history's cells --- */
 
-bool oriel_underway_room(unsigned more);
-void oriel_underway_add(const struct oriel_underway *one);
+static inline bool oriel_underway_room(unsigned more)
+{
+    return !oriel_check_several && oriel_underways.count + more <= ORIEL_UNDERWAY_MOST;
+}
+
+static inline void oriel_underway_add(oriel_place history, struct oriel_cell *cell, struct oriel_cell_entry *entry,
+                                      uint64_t group, int32_t origin)
+{
+    oriel_underways.list[oriel_underways.count++] = (struct oriel_underway){history, cell, entry, group, origin};
+}
 
 /* The one that is the entry; NULL: it is none of this process's. */
 const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry);

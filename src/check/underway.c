@@ -5,28 +5,14 @@
 #include "check/small.h"
 
 #include "base/atomic.h"
-#include "check/guard.h"
 
-static struct {
-    unsigned count;
-    struct oriel_underway list[ORIEL_UNDERWAY_MOST];
-} own;
-
-bool oriel_underway_room(unsigned more)
-{
-    return !oriel_check_several && own.count + more <= ORIEL_UNDERWAY_MOST;
-}
-
-void oriel_underway_add(const struct oriel_underway *one)
-{
-    own.list[own.count++] = *one;
-}
+struct oriel_underways oriel_underways;
 
 const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry)
 {
-    for (unsigned i = 0; i < own.count; i++)
-        if (own.list[i].entry == entry)
-            return &own.list[i];
+    for (unsigned i = 0; i < oriel_underways.count; i++)
+        if (oriel_underways.list[i].entry == entry)
+            return &oriel_underways.list[i];
     return NULL;
 }
 
@@ -38,19 +24,20 @@ static void complete_entry(struct oriel_cell_entry *entry, oriel_tick now)
 
 void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now)
 {
-    for (unsigned i = own.count; i-- > 0;) {
-        const struct oriel_underway *one = &own.list[i];
+    for (unsigned i = oriel_underways.count; i-- > 0;) {
+        const struct oriel_underway *one = &oriel_underways.list[i];
         if (one->history != history || (one->group == 0 ? one->origin != origin : one->group != group))
             continue;
         complete_entry(one->entry, now);
-        own.list[i] = own.list[--own.count];
+        if (i != --oriel_underways.count)
+            oriel_underways.list[i] = oriel_underways.list[oriel_underways.count];
     }
 }
 
 void oriel_underway_end(oriel_place history, uint64_t group)
 {
-    for (unsigned i = 0; i < own.count;) {
-        struct oriel_underway *one = &own.list[i];
+    for (unsigned i = 0; i < oriel_underways.count;) {
+        struct oriel_underway *one = &oriel_underways.list[i];
         if (one->history != history || one->group != group) {
             i++;
             continue;
@@ -59,7 +46,7 @@ void oriel_underway_end(oriel_place history, uint64_t group)
         one->entry->what = 0;
         atomic_store_explicit(&one->entry->ticks, 0, memory_order_relaxed);
         oriel_board_word_unlock(&one->cell->owner);
-        own.list[i] = own.list[--own.count];
+        oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
     }
 }
 
@@ -67,8 +54,8 @@ void oriel_underway_end(oriel_place history, uint64_t group)
  * the cell's lock. */
 static bool join_alike(const struct oriel_underway *one)
 {
-    for (unsigned i = 0; i < own.count; i++) {
-        const struct oriel_underway *other = &own.list[i];
+    for (unsigned i = 0; i < oriel_underways.count; i++) {
+        const struct oriel_underway *other = &oriel_underways.list[i];
         if (other == one || other->cell != one->cell || other->group != one->group || other->origin != one->origin ||
             !oriel_entry_joins(other->entry->what, one->entry->what))
             continue;
@@ -82,8 +69,8 @@ static bool join_alike(const struct oriel_underway *one)
 
 void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, uint8_t flags)
 {
-    for (unsigned i = own.count; i-- > 0;) {
-        struct oriel_underway *one = &own.list[i];
+    for (unsigned i = oriel_underways.count; i-- > 0;) {
+        struct oriel_underway *one = &oriel_underways.list[i];
         uint8_t had = (uint8_t)one->entry->what;
         if (one->history != history || (had & flags) == flags || one->group != group || (group == 0 && one->origin != origin))
             continue;
@@ -95,15 +82,15 @@ void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, ui
         }
         oriel_board_word_unlock(&one->cell->owner);
         if (joined)
-            own.list[i] = own.list[--own.count];
+            oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
     }
 }
 
 void oriel_underway_leave(oriel_place history)
 {
-    for (unsigned i = 0; i < own.count;)
-        if (own.list[i].history == history)
-            own.list[i] = own.list[--own.count];
+    for (unsigned i = 0; i < oriel_underways.count;)
+        if (oriel_underways.list[i].history == history)
+            oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
         else
             i++;
 }

@@ -151,9 +151,7 @@ static oriel_place made_once(const struct oriel_checked *window, int32_t target,
                              oriel_place (*make)(uint64_t size_bytes), void (*drop)(oriel_place))
 {
     _Atomic oriel_place *place = (_Atomic oriel_place *)at;
-    oriel_place found = atomic_load_explicit(place, memory_order_acquire);
-    if (oriel_likely(found != 0))
-        return found;
+    oriel_place found = 0;
     int64_t size_bytes = window->members[target].size_bytes;
     oriel_place made = make(size_bytes > 0 ? (uint64_t)size_bytes : 0);
     if (made == 0 || atomic_compare_exchange_strong(place, &found, made))
@@ -162,19 +160,13 @@ static oriel_place made_once(const struct oriel_checked *window, int32_t target,
     return found;
 }
 
-oriel_place oriel_window_history(struct oriel_checked *window, int32_t target)
+oriel_place oriel_window_make_history(const struct oriel_checked *window, int32_t target)
 {
-    if (!window->ordered)
-        return 0;
-    if (window->common == NULL)
-        return window->members[target].part;
     return made_once(window, target, &window->common->shares[target].history, oriel_history_make, oriel_history_free);
 }
 
-oriel_place oriel_window_words(const struct oriel_checked *window, int32_t target)
+oriel_place oriel_window_make_words(const struct oriel_checked *window, int32_t target)
 {
-    if (window->common == NULL)
-        return 0;
     return made_once(window, target, &window->common->shares[target].words, oriel_words_make, oriel_words_free);
 }
 
@@ -196,15 +188,17 @@ static void complete_one(struct oriel_checked *window, int32_t target, oriel_tic
     unsigned had = window->touched[target];
     if (!(had & ORIEL_TOUCHED_HISTORY))
         return;
+    if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0)) { /* again.c's alone, which threads have none of */
+        window->touched_histories--;
+        window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
+        oriel_history_complete_cells(window->common->shares[target].history, oriel_order_rank(), oriel_window_local_ticket(), now);
+        return;
+    }
     oriel_place history = oriel_window_history(window, target);
     window->touched_histories -= !window->threaded;
     untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
     window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
-    if (history == 0)
-        return;
-    if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0))
-        oriel_history_complete_cells(history, oriel_order_rank(), oriel_window_local_ticket(), now);
-    else
+    if (history != 0)
         oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), now);
 }
 
@@ -229,10 +223,8 @@ static void local_one(struct oriel_checked *window, int32_t target)
     oriel_local_complete(window->buffers[target]);
 }
 
-static void take_late(struct oriel_checked *window)
+static __attribute__((noinline)) void take_late(struct oriel_checked *window)
 {
-    if (window->late_count == 0)
-        return;
     struct oriel_late_word late[ORIEL_LATE_WORDS];
     oriel_window_enter(window);
     uint32_t count = window->late_count;
@@ -251,8 +243,10 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target)
 {
     if (!window->ordered)
         return;
-    take_late(window);
-    oriel_window_requests_flushed(window, target);
+    if (oriel_unlikely(window->late_count != 0))
+        take_late(window);
+    if (oriel_unlikely(window->asked != NULL))
+        oriel_window_requests_flushed(window, target);
     if (target >= 0) {
         local_one(window, target);
         return;

@@ -216,11 +216,34 @@ int oriel_quiet_end(struct oriel_quiet *quiet, int code);
 struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
                                   uint64_t second);
 
+/* Made unless another process has done so first; with common. */
+oriel_place oriel_window_make_history(const struct oriel_checked *window, int32_t target);
+oriel_place oriel_window_make_words(const struct oriel_checked *window, int32_t target);
+
+static inline oriel_place oriel_window_made(const oriel_place *place)
+{
+    return atomic_load_explicit((const _Atomic oriel_place *)place, memory_order_acquire);
+}
+
 /* The history of a member's memory (parts.h), made when first wanted; 0: there is none, the board is full. */
-oriel_place oriel_window_history(struct oriel_checked *window, int32_t target);
+static inline oriel_place oriel_window_history(const struct oriel_checked *window, int32_t target)
+{
+    if (!window->ordered)
+        return 0;
+    if (window->common == NULL)
+        return window->members[target].part;
+    oriel_place made = oriel_window_made(&window->common->shares[target].history);
+    return made != 0 ? made : oriel_window_make_history(window, target);
+}
 
 /* The words of a member's memory, likewise; 0 also for windows over several machines. */
-oriel_place oriel_window_words(const struct oriel_checked *window, int32_t target);
+static inline oriel_place oriel_window_words(const struct oriel_checked *window, int32_t target)
+{
+    if (window->common == NULL)
+        return 0;
+    oriel_place made = oriel_window_made(&window->common->shares[target].words);
+    return made != 0 ? made : oriel_window_make_words(window, target);
+}
 
 /* Operations on the target (-1: on all) are complete, and their buffers free: before the call that completes them.
  * oriel_window_completed follows behind the call. */

@@ -248,27 +248,38 @@ static struct oriel_site site_unmade(const void *address, enum oriel_call call)
     return (struct oriel_site){.address = (uint64_t)(uintptr_t)address, .call = (uint16_t)call};
 }
 
-/* Any of the four; target -1: all, by flush_all. */
-static int flush(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind, flush_all_fn *behind_all,
-                 const struct oriel_site *unmade)
+/* One of which it is not known yet whether it is right. */
+static __attribute__((noinline)) int flush_with_care(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind,
+                                                     flush_all_fn *behind_all, const struct oriel_site *unmade)
 {
     struct oriel_quiet quiet = {.quiet = false};
-    bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded && oriel_epochs_passive(&window->epochs, target);
-    if (oriel_unlikely(!right)) {
-        struct oriel_site site = oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
-        if (behind_all == NULL && !oriel_argument_rank(window, target, &site)) {
-            oriel_quiet_begin(&quiet, window->win);
-            return oriel_quiet_end(&quiet, behind(target, window->win));
-        }
-        right = may_flush(window, target, &site, &quiet);
+    struct oriel_site site = oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
+    if (behind_all == NULL && !oriel_argument_rank(window, target, &site)) {
+        oriel_quiet_begin(&quiet, window->win);
+        return oriel_quiet_end(&quiet, behind(target, window->win));
     }
-    bool ordered = right && window->ordered;
+    bool ordered = may_flush(window, target, &site, &quiet) && window->ordered;
     if (ordered)
         before_flush(window, target, remote);
     int code = behind_all != NULL ? behind_all(window->win) : behind(target, window->win);
     if (ordered)
         oriel_window_completed(window, target);
     return oriel_quiet_end(&quiet, code);
+}
+
+/* Any of the four; target -1: all, by flush_all.  Under a lock all is right. */
+static inline int flush(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind, flush_all_fn *behind_all,
+                        const struct oriel_site *unmade)
+{
+    bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded && oriel_epochs_passive(&window->epochs, target);
+    if (oriel_unlikely(!right))
+        return flush_with_care(window, target, remote, behind, behind_all, unmade);
+    if (window->ordered)
+        before_flush(window, target, remote);
+    int code = behind(target, window->win);
+    if (window->ordered)
+        oriel_window_completed(window, target);
+    return code;
 }
 
 /* Whoever polls memory with MPI_Win_sync may go on with what it finds there: all that others have completed so far. */

@@ -90,8 +90,6 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
 
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
 {
-    if (oriel_likely(window->asked == NULL))
-        return;
     pthread_mutex_lock(&mutex);
     struct oriel_asked *next;
     for (struct oriel_asked *asked = window->asked; asked != NULL; asked = next) {
