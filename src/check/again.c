@@ -7,6 +7,7 @@
 #include "base/recent.h"
 #include "check/brief.h"
 #include "check/pages.h"
+#include "check/words_carried.h"
 
 enum { SITES = 64, BUFFERS = 3 }; /* SITES: a power of 2 */
 
@@ -52,28 +53,33 @@ static uint64_t version_now(void)
     return atomic_load_explicit(&oriel_checked_version, memory_order_acquire);
 }
 
-struct oriel_again *oriel_again_find(const struct oriel_operation *operation)
+/* NULL: nothing is kept of it. */
+static inline struct oriel_again *find(const struct oriel_operation *operation)
 {
     struct oriel_again *again = place_of(operation);
     if (oriel_likely(
             again->address == operation->address && again->win == operation->win && again->version == version_now() &&
-            again->generation == oriel_recent_begin() && again->target_datatype == operation->target_datatype && again->target_count == operation->target_count &&
-            again->origin_datatype == operation->origin_datatype && again->origin_count == operation->origin_count &&
-            again->result_datatype == operation->result_datatype && again->result_count == operation->result_count &&
-            again->op == operation->op && again->site.call == operation->call &&
-            again->fetches == (operation->result_addr != NULL)))
+            again->generation == oriel_recent_begin() && again->target_datatype == operation->target_datatype &&
+            again->target_count == operation->target_count && again->origin_datatype == operation->origin_datatype &&
+            again->origin_count == operation->origin_count && again->result_datatype == operation->result_datatype &&
+            again->result_count == operation->result_count && again->op == operation->op &&
+            again->site.call == operation->call && again->fetches == (operation->result_addr != NULL)))
         return again;
     return NULL;
 }
 
-void oriel_again_fill(const struct oriel_again *again, struct oriel_operation *operation)
+bool oriel_again_fill(struct oriel_operation *operation)
 {
+    const struct oriel_again *again = find(operation);
+    if (again == NULL)
+        return false;
     operation->site = again->site;
     operation->origin_type = again->origin_type;
     operation->target_type = again->target_type;
     operation->result_type = again->result_type;
     operation->applied = again->applied;
     operation->items = again->items;
+    return true;
 }
 
 /* --- small ones --- */
@@ -151,35 +157,46 @@ static bool use_buffers(const struct oriel_again *again, const struct oriel_oper
     return oriel_local_runs(runs, count, again->window->buffers[operation->target_rank], &again->access.site);
 }
 
-bool oriel_again_begin(struct oriel_again *again, struct oriel_operation *operation)
+bool oriel_again_begin(struct oriel_operation *operation)
 {
-    struct oriel_checked *window = again->window;
+    struct oriel_again *again = find(operation);
+    struct oriel_checked *window = again == NULL ? NULL : again->window;
     int32_t target = operation->target_rank;
     if (oriel_unlikely(window == NULL || (uint32_t)target >= (uint32_t)window->n))
         return false;
     const struct oriel_site *opening = opening_of(window, target);
     struct oriel_extent run = {.len_bytes = again->target_bytes, .count = 1};
-    if (opening == NULL || !find_bytes(again, operation, &run.offset))
+    if (oriel_unlikely(opening == NULL || !find_bytes(again, operation, &run.offset)))
         return false;
-    oriel_place history = oriel_window_history(window, target);
     if (oriel_unlikely(again->access.site.epoch != opening->epoch)) {
         again->access.site.epoch = opening->epoch;
         again->trait = 0;
     }
-    if (history == 0 || !use_buffers(again, operation))
+    oriel_place history = oriel_window_history(window, target);
+    if (oriel_unlikely(history == 0 || !use_buffers(again, operation)))
         return false;
     again->access.issued = oriel_order_now() + (again->writes_words ? 1 : 0);
     bool cells = oriel_history_add_again(history, &again->access, &again->trait, &run, oriel_window_conflict,
                                          &window->places[target]);
-    if (again->writes_words)
-        operation->word = oriel_window_give_word(window, target, run.offset, again->fetches);
+    if (again->writes_words) {
+        oriel_place words = oriel_window_words(window, target);
+        operation->word = words == 0 ? NULL : oriel_word_give(words, (uint64_t)run.offset, again->fetches);
+        if (oriel_unlikely(operation->word == NULL))
+            oriel_window_give_word(window, target, run.offset, again->fetches);
+    }
     oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
     operation->window = window;
     operation->offset = run.offset;
-    operation->items = again->items;
-    operation->target_type = again->target_type;
-    operation->accessed = true;
+    operation->takes = again->fetches;
+    operation->again = true;
     return true;
+}
+
+void oriel_again_end(const struct oriel_operation *operation)
+{
+    if (oriel_unlikely(operation->word == NULL || oriel_window_has_bulk(operation->window) ||
+                       !oriel_word_take_again(operation->word)))
+        oriel_window_take_element(operation->window, operation->target_rank, operation->offset);
 }
 
 /* The site of a call that comes through a binding is another one each time. */

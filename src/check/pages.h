@@ -56,7 +56,7 @@ void oriel_pages_free(struct oriel_pages *pages);
 
 static inline struct oriel_page_bucket *oriel_page_bucket(const struct oriel_pages *pages, uint64_t number)
 {
-    return (struct oriel_page_bucket *)oriel_board_at(pages->place) + (number & (pages->count - 1));
+    return (struct oriel_page_bucket *)(void *)(oriel_board_base + pages->place) + (number & (pages->count - 1));
 }
 
 /* The page of this number in the chain that begins at place. */
@@ -72,18 +72,18 @@ static inline struct oriel_page *oriel_page_behind(oriel_place place, uint64_t n
 }
 
 /* NULL: nothing was small there yet. */
+static inline struct oriel_page *oriel_page_in(const struct oriel_page_bucket *bucket, uint64_t number)
+{
+    return oriel_page_behind(atomic_load_explicit(&bucket->first, memory_order_acquire), number);
+}
+
 static inline struct oriel_page *oriel_page_find(const struct oriel_pages *pages, uint64_t number)
 {
-    return oriel_page_behind(atomic_load_explicit(&oriel_page_bucket(pages, number)->first, memory_order_acquire), number);
+    return oriel_page_in(oriel_page_bucket(pages, number), number);
 }
 
 /* The same, made when it is not there; NULL: the board is full. */
 struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t number);
-static inline struct oriel_page *oriel_page_have(const struct oriel_pages *pages, uint64_t number)
-{
-    struct oriel_page *page = oriel_page_find(pages, number);
-    return __builtin_expect(page != NULL, 1) ? page : oriel_page_make(pages, number);
-}
 
 /* by more records lie around the bytes from low to high. */
 void oriel_pages_mark(const struct oriel_pages *pages, int64_t low, int64_t high, int by);

@@ -193,33 +193,46 @@ static bool supersedes_itself(const struct oriel_access *access)
     return (access->flags & ORIEL_ACCESS_SAME_OP) == 0 || access->kind == ORIEL_ACCESS_PUT;
 }
 
-/* Most entries of a cell are of other bytes: they are passed in a few instructions. */
-static void meet_cell(struct coming *coming, struct oriel_cell *whole)
+/* Of the same trait and flags; NULL: there is no better place for what comes than it had. */
+static struct oriel_cell_entry *meet_alike(struct coming *coming, struct oriel_cell_entry *entry)
 {
+    uint64_t what = entry->what;
+    uint64_t ticks = ticks_of(entry);
+    if (what == coming->what && !oriel_entry_pending(ticks) && supersedes_itself(coming->arrival->access))
+        return entry; /* the same again */
+    if (oriel_entry_first(what) <= coming->last && oriel_entry_last(what) >= coming->first)
+        meet_entry(coming, entry);
+    else if (!coming->merged)
+        merge(coming, entry, ticks);
+    return coming->spot;
+}
+
+/* Most entries of a cell are of other bytes: they are passed in a few instructions. */
+static inline void meet_cell(struct coming *coming, struct oriel_cell *whole)
+{
+    uint64_t mine = coming->what;
     uint64_t first = coming->first;
     uint64_t last = coming->last;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
-            struct oriel_cell_entry *entry = &cell->entries[i];
+    struct oriel_cell *cell = whole;
+    do {
+        for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
             uint64_t what = entry->what;
             if (what == 0) {
                 if (coming->spot == NULL && !oriel_entry_pending(ticks_of(entry)))
                     coming->spot = entry;
+            } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
+                coming->spot = meet_alike(coming, entry);
             } else if (oriel_entry_first(what) <= last && oriel_entry_last(what) >= first) {
-                if (what == coming->what && !oriel_entry_pending(ticks_of(entry)) &&
-                    supersedes_itself(coming->arrival->access))
-                    coming->spot = entry; /* the same again */
-                else
-                    meet_entry(coming, entry);
-            } else if (((what ^ coming->what) & ~ORIEL_ENTRY_BYTES) == 0 && !coming->merged) {
-                merge(coming, entry, ticks_of(entry));
+                meet_entry(coming, entry);
             }
         }
+        cell = oriel_board_at(cell->next);
+    } while (oriel_unlikely(cell != NULL));
 }
 
 /* False: the board is full. */
-static bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned which, const struct oriel_page_bucket *bucket,
-                       bool *wide)
+static inline bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned which,
+                              const struct oriel_page_bucket *bucket, bool *wide)
 {
     struct oriel_cell *cell = &page->cells[which];
     uint64_t bit = UINT64_C(1) << which;
@@ -283,9 +296,11 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place plac
                                 .what = oriel_entry_with(trait << ORIEL_ENTRY_TRAIT | access->flags, at - base, end - 1 - base),
                                 .ticks = oriel_entry_ticks(access->issued, access->complete),
                                 .history = place};
-        struct oriel_page *page = oriel_page_have(pages, at >> ORIEL_PAGE_SHIFT);
-        if (page == NULL || !enter_cell(&coming, page, base >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1),
-                                        oriel_page_bucket(pages, page->number), &wide))
+        const struct oriel_page_bucket *bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT);
+        struct oriel_page *page = oriel_page_in(bucket, at >> ORIEL_PAGE_SHIFT);
+        if (oriel_unlikely(page == NULL))
+            page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
+        if (page == NULL || !enter_cell(&coming, page, base >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), bucket, &wide))
             return ORIEL_SMALL_NOT;
         at = end;
     }

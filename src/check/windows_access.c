@@ -31,50 +31,41 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
     return oriel_window_key(window, ORIEL_ORDER_WORD, (uint64_t)target, word);
 }
 
-static bool bulk_was_used(const struct oriel_checked *window)
-{
-    return window->common == NULL || atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
-}
-
 /* Where the board had no room for a word, or it is another machine's, it stands under a key. */
-struct oriel_word *oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
+void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
 {
     oriel_place words = oriel_window_words(window, target);
-    struct oriel_word *word = words == 0 ? NULL : oriel_word_give(words, (uint64_t)offset, fetches);
-    if (oriel_likely(word != NULL))
-        return word;
+    if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches) != NULL)
+        return;
     if (window->common != NULL)
         oriel_given_lose();
     struct oriel_key key = word_key(window, target, offset);
     oriel_order_give(&key, 0);
-    return NULL;
 }
 
-/* word: as for oriel_word_take. */
-static void take_from_word(const struct oriel_checked *window, int32_t target, int64_t offset, struct oriel_word *word)
+void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset)
 {
     oriel_place words = oriel_window_words(window, target);
-    if (oriel_likely(words != 0 && oriel_word_take(words, (uint64_t)offset, word)))
+    if (words != 0 && oriel_word_take(words, (uint64_t)offset))
         return;
     struct oriel_key key = word_key(window, target, offset);
     oriel_order_take(&key);
 }
 
-void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset)
+void oriel_window_take_element(const struct oriel_checked *window, int32_t target, int64_t offset)
 {
-    take_from_word(window, target, offset, NULL);
+    oriel_window_take_word(window, target, offset);
+    if (oriel_window_has_bulk(window))
+        oriel_window_take_word(window, target, BULK);
 }
 
 void oriel_window_order_atomic(void *closure, int64_t offset, bool gives)
 {
     const struct oriel_conflict_place *place = closure;
-    if (gives) {
+    if (gives)
         oriel_window_give_word(place->window, place->target, offset, false);
-        return;
-    }
-    oriel_window_take_word(place->window, place->target, offset);
-    if (bulk_was_used(place->window))
-        oriel_window_take_word(place->window, place->target, BULK);
+    else
+        oriel_window_take_element(place->window, place->target, offset);
 }
 
 static bool is_bulk(const struct oriel_operation *operation)
@@ -92,19 +83,19 @@ bool oriel_access_fetches(const struct oriel_operation *operation)
     return operation->accumulates && operation->result_addr != NULL;
 }
 
-static void give_word(struct oriel_operation *operation)
+static void give_word(const struct oriel_operation *operation)
 {
     bool bulk = is_bulk(operation);
     if (bulk && operation->window->common != NULL)
         atomic_store_explicit(&operation->window->common->bulk, 1, memory_order_release);
-    operation->word = oriel_window_give_word(operation->window, operation->target_rank, bulk ? BULK : operation->offset,
-                                             oriel_access_fetches(operation));
+    oriel_window_give_word(operation->window, operation->target_rank, bulk ? BULK : operation->offset,
+                           oriel_access_fetches(operation));
 }
 
-static void take_word(struct oriel_operation *operation, int64_t offset, struct oriel_word *word)
+static void take_word(struct oriel_operation *operation, int64_t offset)
 {
     struct oriel_checked *window = operation->window;
-    take_from_word(window, operation->target_rank, offset, word);
+    oriel_window_take_word(window, operation->target_rank, offset);
     if (oriel_likely(window->prompt))
         return;
     oriel_window_enter(window);
@@ -118,10 +109,10 @@ static void take_word(struct oriel_operation *operation, int64_t offset, struct 
 static void take_words(struct oriel_operation *operation)
 {
     struct oriel_extents extents;
-    if (bulk_was_used(operation->window))
-        take_word(operation, BULK, NULL);
+    if (oriel_window_has_bulk(operation->window))
+        take_word(operation, BULK);
     if (!is_bulk(operation)) {
-        take_word(operation, operation->offset, operation->word);
+        take_word(operation, operation->offset);
         return;
     }
     uint64_t element_bytes = operation->target_type->size_bytes / operation->target_type->elements;
@@ -130,7 +121,7 @@ static void take_words(struct oriel_operation *operation)
         for (size_t i = 0; i < extents.count; i++)
             for (uint64_t j = 0; j < extents.list[i].count; j++)
                 for (uint64_t at = 0; at < extents.list[i].len_bytes && taken < WORDS_TAKEN; at += element_bytes, taken++)
-                    take_word(operation, extents.list[i].offset + (int64_t)j * extents.list[i].stride_bytes + (int64_t)at, NULL);
+                    take_word(operation, extents.list[i].offset + (int64_t)j * extents.list[i].stride_bytes + (int64_t)at);
     oriel_extents_close(&extents);
 }
 

@@ -41,12 +41,10 @@ static bool epoch_allows(struct oriel_operation *operation)
     return true;
 }
 
-static bool arguments_are_right(struct oriel_operation *operation, const struct oriel_again *again)
+static bool arguments_are_right(struct oriel_operation *operation)
 {
-    if (again != NULL && (uint32_t)operation->target_rank < (uint32_t)operation->window->n) {
-        oriel_again_fill(again, operation);
+    if ((uint32_t)operation->target_rank < (uint32_t)operation->window->n && oriel_again_fill(operation))
         return true;
-    }
     operation->site = oriel_site_make(operation->address, operation->call);
     if (!oriel_argument_rank(operation->window, operation->target_rank, &operation->site) || !oriel_argument_operation(operation))
         return false;
@@ -54,15 +52,13 @@ static bool arguments_are_right(struct oriel_operation *operation, const struct 
     return true;
 }
 
-void oriel_operation_begin(struct oriel_operation *operation)
+/* Before the call: everything that is wrong with it is told; what is right is in the target's history. */
+static __attribute__((noinline)) void look_at(struct oriel_operation *operation)
 {
-    struct oriel_again *again = oriel_again_find(operation);
-    if (oriel_likely(again != NULL && oriel_again_begin(again, operation)))
-        return;
     operation->window = find(operation);
-    if (oriel_unlikely(operation->window == NULL))
+    if (operation->window == NULL)
         return;
-    if (oriel_unlikely(!arguments_are_right(operation, again) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
+    if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
         oriel_quiet_begin(&operation->quiet, operation->win);
         return;
     }
@@ -71,17 +67,33 @@ void oriel_operation_begin(struct oriel_operation *operation)
     oriel_access_begin(operation);
 }
 
-int oriel_operation_end(struct oriel_operation *operation, int code)
+/* After it, with its code; returns the program's. */
+static __attribute__((noinline)) int look_back(struct oriel_operation *operation, int code)
 {
-    if (oriel_unlikely(operation->window == NULL))
+    if (operation->window == NULL)
         return code;
     if (operation->accessed)
         oriel_access_end(operation, code);
-    if (oriel_likely(!operation->quiet.quiet))
+    if (!operation->quiet.quiet)
         return code;
     if (code != MPI_SUCCESS && operation->request != NULL)
         *operation->request = MPI_REQUEST_NULL;
     return oriel_quiet_end(&operation->quiet, code);
+}
+
+static inline void begin(struct oriel_operation *operation)
+{
+    if (oriel_unlikely(!oriel_again_begin(operation)))
+        look_at(operation);
+}
+
+static inline int end(struct oriel_operation *operation, int code)
+{
+    if (oriel_unlikely(!operation->again))
+        return look_back(operation, code);
+    if (operation->takes && code == MPI_SUCCESS)
+        oriel_again_end(operation);
+    return code;
 }
 
 #define ORIGIN(qualifier, Count) qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
@@ -104,8 +116,8 @@ int oriel_operation_end(struct oriel_operation *operation, int code)
             return oriel_host()->name arguments;                                                                                \
         struct oriel_operation operation = {                                                                                    \
             .kind = access_kind, .call = ORIEL_CALL_##name, .address = ORIEL_CALLER, .win = win, __VA_ARGS__};                  \
-        oriel_operation_begin(&operation);                                                                                      \
-        int code = oriel_operation_end(&operation, oriel_host()->name arguments);                                               \
+        begin(&operation);                                                                                                      \
+        int code = end(&operation, oriel_host()->name arguments);                                                               \
         oriel_check_leave();                                                                                                    \
         return code;                                                                                                            \
     }                                                                                                                           \

@@ -39,15 +39,13 @@ struct oriel_operation {
     uint64_t items;            /* of the target's datatype that are accessed */
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
-    struct oriel_word *word;   /* to which it has given; NULL: to several, or to none */
     bool accessed;             /* it stands in the history */
+
+    /* of one that has gone the short way (again.h), which fills in nothing else */
+    bool again;
+    bool takes;               /* from the word behind the call */
+    struct oriel_word *word;  /* NULL: it is looked for */
 };
-
-/* Before the call: everything that is wrong with it is told; what is right is in the target's history. */
-void oriel_operation_begin(struct oriel_operation *operation);
-
-/* After it, with its code; returns the program's. */
-int oriel_operation_end(struct oriel_operation *operation, int code);
 
 /* --- windows_access.c: order and history of an operation that is right --- */
 
@@ -59,8 +57,17 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation);
 bool oriel_access_writes_words(const struct oriel_operation *operation);
 bool oriel_access_fetches(const struct oriel_operation *operation);
 
-/* This process's clock goes to the word of the target's memory, which is returned where it has a place of its own. */
-struct oriel_word *oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches);
+/* This process's clock goes to the word of the target's memory. */
+void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches);
+
+/* What was given to the word of an element is taken, and whatever accumulates of many elements gave. */
+void oriel_window_take_element(const struct oriel_checked *window, int32_t target, int64_t offset);
+
+/* Whether there were such accumulates. */
+static inline bool oriel_window_has_bulk(const struct oriel_checked *window)
+{
+    return window->common == NULL || atomic_load_explicit(&window->common->bulk, memory_order_acquire) != 0;
+}
 
 /* --- windows_requests.c --- */
 

@@ -135,19 +135,21 @@ struct oriel_word *oriel_word_give(oriel_place place, uint64_t offset, bool fetc
     return word;
 }
 
-bool oriel_word_take(oriel_place place, uint64_t offset, struct oriel_word *word)
+bool oriel_word_take_again(struct oriel_word *word)
 {
-    _Atomic oriel_place *link;
     if (oriel_unlikely(oriel_given_was_lost()))
         return false;
-    if (word == NULL)
-        word = find(oriel_board_at(place), offset, &link);
-    if (word == NULL)
-        return false;
-    if (atomic_load_explicit(&word->giver, memory_order_acquire) == (uint32_t)oriel_order_rank()) /* W2 */
+    if (oriel_likely(atomic_load_explicit(&word->giver, memory_order_acquire) == (uint32_t)oriel_order_rank())) /* W2 */
         return true;
     oriel_board_word_lock(&word->owner);
     oriel_order_learn(word->clock);
     oriel_board_word_unlock(&word->owner);
     return true;
+}
+
+bool oriel_word_take(oriel_place place, uint64_t offset)
+{
+    _Atomic oriel_place *link;
+    struct oriel_word *word = find(oriel_board_at(place), offset, &link);
+    return word != NULL && oriel_word_take_again(word);
 }

@@ -17,7 +17,10 @@ void oriel_words_free(oriel_place words);
 struct oriel_word;
 struct oriel_word *oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
 
-/* Takes the word's clock; false: nobody has given.  word: what oriel_word_give has returned for it; NULL: it is looked for. */
-bool oriel_word_take(oriel_place words, uint64_t offset, struct oriel_word *word);
+/* Takes the word's clock; false: nobody has given. */
+bool oriel_word_take(oriel_place words, uint64_t offset);
+
+/* The same of one that this process has given to, and fetched from, just now. */
+bool oriel_word_take_again(struct oriel_word *word);
 
 #endif

@@ -130,7 +130,7 @@ static void pass_the_turn(int rank)
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
         if (turn > 0)
-            EXPECT(oriel_word_take(words, 8, NULL));
+            EXPECT(oriel_word_take(words, 8));
         for (int again = 0; again < 3; again++) {
             EXPECT(put(history, rank, 0, 8) == 0);
             oriel_history_complete(history, rank, 0, oriel_order_now());
@@ -164,7 +164,7 @@ static void store_behind(int rank)
         }
         team_meet();
         if (rank == (giver + 1) % team->n) {
-            EXPECT(oriel_word_take(words, 8, NULL));
+            EXPECT(oriel_word_take(words, 8));
             EXPECT(put(history, rank, 64 * round, 8) == 1);
             oriel_history_complete(history, rank, 0, oriel_order_now());
         }
@@ -191,7 +191,7 @@ static void give_at_once(int rank)
         team_meet();
         EXPECT(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0) != NULL);
         team_meet();
-        EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8, NULL));
+        EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8));
         oriel_order_clock(clock);
         for (int other = 0; other < team->n; other++)
             EXPECT(clock[other] >= atomic_load(&team->words[other]));
