@@ -79,7 +79,7 @@ fuzz: ready
 	tests/fuzzers/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 soak: ready
-	tests/soak.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
+	tests/soak/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 bench: ready
 	$(BUILD)/bin/oriel bench --quick $(ARGS)

@@ -157,7 +157,7 @@ double seconds_now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void request_await(MPI_Request *request)
+void request_await(MPI_Request *request)
 {
     int done = 0;
     for (unsigned turn = 0; !done; turn++) {

@@ -74,6 +74,8 @@ void window_watch(MPI_Win win);
 
 /* A barrier that sleeps while it waits: hosts poll without yielding, and ranks outnumber cores. */
 void barrier(MPI_Comm comm);
+/* The same for any request. */
+void request_await(MPI_Request *request);
 /* The number of rounds for this many ranks: full up to two ranks, fewer above, and a tenth of that between machines. */
 int scaled_rounds(int full);
 

@@ -1,0 +1,324 @@
+/* The calls of a phase: each thread of this rank takes its actor's operations in the plans' order, those of two windows in any
+ * mix.
+ * What an operation leaves outstanding goes to settle.c.  Called by step.c. */
+#include "step.h"
+
+#include "../mpi/forms.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct worker {
+    struct execution *execution;
+    int thread;
+    struct random random;
+    struct pending pendings[TRACKS_MOST];
+    pthread_t id;
+};
+
+struct execution {
+    int plan_count, phase;
+    struct plan *plans[TRACKS_MOST];
+    struct worker workers[THREADS_MOST];
+};
+
+static MPI_Aint disp_of(const struct plan *plan, const struct op *op)
+{
+    return op->target == MPI_PROC_NULL ? op->disp : op_region(plan, op)->first + op->disp;
+}
+
+static MPI_Op operator_of(const struct op *op) { return op->operator == NULL ? MPI_NO_OP : op->operator->op; }
+
+static void op_count(const struct op *op)
+{
+    static const enum count kinds[] = {
+        [OP_PUT] = COUNT_PUT, [OP_GET] = COUNT_GET, [OP_ACCUMULATE] = COUNT_ACCUMULATE,
+        [OP_GET_ACCUMULATE] = COUNT_GET_ACCUMULATE, [OP_FETCH] = COUNT_FETCH_AND_OP, [OP_SWAP] = COUNT_COMPARE_AND_SWAP,
+        [OP_CAS_ADD] = COUNT_AREA_CAS_ADD, [OP_GUARDED] = COUNT_AREA_GUARDED, [OP_SIGNAL] = COUNT_AREA_SIGNAL,
+        [OP_AWAIT] = COUNT_AREA_AWAIT, [OP_STORE] = COUNT_STORE, [OP_FLUSH] = COUNT_FLUSH, [OP_FLUSH_ALL] = COUNT_FLUSH_ALL,
+        [OP_FLUSH_LOCAL] = COUNT_FLUSH_LOCAL, [OP_FLUSH_LOCAL_ALL] = COUNT_FLUSH_LOCAL_ALL, [OP_SYNC] = COUNT_SYNC,
+        [OP_PAUSE] = COUNT_PAUSE, [OP_COMPUTE] = COUNT_COMPUTE,
+    };
+    if (op->kind == OP_LOCK)
+        count_one(op->lock == MPI_LOCK_EXCLUSIVE ? COUNT_LOCK_EXCLUSIVE : COUNT_LOCK_SHARED);
+    else if (op->kind != OP_UNLOCK)
+        count_one(kinds[op->kind]);
+    if (op->kind == OP_LOCK && op->assert)
+        count_one(COUNT_LOCK_NOCHECK);
+    if (op->kind > OP_SWAP)
+        return;
+    if (op->kind >= OP_ACCUMULATE && op->kind != OP_SWAP)
+        count_one(operator_count(op->operator));
+    if (op->form & FORM_REQUEST)
+        count_one(COUNT_REQUEST);
+    if (op->target == MPI_PROC_NULL)
+        count_one(COUNT_PROC_NULL);
+    if (op->to.count == 0)
+        count_one(COUNT_ZERO);
+    if (op->origin.type->derived || op->to.type->derived)
+        count_one(COUNT_DERIVED);
+    if (op->origin.type != op->to.type)
+        count_one(COUNT_UNEQUAL);
+    if ((size_t)op->to.count * (size_t)op->to.type->size_bytes >= 1 << 16)
+        count_one(COUNT_WIDE);
+    if (op->from.len_bytes < 8000 && !random_type_is_disjoint(op->origin.type, op->origin.count))
+        count_one(COUNT_OVERLAPPING);
+}
+
+static void area_count(const struct plan *plan, const struct op *op)
+{
+    static const enum count modes[AREA_MODES] = { COUNT_AREA_SHARED, COUNT_AREA_CHAIN, COUNT_AREA_TICKET, COUNT_AREA_SWAP,
+                                                  COUNT_AREA_ELECT };
+    if (op->area >= 0 && plan->areas[op->area].mode <= AREA_ELECT)
+        count_one(modes[plan->areas[op->area].mode]);
+    if (op->kind == OP_STORE && op->target != plan->window->group->me)
+        count_one(COUNT_STORE_PEER);
+}
+
+/* A datatype that is the operation's own and goes before it is complete. */
+static MPI_Datatype lend(const struct op *op, const struct side *side, MPI_Datatype *lent, int *count)
+{
+    if (!op->free_types || side->type == NULL)
+        return side->type == NULL ? MPI_DATATYPE_NULL : side->type->type;
+    MPI_Type_dup(side->type->type, &lent[*count]);
+    return lent[(*count)++];
+}
+
+static void move(struct pending *pending, struct op *op)
+{
+    MPI_Win win = pending->plan->window->win;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Datatype lent[3];
+    int lent_count = 0, form = op->form & (forms_available() - 1);
+    struct arguments arguments = {
+        op->from.bytes + op->from.at, op->origin.count, lend(op, &op->origin, lent, &lent_count),
+        op->into.bytes == NULL ? NULL : op->into.bytes + op->into.at, op->result.count, lend(op, &op->result, lent, &lent_count),
+        op->target, disp_of(pending->plan, op), op->to.count, lend(op, &op->to, lent, &lent_count),
+        operator_of(op),
+    };
+    form_call((enum operation)op->kind, form, &arguments, win, &request);
+    for (int i = 0; i < lent_count; i++)
+        MPI_Type_free(&lent[i]);
+    if (lent_count > 0)
+        count_one(COUNT_TYPE_FREED);
+    if (form & FORM_LARGE)
+        count_one(COUNT_LARGE);
+    pending_add(pending, op, request);
+}
+
+static void fetch(struct pending *pending, struct op *op)
+{
+    MPI_Win win = pending->plan->window->win;
+    MPI_Aint disp = disp_of(pending->plan, op);
+    void *from = op->from.bytes + op->from.at, *into = op->into.bytes + op->into.at;
+    if (op->kind == OP_FETCH)
+        MPI_Fetch_and_op(from, into, op->to.type->type, op->target, disp, operator_of(op), win);
+    else
+        MPI_Compare_and_swap(from, op->compare.bytes + op->compare.at, into, op->to.type->type, op->target, disp, win);
+    pending_add(pending, op, MPI_REQUEST_NULL);
+}
+
+static void cas_add(struct pending *pending, const struct op *op)
+{
+    const struct plan *plan = pending->plan;
+    const struct area *area = &plan->areas[op->area];
+    MPI_Win win = plan->window->win;
+    uint64_t guess = area->start, next, got = ~guess;
+    for (bool first = true; first || got != guess; first = false) {
+        if (!first)
+            guess = got;
+        next = guess + op->value;
+        got = 0;
+        MPI_Compare_and_swap(&next, &guess, &got, op->to.type->type, op->target, disp_of(plan, op), win);
+        MPI_Win_flush(op->target, win);
+    }
+    pending_flushed(pending, op->target);
+}
+
+/* The lock that makes this right has been taken exclusively. */
+static void guarded_add(struct pending *pending, struct op *op)
+{
+    const struct plan *plan = pending->plan;
+    MPI_Win win = plan->window->win;
+    MPI_Get(&op->fetched, 1, op->to.type->type, op->target, disp_of(plan, op), 1, op->to.type->type, win);
+    MPI_Win_flush(op->target, win);
+    pending_flushed(pending, op->target);
+    op->fetched += op->value;
+    MPI_Put(&op->fetched, 1, op->to.type->type, op->target, disp_of(plan, op), 1, op->to.type->type, win);
+    MPI_Win_flush(op->target, win); /* ahead of the next sum under the same lock */
+}
+
+/* The elements behind the flag. */
+static MPI_Datatype behind_flag(const struct op *op)
+{
+    MPI_Datatype type;
+    int count = op->to.count - 1;
+    MPI_Aint place = op->to.type->extent;
+    MPI_Type_create_hindexed(1, &count, &place, op->to.type->type, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void signal_or_await(struct pending *pending, struct op *op)
+{
+    const struct plan *plan = pending->plan;
+    MPI_Win win = plan->window->win;
+    MPI_Datatype data = behind_flag(op);
+    MPI_Aint disp = disp_of(plan, op);
+    unsigned char *at = op->from.bytes + op->from.at;
+    uint64_t got = 0, nothing = 0;
+    if (op->kind == OP_SIGNAL) {
+        MPI_Put(at, 1, data, op->target, disp, 1, data, win);
+        MPI_Win_flush(op->target, win);
+        MPI_Accumulate(at, 1, op->to.type->type, op->target, disp, 1, op->to.type->type, MPI_REPLACE, win);
+        MPI_Win_flush(op->target, win);
+    }
+    for (int turn = 0; op->kind == OP_AWAIT && (turn == 0 || got != op->value); turn++) {
+        if (turn > 20)
+            sleep_us(50);
+        else if (turn > 0)
+            sched_yield();
+        MPI_Fetch_and_op(&nothing, &got, op->to.type->type, op->target, disp, MPI_NO_OP, win);
+        MPI_Win_flush(op->target, win);
+    }
+    if (op->kind == OP_AWAIT) {
+        memcpy(at, &got, sizeof got);
+        MPI_Get(at, 1, data, op->target, disp, 1, data, win);
+        MPI_Win_flush(op->target, win);
+    }
+    MPI_Type_free(&data);
+    pending_flushed(pending, op->target);
+    buffer_check(plan, op, &op->from, op->kind == OP_SIGNAL ? "the origin buffer" : "what was told by the flag");
+}
+
+static void store(const struct plan *plan, struct op *op)
+{
+    unsigned char *at = op_region(plan, op)->at + op->disp;
+    MPI_Win_sync(plan->window->win);
+    struct buffer seen = { at, op->from.wanted, op->len_bytes, 0, false };
+    buffer_check(plan, op, &seen, "what was there before the store");
+    memcpy(at, op->from.bytes, op->len_bytes);
+    MPI_Win_sync(plan->window->win);
+}
+
+static void compute(struct random *random)
+{
+    double end = seconds_now() + 1e-3 * (double)between(random, 1, 20);
+    while (seconds_now() < end)
+        ;
+}
+
+static void op_do(struct worker *worker, struct pending *pending, struct op *op)
+{
+    MPI_Win win = pending->plan->window->win;
+    op_count(op);
+    area_count(pending->plan, op);
+    switch (op->kind) {
+    case OP_PUT:
+    case OP_GET:
+    case OP_ACCUMULATE:
+    case OP_GET_ACCUMULATE: move(pending, op); break;
+    case OP_FETCH:
+    case OP_SWAP: fetch(pending, op); break;
+    case OP_CAS_ADD: cas_add(pending, op); break;
+    case OP_GUARDED: guarded_add(pending, op); break;
+    case OP_SIGNAL:
+    case OP_AWAIT: signal_or_await(pending, op); break;
+    case OP_STORE: store(pending->plan, op); break;
+    case OP_LOCK: MPI_Win_lock(op->lock, op->target, op->assert, win); break;
+    case OP_UNLOCK: MPI_Win_unlock(op->target, win); break;
+    case OP_FLUSH: MPI_Win_flush(op->target, win); break;
+    case OP_FLUSH_ALL: MPI_Win_flush_all(win); break;
+    case OP_FLUSH_LOCAL: MPI_Win_flush_local(op->target, win); break;
+    case OP_FLUSH_LOCAL_ALL: MPI_Win_flush_local_all(win); break;
+    case OP_SYNC: MPI_Win_sync(win); break;
+    case OP_PAUSE: random_pause(&worker->random, 2000); break;
+    case OP_COMPUTE: compute(&worker->random); break;
+    }
+    if (op->kind == OP_UNLOCK || op->kind == OP_FLUSH || op->kind == OP_FLUSH_LOCAL)
+        pending_flushed(pending, op->target);
+    if (op->kind == OP_FLUSH_ALL || op->kind == OP_FLUSH_LOCAL_ALL)
+        pending_flushed(pending, PENDING_ALL);
+}
+
+/* The actor's next operation from a place on, or the end. */
+static int next_of(const struct execution *execution, int plan, int thread, int from)
+{
+    const struct plan *in = execution->plans[plan];
+    while (from < in->op_count && (in->ops[from].phase != execution->phase ||
+                                   in->ops[from].actor != world_rank * THREADS_MOST + thread))
+        from++;
+    return from;
+}
+
+static void *worker_run(void *argument)
+{
+    struct worker *worker = argument;
+    struct execution *execution = worker->execution;
+    int next[TRACKS_MOST] = { 0 }, left[TRACKS_MOST];
+    for (;;) {
+        int count = 0;
+        for (int i = 0; i < execution->plan_count; i++) {
+            next[i] = next_of(execution, i, worker->thread, next[i]);
+            if (next[i] < execution->plans[i]->op_count)
+                left[count++] = i;
+        }
+        if (count == 0)
+            break;
+        int chosen = left[below(&worker->random, count)];
+        struct pending *pending = &worker->pendings[chosen];
+        op_do(worker, pending, &execution->plans[chosen]->ops[next[chosen]++]);
+        if (one_in(&worker->random, 3))
+            pending_complete_some(pending);
+        random_pause(&worker->random, 20);
+    }
+    for (int i = 0; i < execution->plan_count; i++)
+        if (one_in(&worker->random, 2))
+            pending_complete(&worker->pendings[i]);
+    return NULL;
+}
+
+struct execution *execution_run(struct plan **plans, int plan_count, int phase)
+{
+    struct execution *execution = calloc(1, sizeof *execution);
+    if (execution == NULL)
+        fail("no memory");
+    execution->plan_count = plan_count;
+    execution->phase = phase;
+    for (int i = 0; i < plan_count; i++)
+        execution->plans[i] = plans[i];
+    for (int t = 0; t < soak.threads; t++) {
+        struct worker *worker = &execution->workers[t];
+        worker->execution = execution;
+        worker->thread = t;
+        worker->random = stream(11, (uint64_t)((soak.step * PHASES_MOST + phase) * RANKS_MOST + world_rank) * THREADS_MOST +
+                                        (uint64_t)t);
+        for (int i = 0; i < plan_count; i++)
+            worker->pendings[i] = (struct pending){ .plan = plans[i], .random = { random_next(&worker->random) } };
+        if (t > 0 && pthread_create(&worker->id, NULL, worker_run, worker) != 0)
+            fail("no thread");
+        if (t > 0)
+            count_one(COUNT_THREADS);
+    }
+    worker_run(&execution->workers[0]);
+    for (int t = 1; t < soak.threads; t++)
+        pthread_join(execution->workers[t].id, NULL);
+    return execution;
+}
+
+void execution_end(struct execution *execution)
+{
+    for (int t = 0; t < soak.threads; t++) {
+        for (int i = 0; i < execution->plan_count; i++) {
+            struct pending *pending = &execution->workers[t].pendings[i];
+            pending_flushed(pending, PENDING_ALL);
+            if (pending->count > 0)
+                count_one(COUNT_LATE_REQUEST);
+            pending_complete(pending);
+            pending_free(pending);
+        }
+    }
+    free(execution);
+}

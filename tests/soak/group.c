@@ -1,0 +1,117 @@
+/* The groups of ranks that windows are made over, and what the test says by messages of its own: sums, counts.
+ * The groups are made once, by all ranks; their communicators are never windows' own. */
+#include "soak.h"
+
+#include <stdio.h>
+
+struct group groups[GROUPS_MOST];
+int group_count;
+
+static const char *const count_texts[] = {
+#define COUNT(name, text) text,
+#include "counts.def"
+#undef COUNT
+};
+
+void count_one(enum count count) { __atomic_fetch_add(&soak.counts[count], 1, __ATOMIC_RELAXED); }
+
+static struct group *group_add(enum count count)
+{
+    struct group *group = &groups[group_count++];
+    *group = (struct group){ .me = -1, .comm = MPI_COMM_NULL, .count = count };
+    return group;
+}
+
+static void member_add(struct group *group, int rank)
+{
+    if (rank == world_rank)
+        group->me = group->n;
+    group->world[group->n++] = rank;
+}
+
+static void machines_add(const int *machine_of)
+{
+    for (int first = 0, made = 0; first < world_size && made < 4; first++) {
+        if (machine_of[first] != first)
+            continue;
+        struct group *group = group_add(COUNT_GROUP_MACHINE);
+        for (int i = first; i < world_size; i++)
+            if (machine_of[i] == first)
+                member_add(group, i);
+        made++;
+    }
+}
+
+/* Whoever believes to share a machine: each rank knows the lowest rank of its own. */
+static void machines_learn(int *machine_of)
+{
+    MPI_Comm machine = machine_comm();
+    int lowest = world_rank;
+    MPI_Bcast(&lowest, 1, MPI_INT, 0, machine);
+    MPI_Comm_free(&machine);
+    MPI_Allgather(&lowest, 1, MPI_INT, machine_of, 1, MPI_INT, MPI_COMM_WORLD);
+}
+
+static void groups_draw(const int *machine_of)
+{
+    struct random random = stream(2, 0);
+    struct group *group = group_add(COUNT_GROUP_WORLD);
+    for (int i = 0; i < world_size; i++)
+        member_add(group, i);
+    group = group_add(COUNT_GROUP_REVERSED);
+    for (int i = world_size - 1; i >= 0; i--)
+        member_add(group, i);
+    for (int half = 0, left = between(&random, 1, world_size); half < 2 && world_size > 1; half++) {
+        group = group_add(COUNT_GROUP_HALF);
+        for (int i = 0; i < world_size; i++)
+            if ((i < left) == (half == 0))
+                member_add(group, i);
+    }
+    group = group_add(COUNT_GROUP_SOME);
+    for (int i = 0; i < world_size; i++)
+        if (!one_in(&random, 3))
+            member_add(group, i);
+    group = group_add(COUNT_GROUP_SELF);
+    member_add(group, below(&random, world_size));
+    machines_add(machine_of);
+}
+
+void groups_start(void)
+{
+    int machine_of[RANKS_MOST] = { 0 };
+    if (world_size <= RANKS_MOST)
+        machines_learn(machine_of);
+    groups_draw(machine_of);
+    for (int i = 0; i < group_count; i++) {
+        struct group *group = &groups[i];
+        group->one_machine = group->n > 0;
+        for (int k = 1; k < group->n; k++)
+            group->one_machine = group->one_machine && machine_of[group->world[k]] == machine_of[group->world[0]];
+        MPI_Comm_split(MPI_COMM_WORLD, group->me >= 0 ? 0 : MPI_UNDEFINED, group->me, &group->comm);
+    }
+}
+
+void groups_stop(void)
+{
+    for (int i = 0; i < group_count; i++)
+        if (groups[i].comm != MPI_COMM_NULL)
+            MPI_Comm_free(&groups[i].comm);
+}
+
+void sum_all(uint64_t *values, int count, struct group *group)
+{
+    MPI_Request request;
+    MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, group->comm, &request);
+    request_await(&request);
+}
+
+void counts_tell(void)
+{
+    uint64_t sums[COUNTS];
+    for (int i = 0; i < COUNTS; i++)
+        sums[i] = (uint64_t)soak.counts[i];
+    sum_all(sums, COUNTS, &groups[0]);
+    for (int i = 0; i < COUNTS && world_rank == 0; i++)
+        printf("count %llu %s\n", (unsigned long long)sums[i], count_texts[i]);
+    fflush(stdout);
+}

@@ -1,0 +1,73 @@
+/* Memory of the program that windows are made of: from the heap, the main stack, static variables, MPI_Alloc_mem and mmap.
+ * The stack and the static variables have places of one size; where none is free or large enough, the heap serves.
+ * Called by window.c, by one thread. */
+#include "soak.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PLACES = 8, PLACE_BYTES = 32 << 10 };
+
+static unsigned char variables[PLACES][PLACE_BYTES];
+static struct {
+    unsigned char *stack;
+    bool taken[2][PLACES]; /* of the stack, of the variables */
+} places;
+
+void memory_start(unsigned char *stack, size_t stack_bytes)
+{
+    places.stack = stack;
+    if (stack_bytes < sizeof variables)
+        fail("%zu bytes of stack are too few", stack_bytes);
+}
+
+static unsigned char *place_take(bool variable, size_t len_bytes)
+{
+    for (int i = 0; i < PLACES && len_bytes <= PLACE_BYTES; i++) {
+        if (places.taken[variable][i])
+            continue;
+        places.taken[variable][i] = true;
+        return variable ? variables[i] : places.stack + (size_t)i * PLACE_BYTES;
+    }
+    return NULL;
+}
+
+static void place_give(bool variable, const unsigned char *place)
+{
+    places.taken[variable][(size_t)(place - (variable ? variables[0] : places.stack)) / PLACE_BYTES] = false;
+}
+
+/* Not always at the beginning of what was got. */
+void memory_take(struct memory *memory, size_t len_bytes, struct random *random)
+{
+    size_t shift = one_in(random, 2) ? 0 : (size_t)below(random, 9) * (one_in(random, 4) ? 1 : 8);
+    *memory = (struct memory){ .source = (enum source)below(random, SOURCES), .len_bytes = len_bytes,
+                               .whole_bytes = len_bytes + shift };
+    if (memory->source == SOURCE_STACK || memory->source == SOURCE_STATIC)
+        memory->whole = place_take(memory->source == SOURCE_STATIC, memory->whole_bytes);
+    else if (memory->source == SOURCE_ALLOC_MEM)
+        MPI_Alloc_mem((MPI_Aint)memory->whole_bytes + 1, MPI_INFO_NULL, &memory->whole);
+    else if (memory->source == SOURCE_MMAP)
+        memory->whole = mmap(NULL, memory->whole_bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory->whole == NULL) {
+        memory->source = SOURCE_HEAP;
+        memory->whole = malloc(memory->whole_bytes + 1);
+    }
+    if (memory->whole == NULL || memory->whole == MAP_FAILED)
+        fail("no memory");
+    memory->at = (unsigned char *)memory->whole + shift;
+    count_one(COUNT_SOURCE_HEAP + (enum count)memory->source);
+}
+
+void memory_give(struct memory *memory)
+{
+    switch (memory->source) {
+    case SOURCE_HEAP: free(memory->whole); break;
+    case SOURCE_STACK: place_give(false, memory->whole); break;
+    case SOURCE_STATIC: place_give(true, memory->whole); break;
+    case SOURCE_ALLOC_MEM: MPI_Free_mem(memory->whole); break;
+    default: munmap(memory->whole, memory->whole_bytes + 1);
+    }
+    *memory = (struct memory){ 0 };
+}

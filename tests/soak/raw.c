@@ -1,0 +1,260 @@
+/* Operations on bytes that are no area's: puts, gets, and accumulates that replace or only fetch, between any two datatypes of
+ * one signature; stores by the owner, or by a peer that shares the memory; operations on nothing.
+ * A byte that an operation writes is its actor's for the phase; where the actor comes back to it, a flush stands between.
+ * Called by plan.c. */
+#include "step.h"
+
+#include "../mpi/forms.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 8, MOVED_MOST = 3000 };
+enum answer { GRANTED, AFTER_FLUSH, REFUSED };
+
+/* The bytes of the region that the operation in hand touches, in the order in which they move. */
+static struct {
+    uint32_t places[PLAIN_MOST_BYTES];
+    unsigned char packed[PLAIN_MOST_BYTES];
+    size_t count;
+} hand;
+
+bool type_is_computed(const struct test_type *type)
+{
+    size_t parts = type->group == GROUP_COMPLEX ? 2 : 1;
+    enum type_group group = type->group == GROUP_PAIR ? type->value_group : type->group;
+    return !((group == GROUP_FLOATING || group == GROUP_COMPLEX) && type->value_bytes / parts == sizeof(long double));
+}
+
+static enum answer claims_ask(const struct region *region, int actor, bool writes, uint16_t flush)
+{
+    enum answer answer = GRANTED;
+    for (size_t i = 0; i < hand.count; i++) {
+        const struct claim *claim = &region->claims[hand.places[i]];
+        if (claim->kind == CLAIM_RESERVED || (claim->kind == CLAIM_OWNED && claim->actor != actor) ||
+            (claim->kind == CLAIM_READ && claim->actor != actor && writes))
+            return REFUSED;
+        if (claim->flush == flush && (claim->kind == CLAIM_OWNED || (claim->kind == CLAIM_READ && writes)))
+            answer = AFTER_FLUSH;
+    }
+    return answer;
+}
+
+static void claims_take(struct region *region, int actor, bool writes, uint16_t flush)
+{
+    for (size_t i = 0; i < hand.count; i++) {
+        struct claim *claim = &region->claims[hand.places[i]];
+        bool others = claim->kind == CLAIM_READ && claim->actor != actor;
+        if (claim->kind != CLAIM_OWNED)
+            claim->kind = writes ? CLAIM_OWNED : CLAIM_READ;
+        claim->actor = (uint8_t)(others ? ACTOR_MANY : actor);
+        claim->flush = flush;
+    }
+}
+
+/* Asks for the bytes in hand, with a flush before the operation if that is what it takes. */
+static bool claims_win(struct plan *plan, struct region *region, int actor, int target, bool writes)
+{
+    enum answer answer = claims_ask(region, actor, writes, plan->flushes[actor][target]);
+    if (answer == REFUSED || (answer == AFTER_FLUSH && !epoch_is_passive(plan->epoch)))
+        return false;
+    if (answer == AFTER_FLUSH)
+        op_flush(plan, actor, target);
+    claims_take(region, actor, writes, plan->flushes[actor][target]);
+    return true;
+}
+
+static bool is_plain(const struct random_type *type)
+{
+    return !type->derived && type->extent == type->size_bytes;
+}
+
+static bool is_disjoint(const struct side *side)
+{
+    return is_plain(side->type) || random_type_is_disjoint(side->type, side->count);
+}
+
+static int greatest_divisor(int a, int b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+
+/* Two types of one signature in numbers that match; many elements of plain ones now and then. */
+static bool sides_draw(struct plan *plan, struct op *op, const struct region *region)
+{
+    struct random *random = &plan->random;
+    const struct pool *pool = &plan->pools[below(random, SIGNATURES)];
+    bool accumulates = op->kind != OP_PUT && op->kind != OP_GET;
+    if (accumulates && !pool->accumulates)
+        return false;
+    op->to.type = &pool->types[below(random, VARIANTS)];
+    op->origin.type = &pool->types[below(random, VARIANTS)];
+    if (is_plain(&pool->types[0]) && one_in(random, 4))
+        op->to.type = op->origin.type = &pool->types[0];
+    int to = op->to.type->size_bytes, from = op->origin.type->size_bytes, divisor = greatest_divisor(to, from);
+    bool plain = is_plain(op->to.type) && is_plain(op->origin.type);
+    size_t most = plain && region->size > 10000 && one_in(random, 3) ? region->size : plain ? 600 : 200;
+    int times = 1 + (int)random_below(random, most / (size_t)(to > from ? to : from) + 1);
+    op->to.count = from / divisor * times;
+    op->origin.count = to / divisor * times;
+    op->result = op->origin;
+    hand.count = (size_t)op->to.count * (size_t)to;
+    return hand.count <= (plain ? (size_t)PLAIN_MOST_BYTES : MOVED_MOST) && is_disjoint(&op->to) &&
+           (op->kind == OP_PUT || op->kind == OP_ACCUMULATE || is_disjoint(&op->origin));
+}
+
+static bool place_draw(struct plan *plan, struct op *op, const struct region *region)
+{
+    MPI_Aint low, high, unit = region->unit;
+    random_type_bounds(op->to.type, op->to.count, &low, &high);
+    MPI_Aint least = low < 0 ? (-low + unit - 1) / unit : 0;
+    MPI_Aint room = (MPI_Aint)region->size - high;
+    if (room < 0 || room / unit < least)
+        return false;
+    op->disp = least + (MPI_Aint)random_below(&plan->random, (uint64_t)(room / unit - least + 1));
+    const struct random_type *type = op->to.type;
+    for (size_t i = 0; i < hand.count; i++)
+        hand.places[i] = (uint32_t)(op->disp * unit + (MPI_Aint)(i / (size_t)type->size_bytes) * type->extent +
+                                    type->map[i % (size_t)type->size_bytes]);
+    return true;
+}
+
+static bool kind_draw(struct plan *plan, struct op *op)
+{
+    static const enum op_kind kinds[] = { OP_PUT, OP_PUT, OP_PUT, OP_GET, OP_GET, OP_GET, OP_ACCUMULATE, OP_GET_ACCUMULATE,
+                                          OP_FETCH };
+    struct random *random = &plan->random;
+    op->kind = kinds[below(random, (int)COUNT_OF(kinds))];
+    op->form = op->kind == OP_FETCH ? 0 : below(random, FORMS);
+    if (!epoch_is_passive(plan->epoch))
+        op->form &= FORM_LARGE;
+    op->free_types = one_in(random, 6);
+    if (op->kind > OP_GET && op->kind != OP_ACCUMULATE && one_in(random, 2))
+        return false; /* MPI_NO_OP */
+    for (size_t i = 0; i < test_op_count; i++)
+        if (test_ops[i].op == MPI_REPLACE && op->kind > OP_GET)
+            op->operator = &test_ops[i];
+    return op->kind != OP_GET;
+}
+
+/* The buffers, what comes back, and what the target holds then. */
+static void model_apply(struct plan *plan, struct op *op, struct region *region, bool writes)
+{
+    bool here = actor_is_here(op->actor);
+    struct random random = { random_next(&plan->random) };
+    buffer_make(&op->from, &op->origin, &random, here);
+    if (op->kind >= OP_GET_ACCUMULATE)
+        buffer_make(&op->into, &op->result, &random, here);
+    if (op->kind != OP_PUT && op->kind != OP_ACCUMULATE) {
+        for (size_t i = 0; i < hand.count; i++)
+            hand.packed[i] = region->model[hand.places[i]];
+        buffer_want(op->kind == OP_GET ? &op->from : &op->into, op->kind == OP_GET ? &op->origin : &op->result, hand.packed);
+    }
+    if (writes) {
+        random_type_gather(op->origin.type, (int)hand.count, op->from.bytes + op->from.at, hand.packed);
+        for (size_t i = 0; i < hand.count; i++) {
+            region->model[hand.places[i]] = hand.packed[i];
+            region->writers[hand.places[i]] = (uint16_t)(plan->op_count + 1);
+        }
+    }
+    if (!here) {
+        buffer_free(&op->from);
+        buffer_free(&op->into);
+    }
+    op_push(plan, op);
+}
+
+static bool segment_draw(struct plan *plan, struct op *op)
+{
+    const struct soak_window *window = plan->window;
+    op->segment = below(&plan->random, window->segments);
+    return window->regions[op->target][op->segment].model != NULL;
+}
+
+static void fetch_shape(struct plan *plan, struct op *op)
+{
+    const struct pool *pool = &plan->pools[1 + below(&plan->random, SIGNATURES - 1)];
+    if (pool->accumulates && pool->types[0].size_bytes <= (int)TYPE_MAX_BYTES) {
+        op->to = op->origin = op->result = (struct side){ &pool->types[0], 1 };
+        hand.count = (size_t)pool->types[0].size_bytes;
+    } else {
+        hand.count = 0;
+    }
+}
+
+static bool raw_try(struct plan *plan, int actor, int target)
+{
+    struct op op = { .actor = actor, .target = target, .area = -1 };
+    if (!segment_draw(plan, &op))
+        return false;
+    bool writes = kind_draw(plan, &op);
+    struct region *region = op_region(plan, &op);
+    if (op.kind == OP_FETCH)
+        fetch_shape(plan, &op);
+    else if (!sides_draw(plan, &op, region))
+        return false;
+    if (op.kind == OP_FETCH && hand.count == 0)
+        return false;
+    if (op.kind != OP_FETCH && one_in(&plan->random, 25))
+        op.to.count = op.origin.count = op.result.count = (int)(hand.count = 0);
+    if (!place_draw(plan, &op, region) || !claims_win(plan, region, actor, target, writes))
+        return false;
+    plan->written[plan->phase][target] |= writes;
+    model_apply(plan, &op, region, writes);
+    return true;
+}
+
+bool raw_draw(struct plan *plan, int actor, int target)
+{
+    for (int i = 0; i < TRIES; i++)
+        if (raw_try(plan, actor, target))
+            return true;
+    return false;
+}
+
+void null_draw(struct plan *plan, int actor)
+{
+    struct op op = { .actor = actor, .target = MPI_PROC_NULL, .area = -1 };
+    struct region nothing = { .size = 0, .unit = 1 };
+    bool here = actor_is_here(actor);
+    kind_draw(plan, &op);
+    if (op.kind == OP_FETCH || !sides_draw(plan, &op, &nothing))
+        return;
+    struct random random = { random_next(&plan->random) };
+    op.disp = below(&plan->random, 1000);
+    buffer_make(&op.from, &op.origin, &random, here);
+    buffer_make(&op.into, &op.result, &random, here);
+    if (!here) {
+        buffer_free(&op.from);
+        buffer_free(&op.into);
+    }
+    op_push(plan, &op);
+}
+
+/* The actor looks at the bytes and writes others. */
+bool store_draw(struct plan *plan, int actor, int target)
+{
+    struct op op = { .kind = OP_STORE, .actor = actor, .target = target, .area = -1 };
+    struct random *random = &plan->random;
+    int rank = actor_rank(plan, actor);
+    if (!plan->window->unified || (rank != target && plan->window->flavour != FLAVOUR_SHARED) || !segment_draw(plan, &op))
+        return false;
+    struct region *region = op_region(plan, &op);
+    if (region->size == 0)
+        return false;
+    op.disp = (MPI_Aint)random_below(random, region->size);
+    size_t room = region->size - (size_t)op.disp;
+    op.len_bytes = 1 + random_below(random, room < 200 ? room : 200);
+    hand.count = op.len_bytes;
+    for (size_t i = 0; i < hand.count; i++)
+        hand.places[i] = (uint32_t)op.disp + (uint32_t)i;
+    if (!claims_win(plan, region, actor, target, true))
+        return false;
+    claims_take(region, actor, true, (uint16_t)(plan->flushes[actor][target] - 1)); /* it is done at once */
+    unsigned char *model = region->model + op.disp;
+    op.from = (struct buffer){ malloc(op.len_bytes), malloc(op.len_bytes), op.len_bytes, 0, false };
+    memcpy(op.from.wanted, model, op.len_bytes);
+    bytes_draw(model, op.len_bytes, random);
+    memcpy(op.from.bytes, model, op.len_bytes);
+    for (size_t i = 0; i < op.len_bytes; i++)
+        region->writers[(size_t)op.disp + i] = (uint16_t)(plan->op_count + 1);
+    op_push(plan, &op);
+    return true;
+}

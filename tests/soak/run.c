@@ -1,0 +1,172 @@
+/* How a plan's epochs begin and end, what the owners store before them, and the comparison behind them.
+ * Memory is stored to and looked at by its owner where MPI says that this is sound: between fences, outside exposures, or under
+ * a lock of its own.  Called by step.c. */
+#include "step.h"
+
+#include <sched.h>
+#include <string.h>
+
+static int own_rank(const struct plan *plan) { return plan->window->group->me; }
+
+void plan_prepare(struct plan *plan)
+{
+    bool passive = epoch_is_passive(plan->epoch);
+    if (passive)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, own_rank(plan), 0, plan->window->win);
+    for (int i = 0; i < plan->store_count; i++) {
+        const struct store *store = &plan->stores[i];
+        memcpy(store->region->at + store->offset, store->bytes, store->len_bytes);
+    }
+    if (passive) {
+        MPI_Win_unlock(own_rank(plan), plan->window->win);
+        barrier(plan->window->group->comm);
+    }
+}
+
+static void fence(struct plan *plan, int phase)
+{
+    int assert = plan->assert[phase][own_rank(plan)];
+    if (assert & MPI_MODE_NOPRECEDE)
+        count_one(COUNT_FENCE_NOPRECEDE);
+    if (assert & MPI_MODE_NOSUCCEED)
+        count_one(COUNT_FENCE_NOSUCCEED);
+    if (assert & MPI_MODE_NOPUT)
+        count_one(COUNT_FENCE_NOPUT);
+    if (assert & MPI_MODE_NOSTORE)
+        count_one(COUNT_FENCE_NOSTORE);
+    count_one(COUNT_FENCE);
+    MPI_Win_fence(assert, plan->window->win);
+}
+
+/* The ranks that this one exposes its memory to, or accesses, in any order. */
+static MPI_Group partners(struct plan *plan, int phase, bool exposes)
+{
+    const struct soak_window *window = plan->window;
+    int ranks[RANKS_MOST], count = 0;
+    MPI_Group all, some;
+    for (int i = 0; i < window->group->n; i++)
+        if (exposes ? plan->access[phase][i][own_rank(plan)] : plan->access[phase][own_rank(plan)][i])
+            ranks[count++] = i;
+    for (int i = count - 1; i > 0; i--) {
+        int other = below(&plan->random, i + 1), rank = ranks[i];
+        ranks[i] = ranks[other];
+        ranks[other] = rank;
+    }
+    MPI_Win_get_group(window->win, &all);
+    MPI_Group_incl(all, count, ranks, &some);
+    MPI_Group_free(&all);
+    return some;
+}
+
+static void group_free(MPI_Group *group)
+{
+    if (*group != MPI_GROUP_EMPTY)
+        MPI_Group_free(group);
+}
+
+static void post_and_start(struct plan *plan, int phase)
+{
+    int assert = plan->assert[phase][own_rank(plan)];
+    MPI_Group origins = partners(plan, phase, true), targets = partners(plan, phase, false);
+    if (assert & MPI_MODE_NOCHECK)
+        count_one(COUNT_PSCW_NOCHECK);
+    if (assert & MPI_MODE_NOPUT)
+        count_one(COUNT_PSCW_NOPUT);
+    if (assert & MPI_MODE_NOSTORE)
+        count_one(COUNT_PSCW_NOSTORE);
+    MPI_Win_post(origins, assert, plan->window->win);
+    if (plan->start_assert[phase] & MPI_MODE_NOCHECK)
+        barrier(plan->window->group->comm);
+    MPI_Win_start(targets, plan->start_assert[phase], plan->window->win);
+    group_free(&origins);
+    group_free(&targets);
+    count_one(COUNT_PSCW);
+}
+
+static void complete_and_wait(struct plan *plan)
+{
+    int done = 0;
+    bool tests = one_in(&plan->random, 2);
+    MPI_Win_complete(plan->window->win);
+    if (!tests) {
+        MPI_Win_wait(plan->window->win);
+        return;
+    }
+    count_one(COUNT_PSCW_TEST);
+    for (int turn = 0; !done; turn++) {
+        MPI_Win_test(plan->window->win, &done);
+        if (!done && turn > 20)
+            sleep_us(20);
+        else if (!done)
+            sched_yield();
+    }
+}
+
+static void lock_all(struct plan *plan)
+{
+    bool checks = one_in(&plan->random, 2);
+    count_one(COUNT_LOCK_ALL);
+    if (!checks)
+        count_one(COUNT_LOCK_ALL_NOCHECK);
+    MPI_Win_lock_all(checks ? 0 : MPI_MODE_NOCHECK, plan->window->win);
+}
+
+void plan_open(struct plan *plan, int phase)
+{
+    if (plan->epoch == EPOCH_FENCE && phase == 0)
+        fence(plan, 0);
+    else if (plan->epoch == EPOCH_PSCW)
+        post_and_start(plan, phase);
+    else if (plan->epoch == EPOCH_LOCK_ALL && phase == 0)
+        lock_all(plan);
+}
+
+/* What one phase wrote is the next one's: in the same epoch, or in a new one. */
+static void lock_all_close(struct plan *plan, bool last)
+{
+    MPI_Win win = plan->window->win;
+    if (last || one_in(&plan->random, 3)) {
+        MPI_Win_unlock_all(win);
+        barrier(plan->window->group->comm);
+        if (!last)
+            lock_all(plan);
+        return;
+    }
+    MPI_Win_flush_all(win);
+    MPI_Win_sync(win);
+    barrier(plan->window->group->comm);
+    MPI_Win_sync(win);
+    count_one(COUNT_LOCK_ALL_PHASE);
+}
+
+void plan_close(struct plan *plan, int phase)
+{
+    bool last = phase == plan->phases - 1;
+    if (plan->epoch == EPOCH_FENCE)
+        fence(plan, phase + 1);
+    else if (plan->epoch == EPOCH_PSCW)
+        complete_and_wait(plan);
+    else if (plan->epoch == EPOCH_LOCK_ALL)
+        lock_all_close(plan, last);
+    else
+        barrier(plan->window->group->comm);
+}
+
+void plan_compare(struct plan *plan)
+{
+    const struct soak_window *window = plan->window;
+    bool passive = epoch_is_passive(plan->epoch), peers = window->flavour == FLAVOUR_SHARED;
+    if (peers)
+        barrier(window->group->comm);
+    if (passive)
+        MPI_Win_lock(MPI_LOCK_SHARED, own_rank(plan), 0, window->win);
+    contests_settle(plan);
+    for (int i = 0; i < window->group->n; i++)
+        for (int k = 0; k < window->segments; k++)
+            if (i == own_rank(plan) || peers)
+                region_check(plan, i, k);
+    if (passive)
+        MPI_Win_unlock(own_rank(plan), window->win);
+    if (peers)
+        barrier(window->group->comm);
+}
