@@ -2,6 +2,7 @@
  * The model is a list of the bytes of each side, one by one in the order of the type map.
  * Buffers end where the last byte lies, so that sanitizers see loads behind it. */
 #include "ops/copy.h"
+#include "transport/shared/copy.h"
 #include "transport/shared/runs.h"
 
 #include <stdlib.h>
@@ -348,11 +349,43 @@ static void padded_pairs_and_unequal_sides_are_not_taken(void **state)
     oriel_node_free(spread);
 }
 
+/* ---- long copies ---- */
+
+/* In pieces, whose last may be short; what the program lets overlap moves as by memmove. */
+static void long_copies_move_whole_and_over_themselves(void **state)
+{
+    (void)state;
+    const uint64_t piece = ORIEL_COPY_PIECE_BYTES, room = 4 * piece;
+    const uint64_t lengths[] = {piece - 1, piece, piece + 1, 2 * piece, 2 * piece + 24, 3 * piece - 8};
+    const uint64_t places[][2] = {{0, 1}, {1, 0}, {8, 4096}, {4096, 8}, {0, piece}, {piece, 0}, {64, 0}, {0, 0}};
+    char *memory = malloc(room), *wanted = malloc(room), *apart = malloc(room);
+    assert_true(memory != NULL && wanted != NULL && apart != NULL);
+    for (unsigned length = 0; length < sizeof lengths / sizeof *lengths; length++) {
+        for (unsigned place = 0; place < sizeof places / sizeof *places; place++) {
+            for (uint64_t i = 0; i < room; i++)
+                memory[i] = (char)below(256);
+            memcpy(wanted, memory, room);
+            memmove(wanted + places[place][0], wanted + places[place][1], lengths[length]);
+            oriel_copy(memory + places[place][0], memory + places[place][1], lengths[length]);
+            assert_memory_equal(memory, wanted, room);
+        }
+        memset(apart, 0, room);
+        memset(wanted, 0, room);
+        memcpy(wanted + 3, memory + 1, lengths[length]);
+        oriel_copy(apart + 3, memory + 1, lengths[length]);
+        assert_memory_equal(apart, wanted, room);
+    }
+    free(memory);
+    free(wanted);
+    free(apart);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_of_every_length_move_at_any_distance),
         cmocka_unit_test(single_runs_of_every_length_move),
+        cmocka_unit_test(long_copies_move_whole_and_over_themselves),
         cmocka_unit_test(random_layouts_copy_as_their_maps),
         cmocka_unit_test(sides_that_match_in_part_copy),
         cmocka_unit_test(lists_of_other_parts_copy),

@@ -6,6 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Half of the cache that a core of the processors of the last years has for itself, or less. */
+#define ORIEL_COPY_PIECE_BYTES ((uint64_t)256 << 10)
+
+void oriel_copy_long(void *to, const void *from, uint64_t len_bytes);
+
 /* memmove where the program puts to itself with overlapping buffers: undefined to MPI, harmless here. */
 static inline void oriel_copy(void *to, const void *from, uint64_t len_bytes)
 {
@@ -24,7 +29,9 @@ static inline void oriel_copy(void *to, const void *from, uint64_t len_bytes)
         __builtin_memcpy(to, from, 1);
         return;
     default:
-        if (len_bytes > 0) /* buffers of nothing may be NULL */
+        if (len_bytes > ORIEL_COPY_PIECE_BYTES)
+            oriel_copy_long(to, from, len_bytes);
+        else if (len_bytes > 0) /* buffers of nothing may be NULL */
             memmove(to, from, len_bytes);
     }
 }
