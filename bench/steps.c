@@ -8,18 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum operation { PUT, GET, FLUSH, PUT_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK };
+enum operation { PUT, GET, FLUSH, PUT_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK, ROUND };
+
+static MPI_Group self; /* of the only rank that counts */
 
 static inline __attribute__((always_inline)) void loop(enum operation operation, long count, MPI_Win win)
 {
-    const int target = 1;
+    const int target = operation == ROUND ? 0 : 1;
     const int64_t one = 1;
     int64_t word = 1;
 
     for (long i = 0; i < count; i++) {
         if (operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK)
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
-        if (operation == PUT || operation == PUT_FLUSH || operation == LOCK_PUT_UNLOCK)
+        if (operation == ROUND) {
+            MPI_Win_post(self, 0, win);
+            MPI_Win_start(self, 0, win);
+        }
+        if (operation == PUT || operation == PUT_FLUSH || operation == LOCK_PUT_UNLOCK || operation == ROUND)
             MPI_Put(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
         if (operation == GET)
             MPI_Get(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
@@ -29,6 +35,10 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
             MPI_Win_flush(target, win);
         if (operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK)
             MPI_Win_unlock(target, win);
+        if (operation == ROUND) {
+            MPI_Win_complete(win);
+            MPI_Win_wait(win);
+        }
     }
 }
 
@@ -46,6 +56,7 @@ COUNTED(put_flush, PUT_FLUSH)
 COUNTED(fetch_and_op, FETCH_AND_OP)
 COUNTED(lock_unlock, LOCK_UNLOCK)
 COUNTED(lock_put_unlock, LOCK_PUT_UNLOCK)
+COUNTED(round, ROUND)
 
 static const struct step {
     const char *name;
@@ -60,6 +71,7 @@ static const struct step {
     {"fetch-and-op", counted_fetch_and_op, FETCH_AND_OP, 0},
     {"lock-unlock", counted_lock_unlock, LOCK_UNLOCK, 1},
     {"lock-put-unlock", counted_lock_put_unlock, LOCK_PUT_UNLOCK, 1},
+    {"round", counted_round, ROUND, 1},
 };
 
 static const struct step *find(const char *name)
@@ -87,15 +99,20 @@ int main(int argc, char **argv)
 {
     int rank;
     int64_t *base;
+    MPI_Group all;
     MPI_Win win;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Win_allocate(4096, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &rank, &self);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 2; i < argc && rank == 0; i++)
         run(find(argv[i]), atol(argv[1]), win);
     MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Group_free(&self);
+    MPI_Group_free(&all);
     MPI_Win_free(&win);
     MPI_Finalize();
     return 0;

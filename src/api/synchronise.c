@@ -1,4 +1,5 @@
-/* Fence, post, start, complete, wait, test (MPI-4.1, 13.5.1, 13.5.2).  Arguments are checked here, the rest is sync/'s.
+/* Fence, post, start, complete, wait, test (MPI-4.1, 13.5.1, 13.5.2), and the end of the groups that some of them are given.
+ * Arguments are checked here, the rest is sync/'s; members of a group that comes again are not asked for again.
  * Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
@@ -19,6 +20,21 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
     if (status == ORIEL_OK)
         status = oriel_fence(window, (assert & MPI_MODE_NOSUCCEED) != 0);
     return oriel_error_raise(window, "MPI_Win_fence", status);
+}
+
+/* A handle that the program has not given back means the group that it meant before; each that it gives back may be given out
+ * again for another one. */
+static _Atomic uint64_t groups_freed;
+
+static uint64_t group_key(MPI_Group group)
+{
+    return (uint64_t)(uintptr_t)group;
+}
+
+int oriel_entry_Group_free(MPI_Group *group)
+{
+    atomic_fetch_add_explicit(&groups_freed, 1, memory_order_relaxed); /* first: the host may give it out in another thread */
+    return oriel_host()->Group_free(group);
 }
 
 /* The group's members as ranks of the window, in memory of malloc with room for as many pointers. */
@@ -52,15 +68,32 @@ static enum oriel_status translate(const struct oriel_window *window, MPI_Group 
 
 typedef enum oriel_status opener(struct oriel_window *window, int32_t *ranks, int32_t count);
 
-static int open_epoch(struct oriel_window *window, const char *call, MPI_Group group, int assert, int taken, opener *open)
+static __attribute__((noinline)) enum oriel_status open_anew(struct oriel_window *window, MPI_Group group, opener *open,
+                                                             struct oriel_members *members)
 {
     int32_t *ranks = NULL;
     int32_t count = 0;
-    enum oriel_status status = oriel_check_assert(assert, taken);
-    if (status == ORIEL_OK)
-        status = translate(window, group, &ranks, &count);
+    const uint64_t freed = atomic_load_explicit(&groups_freed, memory_order_relaxed);
+    enum oriel_status status = translate(window, group, &ranks, &count);
     if (status == ORIEL_OK)
         status = open(window, ranks, count);
+    if (status == ORIEL_OK) {
+        members->group = group_key(group);
+        members->groups_freed = freed;
+    }
+    return status;
+}
+
+/* members: what the window keeps of the last group of this kind of epoch. */
+static inline int open_epoch(struct oriel_window *window, const char *call, MPI_Group group, int assert, int taken, opener *open,
+                             struct oriel_members *members)
+{
+    enum oriel_status status = oriel_check_assert(assert, taken);
+    if (oriel_unlikely(status != ORIEL_OK))
+        return oriel_error_raise(window, call, status);
+    const bool same = members->group == group_key(group) && group_key(group) != 0 &&
+                      members->groups_freed == atomic_load_explicit(&groups_freed, memory_order_relaxed);
+    status = oriel_likely(same) ? open(window, NULL, 0) : open_anew(window, group, open, members);
     return oriel_error_raise(window, call, status);
 }
 
@@ -71,7 +104,7 @@ int oriel_entry_Win_post(MPI_Group group, int assert, MPI_Win win)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_post(group, assert, win)
                                               : oriel_error_not_a_window("MPI_Win_post");
     return open_epoch(window, "MPI_Win_post", group, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT,
-                      oriel_post);
+                      oriel_post, &window->posted);
 }
 
 int oriel_entry_Win_start(MPI_Group group, int assert, MPI_Win win)
@@ -80,7 +113,7 @@ int oriel_entry_Win_start(MPI_Group group, int assert, MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_start(group, assert, win)
                                               : oriel_error_not_a_window("MPI_Win_start");
-    return open_epoch(window, "MPI_Win_start", group, assert, MPI_MODE_NOCHECK, oriel_start);
+    return open_epoch(window, "MPI_Win_start", group, assert, MPI_MODE_NOCHECK, oriel_start, &window->started);
 }
 
 int oriel_entry_Win_complete(MPI_Win win)

@@ -1,6 +1,6 @@
 /* Post, start, complete, wait: counters of each pair that only grow, so that an early post of the next epoch is kept and a
  * start is matched by peer and not by count.  They lie with their writer, which has an entry for each peer that it has had an
- * epoch with (partners.c: how a peer finds it).  api/ calls; the group lists belong to the window while an epoch is open.
+ * epoch with (partners.c: how a peer finds it).  api/ calls.
  *
  * Argument.  Every process has made its entries for the group's members before the steps.  Target T posts to origin O by adding
  * one to posts in T's entry for O (C1, release); O's start waits until that is above O's own completes to T (C2, acquire).  O
@@ -14,6 +14,10 @@
  * nothing.  MPI_MODE_NOCHECK changes nothing: the counters must advance all the same.
  * Machines.  A peer on another machine has no entry to look at: it sends a message for C1 and C3 as well, behind those of its
  * operations, and this process's agent counts it in an entry of this process's own, which theirs leads to (partners.c).
+ * Members.  The own entries for the last group stay with the window, for the next epoch of the same one.  A start may change
+ * those of starts from when it has set ORIEL_EPOCH_START to when it sets accessing; the complete that takes ORIEL_EPOCH_START
+ * away reads them until it clears accessing, and no start goes on before that.  So threads that break the rules, which call these
+ * at the same time, get ORIEL_E_SYNC.  exposed is the same for posts, but that waits and tests change nothing.
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of the dead stay as they are. */
 #include "base/delay.h"
 #include "sync/access.h"
@@ -52,11 +56,20 @@ static enum oriel_status tell_far(struct oriel_window *window, const struct orie
     return first != ORIEL_OK ? first : status;
 }
 
+/* What was kept of another group goes.  Only by who may change it: window.h. */
+static void replace_members(struct oriel_members *members, struct oriel_partner **partners, int32_t count)
+{
+    if (partners == NULL)
+        return;
+    free(members->partners);
+    *members = (struct oriel_members){.partners = partners, .count = count};
+}
+
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     uint32_t closed = 0;
-    struct oriel_partner **origins;
-    enum oriel_status status = make_entries(window, ranks, count, &origins);
+    struct oriel_partner **origins = NULL;
+    enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &origins);
     if (status != ORIEL_OK) {
         free(origins);
         return status;
@@ -66,43 +79,54 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
         free(origins);
         return oriel_fail(ORIEL_E_SYNC, "a post inside the exposure epoch of another post");
     }
-    window->posted = origins;
-    window->posted_count = count;
-    for (int32_t i = 0; i < count; i++) {
+    replace_members(&window->posted, origins, count);
+    const struct oriel_members *posted = &window->posted;
+    for (int32_t i = 0; i < posted->count; i++) {
         oriel_delay();
-        oriel_event_signal(&origins[i]->posts); /* C1 */
+        oriel_event_signal(&posted->partners[i]->posts); /* C1 */
         if (window->far != NULL)
-            status = tell_far(window, origins[i], oriel_far_post, status);
+            status = tell_far(window, posted->partners[i], oriel_far_post, status);
     }
     return status;
 }
 
-static enum oriel_status may_start(const struct oriel_window *window)
+static void give_up_start(struct oriel_window *window)
 {
-    uint32_t epoch = oriel_load_relaxed(&window->epoch);
+    atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START, memory_order_relaxed);
+}
+
+/* Takes the right to change window->started, and the access words, until the epoch ends. */
+static enum oriel_status claim_start(struct oriel_window *window)
+{
+    uint32_t epoch = atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_START, memory_order_relaxed);
     if (epoch & ORIEL_EPOCH_START)
         return oriel_fail(ORIEL_E_SYNC, "a start inside the access epoch of another start");
-    if ((epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window))
-        return oriel_fail(ORIEL_E_SYNC, "a start inside a lock");
-    return ORIEL_OK;
+    const bool locks = (epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window);
+    if (!locks && !oriel_load_acquire(&window->accessing))
+        return ORIEL_OK;
+    give_up_start(window);
+    return oriel_fail(ORIEL_E_SYNC, locks ? "a start inside a lock" : "a start while another thread completes");
 }
 
-static void set_accesses(struct oriel_window *window, struct oriel_partner *const *targets, int32_t count,
-                         enum oriel_access access)
+static void set_accesses(struct oriel_window *window, enum oriel_access access)
 {
     _Atomic uint8_t *words = oriel_window_access(window);
-    for (int32_t i = 0; i < count; i++)
-        atomic_store_explicit(&words[oriel_partner_rank(targets[i])], (uint8_t)access, memory_order_relaxed);
+    const struct oriel_members *started = &window->started;
+    for (int32_t i = 0; i < started->count; i++)
+        atomic_store_explicit(&words[oriel_partner_rank(started->partners[i])], (uint8_t)access, memory_order_relaxed);
 }
 
-/* Everything that can fail for lack of memory, before anything changes. */
-static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ranks, int32_t count,
-                                       struct oriel_partner ***targets)
+/* Everything that can fail for lack of memory, before anything else changes. */
+static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
-    enum oriel_status status = may_start(window);
-    if (status == ORIEL_OK)
-        status = make_entries(window, ranks, count, targets);
-    if (status == ORIEL_OK && count > 0)
+    struct oriel_partner **targets = NULL;
+    enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &targets);
+    if (status != ORIEL_OK) {
+        free(targets);
+        return status;
+    }
+    replace_members(&window->started, targets, count);
+    if (window->started.count > 0)
         status = oriel_access_need(window);
     return status == ORIEL_OK ? oriel_epoch_leave_fence(window) : status;
 }
@@ -130,46 +154,44 @@ static enum oriel_status await_post(struct oriel_window *window, struct oriel_pa
 
 enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
-    struct oriel_partner **targets = (void *)ranks;
-    enum oriel_status status = prepare_start(window, ranks, count, &targets);
-    for (int32_t i = 0; i < count && status == ORIEL_OK; i++)
-        status = await_post(window, targets[i]);
+    enum oriel_status status = claim_start(window);
     if (status != ORIEL_OK) {
-        free(targets);
+        free(ranks);
         return status;
     }
-    set_accesses(window, targets, count, ORIEL_ACCESS_STARTED);
-    window->started = targets;
-    window->started_count = count;
-    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_START, memory_order_relaxed);
+    status = prepare_start(window, ranks, count);
+    for (int32_t i = 0; i < window->started.count && status == ORIEL_OK; i++)
+        status = await_post(window, window->started.partners[i]);
+    if (status != ORIEL_OK) {
+        give_up_start(window);
+        return status;
+    }
+    set_accesses(window, ORIEL_ACCESS_STARTED);
+    oriel_store_release(&window->accessing, 1);
     return ORIEL_OK;
 }
 
 enum oriel_status oriel_complete(struct oriel_window *window)
 {
-    uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START, memory_order_relaxed);
-    if (!(before & ORIEL_EPOCH_START))
+    if (!oriel_load_acquire(&window->accessing) ||
+        !(atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START, memory_order_relaxed) & ORIEL_EPOCH_START))
         return oriel_fail(ORIEL_E_SYNC, "complete without start");
     enum oriel_status status = ORIEL_OK;
-    set_accesses(window, window->started, window->started_count, ORIEL_ACCESS_NONE);
-    for (int32_t i = 0; i < window->started_count; i++) {
+    const struct oriel_members *targets = &window->started;
+    set_accesses(window, ORIEL_ACCESS_NONE);
+    for (int32_t i = 0; i < targets->count; i++) {
         oriel_delay();
         if (window->far != NULL)
-            status = tell_far(window, window->started[i], oriel_far_complete, status);
-        oriel_event_signal(&window->started[i]->completes); /* C3 */
+            status = tell_far(window, targets->partners[i], oriel_far_complete, status);
+        oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
-    free(window->started);
-    window->started = NULL;
-    window->started_count = 0;
+    oriel_store_release(&window->accessing, 0);
     return status;
 }
 
 /* The completes of all posted origins have come. */
 static void close_exposure(struct oriel_window *window)
 {
-    free(window->posted);
-    window->posted = NULL;
-    window->posted_count = 0;
     oriel_store_release(&window->exposed, 0);
 }
 
@@ -191,8 +213,8 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
     if (!oriel_load_acquire(&window->exposed))
         return oriel_fail(ORIEL_E_SYNC, "wait without post");
     enum oriel_status status = ORIEL_OK;
-    for (int32_t i = 0; i < window->posted_count && status == ORIEL_OK; i++)
-        status = await_complete(window, window->posted[i]);
+    for (int32_t i = 0; i < window->posted.count && status == ORIEL_OK; i++)
+        status = await_complete(window, window->posted.partners[i]);
     if (status == ORIEL_OK)
         close_exposure(window);
     return status;
@@ -225,9 +247,9 @@ enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)
     *done = false;
     if (!oriel_load_acquire(&window->exposed))
         return oriel_fail(ORIEL_E_SYNC, "test without post");
-    for (int32_t i = 0; i < window->posted_count; i++)
-        if (!has_completed(window, window->posted[i]))
-            return test_in_vain(window, oriel_partner_rank(window->posted[i]));
+    for (int32_t i = 0; i < window->posted.count; i++)
+        if (!has_completed(window, window->posted.partners[i]))
+            return test_in_vain(window, oriel_partner_rank(window->posted.partners[i]));
     close_exposure(window);
     *done = true;
     return ORIEL_OK;

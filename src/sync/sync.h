@@ -12,7 +12,7 @@ enum oriel_status oriel_barrier(struct oriel_window *window);
 enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed);
 
 /* MPI_Win_post, start, complete, wait, test (13.5.2).  ranks: count win_ranks, in memory of malloc with room for as many
- * pointers, which the callee keeps for the epoch, or frees when it does not return ORIEL_OK. */
+ * pointers, which the callee keeps or frees; NULL: those of the last post, or start, of this window. */
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count);
 enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32_t count);
 enum oriel_status oriel_complete(struct oriel_window *window);

@@ -146,8 +146,8 @@ static void destroy(struct oriel_window *window)
     if (window->host->group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&window->host->group);
     free(window->own_memory_bases);
-    free(window->started);
-    free(window->posted);
+    free(window->started.partners);
+    free(window->posted.partners);
 }
 
 static void free_window(struct oriel_window *window)

@@ -22,6 +22,14 @@ enum oriel_epoch {
     ORIEL_EPOCH_ALL_TARGETS = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED, /* either allows operations to every target */
 };
 
+/* The members of the group of the last start or post, as own entries for them, kept for the next one. */
+struct oriel_members {
+    struct oriel_partner **partners; /* NULL: none so far */
+    int32_t count;
+    uint64_t group;        /* the host's handle, while that means the same group (api/synchronise.c); 0: not known */
+    uint64_t groups_freed; /* by the program before these were found */
+};
+
 struct oriel_window_host; /* the host's objects of this window: window/objects.h */
 
 struct oriel_window {
@@ -39,13 +47,12 @@ struct oriel_window {
     struct oriel_common *common;
     struct oriel_control *control;
     uint32_t arrivals;              /* of all ranks, that open the barrier that this process entered last (sync/barrier.c) */
-    struct oriel_partner **started; /* own entries for the targets of the open start epoch */
-    int32_t started_count;
     _Atomic(struct oriel_partner *) recent_partner; /* the own entry that was looked up last; NULL before */
-    struct oriel_partner **posted; /* own entries for the origins of the open exposure epoch */
-    int32_t posted_count;
-    _Atomic uint32_t exposed; /* an exposure epoch is open */
-    uint32_t tests_in_vain;   /* of that epoch: now and then a poll gives the processor away and looks for the dead */
+    struct oriel_members started; /* targets of start epochs; changed by who sets ORIEL_EPOCH_START while not accessing */
+    struct oriel_members posted;  /* origins of exposure epochs; changed by who sets exposed */
+    _Atomic uint32_t accessing;   /* 1 from the end of a start to the end of its complete */
+    _Atomic uint32_t exposed;     /* an exposure epoch is open */
+    uint32_t tests_in_vain;       /* of that epoch: now and then a poll gives the processor away and looks for the dead */
     uint64_t looked_ns;
     /* the rest */
     struct oriel_group *group;

@@ -174,6 +174,34 @@ static void random_groups_match(enum window_kind kind)
     window_free(&window);
 }
 
+/* A host gives a freed group's handle to the next one. Groups that are not freed come again meanwhile. */
+static void a_new_group_in_the_place_of_a_freed_one(enum window_kind kind)
+{
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    MPI_Group myself = group_of(1, &world_rank);
+    for (int64_t round = 1; round <= scaled_rounds(100); round++) {
+        const int step = (int)round % world_size;
+        const int right = (world_rank + step) % world_size, left = (world_rank + world_size - step) % world_size;
+        const int64_t value = 1000 * round + world_rank;
+        post_to(window.win, left, 0);
+        start_to(window.win, right, 0);
+        MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, window.win);
+        MPI_Win_complete(window.win);
+        MPI_Win_wait(window.win);
+        CHECK_EQUAL(*(int64_t *)window.base, 1000 * round + left);
+        for (int64_t again = 0; again < round % 4; again++) {
+            MPI_Win_post(myself, 0, window.win);
+            MPI_Win_start(myself, 0, window.win);
+            MPI_Put(&again, 1, MPI_INT64_T, world_rank, 0, 1, MPI_INT64_T, window.win);
+            MPI_Win_complete(window.win);
+            MPI_Win_wait(window.win);
+            CHECK_EQUAL(*(int64_t *)window.base, again);
+        }
+    }
+    MPI_Group_free(&myself);
+    window_free(&window);
+}
+
 static void empty_groups_are_fine(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -326,6 +354,7 @@ static const struct test_case cases[] = {
     CASE(start_is_not_satisfied_by_anothers_post, KINDS_BOTH, 3),
     CASE(early_posts_of_later_epochs_are_kept, KINDS_BOTH, 2),
     CASE(random_groups_match, KINDS_BOTH, 1),
+    CASE(a_new_group_in_the_place_of_a_freed_one, KINDS_BOTH, 1),
     CASE(empty_groups_are_fine, KINDS_BOTH, 1),
     CASE(a_successful_test_ends_the_epoch, KINDS_BOTH, 2),
     CASE(nocheck_still_advances_matching, KINDS_BOTH, 2),

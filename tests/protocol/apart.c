@@ -265,8 +265,8 @@ void apart_close(struct oriel_window *window)
     oriel_file_free(meeting->ranks[team_rank].control_offset);
     oriel_file_free(meeting->ranks[team_rank].offset);
     oriel_group_release(window->group);
-    free(window->started);
-    free(window->posted);
+    free(window->started.partners);
+    free(window->posted.partners);
     free(window);
 }
 

@@ -64,8 +64,8 @@ struct oriel_window *fabricate_open(void)
 void fabricate_close(struct oriel_window *window)
 {
     oriel_group_release(window->group);
-    free(window->started);
-    free(window->posted);
+    free(window->started.partners);
+    free(window->posted.partners);
     free(window);
     oriel_file_leave();
 }

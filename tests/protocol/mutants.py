@@ -252,32 +252,41 @@ MUTANTS = [
     ("sync/lock.c", [("in_queue = {oriel_watch_lock,", "in_queue = {oriel_watch_reads,")],
      "faults", "killed_shared_holder_is_reported", "writers in the queue watch who holds or waits for the lock"),
 
-    ("sync/pscw.c", [("        oriel_event_signal(&origins[i]->posts); /* C1 */",
-                      "        if (i > 0)\n            oriel_event_signal(&origins[i]->posts);")],
+    ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
+                      "        if (i > 0)\n            oriel_event_signal(&posted->partners[i]->posts);")],
      "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for every origin"),
-    ("sync/pscw.c", [("        oriel_event_signal(&origins[i]->posts); /* C1 */",
+    ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
                       "        for (int32_t j = 0; j < window->n; j++)\n"
                       "            if (oriel_partners_own(window, j) != NULL)\n"
                       "                oriel_event_signal(&oriel_partners_own(window, j)->posts);")],
      "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for its origins alone"),
-    ("sync/pscw.c", [("        status = await_post(window, targets[i]);",
-                      "    {\n        if (targets[i]->peer == 2 && window->n == 3)\n"
-                      "            oriel_partners_make(window, 2, &targets[i]);\n"
-                      "        status = await_post(window, targets[i]);\n    }")],
+    ("sync/pscw.c", [("        status = await_post(window, window->started.partners[i]);",
+                      "    {\n        if (window->started.partners[i]->peer == 2 && window->n == 3)\n"
+                      "            oriel_partners_make(window, 2, &window->started.partners[i]);\n"
+                      "        status = await_post(window, window->started.partners[i]);\n    }")],
      "pscw", "pscw_matches_by_peer", "C2: a start waits for the posts of its own group"),
+    ("sync/pscw.c", [("    if (partners == NULL)\n        return;\n", "")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "an epoch of the same group has the members of the last"),
+    ("sync/pscw.c", [("    *members = (struct oriel_members){.partners = partners, .count = count};",
+                      "    members->partners = partners;\n    members->count = count;")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "members of another group are not known by the last one's handle"),
+    ("sync/pscw.c", [("    if (!locks && !oriel_load_acquire(&window->accessing))", "    if (!locks)")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "a start leaves the members alone while another thread completes"),
+    ("sync/pscw.c", [("    if (!oriel_load_acquire(&window->accessing) ||\n        ", "    if (")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "a complete leaves the members alone while another thread starts"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
                       "oriel_load_relaxed(&own->completes.value), &watch);")],
      "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start waits for one post more than those it has taken"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */", "1, &watch);")],
      "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start takes its post"),
-    ("sync/pscw.c", [("    free(window->started);\n    window->started = NULL;",
-                      "    oriel_delay();\n    for (int32_t i = 0; i < window->started_count; i++) {\n"
-                      "        struct oriel_partner *own = window->started[i];\n"
+    ("sync/pscw.c", [("    oriel_store_release(&window->accessing, 0);\n",
+                      "    oriel_delay();\n    for (int32_t i = 0; i < targets->count; i++) {\n"
+                      "        struct oriel_partner *own = targets->partners[i];\n"
                       "        own->completes.value = oriel_partners_theirs(window, own)->posts.value;\n    }\n"
-                      "    free(window->started);\n    window->started = NULL;")],
+                      "    oriel_store_release(&window->accessing, 0);\n")],
      "pscw", "pscw_keeps_early_posts", "C2: a post that comes early is kept"),
-    ("sync/pscw.c", [("        oriel_event_signal(&window->started[i]->completes); /* C3 */",
-                      "        if (i > 0)\n            oriel_event_signal(&window->started[i]->completes);")],
+    ("sync/pscw.c", [("        oriel_event_signal(&targets->partners[i]->completes); /* C3 */",
+                      "        if (i > 0)\n            oriel_event_signal(&targets->partners[i]->completes);")],
      "pscw", "pscw_c1_c3_publish_stores", "C3: a complete counts for every target"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */",
                       "oriel_load_relaxed(&own->posts.value) - 1, &watch);")],
@@ -324,11 +333,9 @@ MUTANTS = [
      "partners", "partners_p3_are_made_once_by_many_threads", "P3: the mutex"),
     ("sync/partners.c", [("    if (*own != NULL)\n        return ORIEL_OK;\n    enum", "    enum")],
      "partners", "partners_p3_are_made_once_by_many_threads", "P3: another look under the mutex"),
-    ("sync/pscw.c", [("    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = make_entries",
-                      "    enum oriel_status status = may_start(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = make_entries")],
+    ("sync/pscw.c", [("    enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &targets);",
+                      "    enum oriel_status status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK && ranks != NULL)\n"
+                      "        status = make_entries(window, ranks, count, &targets);")],
      "partners", "partners_and_access_without_memory_change_nothing", "a start allocates before anything changes"),
     ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_need(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_epoch_leave_fence(window);\n",

@@ -276,6 +276,46 @@ static void pscw_test_that_succeeds_ends_the_epoch(void **state)
     team_run(2, test_once);
 }
 
+/* With the other rank six times, with oneself twice, and so on: the first of each kind names the members. */
+static void same_members_again(struct oriel_window *window)
+{
+    const int32_t other = 1 - window->rank;
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        const int32_t peer = round % 8 < 6 ? other : window->rank;
+        const bool again = round % 8 != 6 && round % 8 != 0 && round > 1;
+        team_expect(again || (window->started.group = window->posted.group = round));
+        team_expect(oriel_post(window, again ? NULL : fabricate_ranks(&peer, 1), 1) == ORIEL_OK);
+        team_expect(oriel_start(window, again ? NULL : fabricate_ranks(&peer, 1), 1) == ORIEL_OK);
+        team_expect(again || (window->started.group == 0 && window->posted.group == 0));
+        team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
+        team_expect(oriel_post(window, fabricate_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
+        *word_of(window, peer, window->rank) = round;
+        complete(window);
+        wait_all(window);
+        team_expect(*word_of(window, window->rank, peer) == round);
+    }
+}
+
+/* As another thread would find them at the wrong moment. */
+static void half_way(struct oriel_window *window)
+{
+    const uint32_t before = window->epoch;
+    window->accessing = 1;
+    team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
+    team_expect(window->epoch == before);
+    window->accessing = 0;
+    window->epoch = ORIEL_EPOCH_START;
+    team_expect(oriel_complete(window) == ORIEL_E_SYNC && window->epoch == ORIEL_EPOCH_START);
+    window->epoch = before;
+}
+
+static void pscw_members_are_kept_for_the_next_epoch(void **state)
+{
+    (void)state;
+    team_run(2, same_members_again);
+    team_run(1, half_way);
+}
+
 /* Of many sleeps few last to the time limit: C1 wakes a start, C3 wakes a wait. */
 static void hand_over(struct oriel_window *window)
 {
@@ -318,6 +358,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pscw_c2_takes_one_post_for_each_start),
         cmocka_unit_test(pscw_c4_takes_one_complete_for_each_wait),
         cmocka_unit_test(pscw_test_that_succeeds_ends_the_epoch),
+        cmocka_unit_test(pscw_members_are_kept_for_the_next_epoch),
         cmocka_unit_test(pscw_wakes_sleepers),
     };
     return team_main(tests, argc, argv);
