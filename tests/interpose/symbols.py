@@ -24,8 +24,9 @@ ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_sp
           "MPI_Wait", "MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitall", "MPI_Testall", "MPI_Waitsome", "MPI_Testsome",
           "MPI_Request_get_status"]
 
-# What liboriel.so may export at all: MPI's names, Oriel's, and what a host's Fortran library asks its own C library for.
-NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|MPII_Win_get_attr$"),
+# What liboriel.so may export at all: MPI's names, Oriel's, what a host's Fortran library asks its own C library for, and what MPICH
+# asks UCX for while it waits.
+NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|MPII_Win_get_attr$|ucp_worker_progress$"),
          "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|p?mpi_win_get_attr_{0,2}$|mpi_win_get_name_f08_$|ompi_win_get_attr_f$")}
 RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$")
 BESIDE = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|oriel_check_watch$"), "libtsan.so.2": RUNTIME,

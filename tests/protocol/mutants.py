@@ -21,7 +21,7 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
-NET_PROGRAMS = ("net", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_epochs", "far_deaths",
+NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_epochs", "far_deaths",
                 "far_lock_deaths")  # left out where UCX has no headers
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults", "agent",
             "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
@@ -29,7 +29,7 @@ if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 
     PARTS += ("transport/ucx/[!n]*.c", "window/serve.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")
     PROGRAMS += NET_PROGRAMS
-    WRAPPED += ",--wrap=oriel_pool_take,--wrap=oriel_far_partner"
+    WRAPPED += ",--wrap=ppoll,--wrap=oriel_pool_take,--wrap=oriel_far_partner"
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = [
@@ -653,10 +653,20 @@ MUTANTS = [
      "net", "net_sender_waits_for_a_slow_receiver", "flow control: the second half waits for the first"),
     ("transport/ucx/send.c", [("    char *to = buffer->data;", "    char *to = buffer->data + (len_bytes > 100000);")],
      "net", "net_n1_serves_messages_of_all_sizes_in_order", "all bytes are copied"),
-    ("transport/ucx/serve.c", [("turn->looks || turn->is_minding ? &limit : NULL", "&limit")],
+    ("transport/ucx/serve.c", [("must_look || turn->is_minding ? &limit : NULL", "&limit")],
      "net", "net_sleeps_when_nothing_is_sent", "the agent's thread sleeps without a limit"),
-    ("transport/ucx/serve.c", [("    if (served || turn->looks)", "    if (served)")],
+    ("transport/ucx/serve.c", [("    if (served || looks)", "    if (served)")],
      "net", "net_looks_until_there_is_nothing_to_see", "look is called again"),
+    ("transport/ucx/serve.c", [("    bool any = serve_turn();\n    oriel_wait_untold", "    bool any = false;\n    oriel_wait_untold")],
+     "net_help", "net_helper_serves_what_comes", "a helper serves"),
+    ("transport/ucx/serve.c", [("    if (atomic_load_explicit(&is_aside, memory_order_seq_cst) || ", "    if (")],
+     "net_help", "net_helper_that_leaves_is_replaced", "H2: who stops helping wakes the agent's thread"),
+    ("transport/ucx/serve.c", [("    if (atomic_load_explicit(&is_helping, memory_order_seq_cst) && ppoll", "    if (ppoll")],
+     "net_help", "net_helper_that_leaves_is_replaced", "A2: nobody steps aside for who has left"),
+    ("transport/ucx/serve.c", [("ppoll(&woken, 1, &limit, NULL)", "ppoll(&woken, 1, NULL, NULL)")],
+     "net_help", "net_helper_that_is_held_up_is_replaced", "the agent's thread is aside for a while only"),
+    ("transport/ucx/serve.c", [(" || atomic_load_explicit(&looks, memory_order_relaxed) ||\n", " ||\n")],
+     "net_help", "net_helper_leaves_its_looks_to_the_agent", "what is to be looked after is handed over"),
     ("transport/ucx/workers.c", [("    atomic_store_explicit(&is_started, false, memory_order_release);\n    pthread_mutex_unlock",
                                   "    pthread_mutex_unlock"),
                                  ("    shut_out();\n", "    atomic_store_explicit(&is_started, false, memory_order_release);\n")],

@@ -5,6 +5,7 @@
 #include "transport/ucx/inner.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     team_expect(oriel_identity_equal(from, &team->members[note.stream / 2].process));
     team_expect(note.index == next_index[note.stream]++); /* N1 */
     team_expect(is_filled(message->data, message->len_bytes, note.seed));
+    atomic_fetch_add(&netting_shared->helped[self], gettid() == getpid());
     atomic_fetch_add(&netting_shared->served[self], 1);
     if (note.op == ECHO) {
         netting_answer(asker, &note, message->data, message->len_bytes);
@@ -157,6 +159,18 @@ bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct 
         team_expect(__real_oriel_net_send(worker, late[late_count].ep, late[late_count].buffer));
     }
     return is_sent;
+}
+
+/* --- a clock that stands still --- */
+
+bool netting_has_limit = true;
+
+int __real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask);
+int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask);
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask)
+{
+    return __real_ppoll(fds, count, count == 1 && !netting_has_limit ? NULL : limit, mask);
 }
 
 /* --- asking --- */

@@ -23,6 +23,7 @@ struct addresses {
     size_t len_bytes[TEAM_MOST];
     char bytes[TEAM_MOST][ORIEL_NET_ADDRESS_BYTES];
     _Atomic uint64_t served[TEAM_MOST]; /* messages */
+    _Atomic uint64_t helped[TEAM_MOST]; /* those of them that the program's main thread served */
     _Atomic uint64_t lost[TEAM_MOST];
 };
 
@@ -54,6 +55,7 @@ extern const struct oriel_net_service netting_service;
 
 /* Whether the network brings some of what is told late, and some twice. */
 extern bool netting_is_unruly;
+extern bool netting_has_limit; /* else the agent's thread that is aside sleeps until it is woken */
 extern bool netting_gathers; /* most messages and questions later */
 
 /* By all ranks: starts, and opens all to all; stops. */

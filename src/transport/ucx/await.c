@@ -13,6 +13,7 @@ enum {
     SLEEP_MS = 1,
     WATCH_NS = 100000000,
     PING_LEAST_NS = 100000000,
+    TURNS_PER_YIELD = 4, /* a yield to nobody takes about as long as a turn, for which an answer would wait */
     YIELDS_PER_PROGRESS = 32,
     GAP_NS = 200000000, /* more than this between two looks is not the peer's silence: nobody waited */
 };
@@ -146,14 +147,14 @@ static enum oriel_status await(struct oriel_net_request *request, const struct o
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
-    for (unsigned yields = 0;;) {
+    for (unsigned turns = 0, yields = 0;;) {
         oriel_net_progress();
         if (is_done(request))
             return outcome(request);
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
         if (waited_ns >= spin_ns + YIELD_NS)
             return await_asleep(request, watch, begin_ns);
-        if (waited_ns < spin_ns)
+        if (waited_ns < spin_ns || ++turns % TURNS_PER_YIELD != 0)
             continue;
         if (++yields % YIELDS_PER_PROGRESS == 0)
             oriel_wait_progress();

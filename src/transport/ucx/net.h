@@ -4,9 +4,10 @@
  *
  * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by any
  * thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
- * Progress.  What was told or asked, but not later, leaves without further calls of the program: where none of its threads is
- * in a call, the agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's
- * threads to await, check and progress.
+ * Progress.  Messages are served by the agent's thread, or by one of the program that waits in the host (oriel_net_help).  What
+ * was told or asked, but not later, leaves without further calls of the program: where none of its threads is in a call, the
+ * agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's threads to await,
+ * check and progress.
  * Death.  A process whose connection breaks, or that says nothing for ORIEL_TIMEOUT seconds while it is waited for, is lost for
  * good: ORIEL_E_PEER for all that is outstanding and all that comes later (N4).  A process that is waited for is asked now and
  * then whether it lives, which its agent's thread answers.
@@ -57,7 +58,7 @@ struct oriel_net_asker {
 };
 
 struct oriel_net_service {
-    /* One message; in the agent's thread, which serves nobody else meanwhile.  It may answer at once or later, or never if it
+    /* One message; in the agent's thread, or one that helps: one at a time, which serves nobody else meanwhile.  It may answer at once or later, or never if it
      * was told and not asked.  from: the identity of the process that sent it. */
     void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from,
                   const struct oriel_net_arrived *message);
@@ -82,6 +83,13 @@ bool oriel_net_is_started(void);
 
 /* Sends what is left, and ends the thread and all connections.  When no window is left. */
 void oriel_net_stop(void);
+
+/* Around calls in which a thread of the program waits for something that is not the net's: in between oriel_net_help, called again
+ * and again, serves what has come, which else the agent's thread is woken for.  The thread must hold nothing that serving takes; not
+ * where several threads of the program may be in calls at once.  Nothing where the net does not run. */
+void oriel_net_help_begin(void);
+void oriel_net_help(void);
+void oriel_net_help_end(void);
 
 /* This process's address, for oriel_net_open elsewhere; the same from start to stop. */
 const void *oriel_net_address(size_t *len_bytes);

@@ -24,6 +24,18 @@ void oriel_net_stop(void)
 {
 }
 
+void oriel_net_help_begin(void)
+{
+}
+
+void oriel_net_help(void)
+{
+}
+
+void oriel_net_help_end(void)
+{
+}
+
 void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
 {
     (void)asker, (void)answer;

@@ -1,5 +1,5 @@
-/* The agent's thread of the net: when it is awake, and in which order it does what.  It alone takes the turns of the agent's
- * worker; it sleeps without a limit where nothing is to be done.  workers.c starts and ends it.
+/* The agent's thread of the net: when it is awake, and in which order it does what.  It takes the turns of the agent's worker,
+ * one thread at a time (serving); it sleeps without a limit where nothing is to be done.  workers.c starts and ends it.
  *
  * The origin's worker (N3).  A program's thread that leaves something unsent says so (is_minded) and wakes this one, which
  * goes on with it until all is sent.  While the program's threads take turns by themselves this one only looks now and then,
@@ -7,9 +7,17 @@
  *
  * Awake or asleep.  After a message the thread stays awake for the next one, AWAKE_NS long, and lets others run meanwhile.
  * But where a rank computes on the same processor, it is that rank which runs then, for 0.1 ms and more, whatever comes: who
- * sleeps is woken at once.  So the thread sleeps as soon as it has nothing to do, and tries now and then whether it is alone. */
+ * sleeps is woken at once.  So the thread sleeps as soon as it has nothing to do, and tries now and then whether it is alone.
+ *
+ * Help.  A program's thread that waits in the host, which lets it take turns again and again, serves what comes by itself
+ * (oriel_net_help): nobody has to be woken.  Where it did since the agent's thread looked last, that one sleeps without looking
+ * at the worker (is_aside), HELPED_NS at a time: a helper that is held up is found out so.
+ *     A1: is_aside = true (seq_cst)      A2: sleeps aside if somebody is helping (seq_cst), else as ever
+ *     H1: is_helping = false (seq_cst)   H2: wakes the agent's thread if it is aside (seq_cst), or if something is left to do
+ * Either H2 sees A1, or it came before A1 in the one order of these, then H1 came before A2, which sees that nobody helps. */
 #include "transport/ucx/inner.h"
 
+#include "base/delay.h"
 #include "base/schedule.h"
 
 #include <poll.h>
@@ -21,17 +29,23 @@
 _Thread_local bool oriel_net_in_agent;
 
 enum { AWAKE_NS = 30000, LOOK_NS = 50000, MIND_NS = 300000, ARMED_NS = 1000000, ENDING_NS = 1000000000 };
-enum { CROWD_NS = 40000, CROWD_LASTS = 64 };
+enum { CROWD_NS = 40000, CROWD_LASTS = 64, HELPED_NS = 4000000, TURNS_HELPED = 4 };
 
 struct turn {
     bool any;        /* something was done: there may be more soon */
-    bool looks;      /* the service wants its look again */
     bool is_minding; /* the origin's worker has something to send */
     bool is_armed;   /* and its descriptor tells when it can */
     uint64_t turns;  /* the program's, when this thread looked last */
     uint64_t busy_ns;  /* when something was done last */
     unsigned crowded;  /* so many sleeps until it is tried whether others want the processor */
+    uint64_t helped;   /* messages that others have served, when this thread looked last */
 };
+
+static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER; /* before any other of the net's */
+static _Atomic bool looks; /* the service wants its look again; changed with serving held */
+static _Atomic bool is_helping;
+static _Atomic bool is_aside;
+static _Atomic uint64_t helped; /* turns that brought something; with serving held */
 
 static bool has_ready(void)
 {
@@ -98,20 +112,112 @@ static void mind_origin(struct turn *turn)
     oriel_net_unguard(slot);
 }
 
-static void take_turn(struct turn *turn)
+/* With serving held; whether there was anything. */
+static bool serve_turn(void)
 {
     oriel_net_shun_lost();
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    turn->any = oriel_net_turn_until(&oriel_net.agent, has_ready);
+    bool any = oriel_net_turn_until(&oriel_net.agent, has_ready);
     bool is_broken = oriel_net.any_caller_broken;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     bool served = serve_ready();
     if (is_broken)
         oriel_net_bury_callers();
-    if (served || turn->looks)
-        turn->looks = oriel_net.service.look != NULL && oriel_net.service.look();
+    if (served || looks)
+        looks = oriel_net.service.look != NULL && oriel_net.service.look();
     oriel_net_send_answers();
-    turn->any = turn->any || served;
+    return any || served;
+}
+
+/* A turn of the agent's thread, if nobody else is at it. */
+static void take_turn(struct turn *turn)
+{
+    turn->any = false;
+    if (pthread_mutex_trylock(&serving) != 0)
+        return;
+    turn->any = serve_turn();
+    pthread_mutex_unlock(&serving);
+}
+
+/* --- help --- */
+
+static _Thread_local bool may_help;
+
+void oriel_net_help_begin(void)
+{
+    may_help = oriel_net_is_started();
+    if (may_help)
+        atomic_store_explicit(&is_helping, true, memory_order_relaxed);
+}
+
+void oriel_net_help_end(void)
+{
+    if (!may_help)
+        return;
+    may_help = false;
+    atomic_store_explicit(&is_helping, false, memory_order_seq_cst); /* H1 */
+    oriel_delay();
+    if (atomic_load_explicit(&is_aside, memory_order_seq_cst) || atomic_load_explicit(&looks, memory_order_relaxed) ||
+        atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed))
+        oriel_net_wake_agent(); /* H2 */
+}
+
+/* The program's thread is the agent's for as long as that lasts: who waits for its answers does so at other processes. */
+static bool help_once(void)
+{
+    if (pthread_mutex_trylock(&serving) != 0)
+        return false;
+    bool untold = oriel_wait_untold;
+    oriel_net_in_agent = true;
+    oriel_wait_untold = true;
+    bool any = serve_turn();
+    oriel_wait_untold = untold;
+    oriel_net_in_agent = false;
+    if (any)
+        atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&serving);
+    return any;
+}
+
+void oriel_net_help(void)
+{
+    static _Thread_local unsigned more; /* looks, for each of the host's, since the next often follows soon */
+    if (!may_help)
+        return;
+    may_help = false; /* nothing of this comes back here */
+    for (unsigned i = 0; i <= more; i++)
+        more = help_once() ? TURNS_HELPED : more;
+    more -= more > 0;
+    may_help = true;
+}
+
+/* --- the agent's thread --- */
+
+/* Whether it may leave what comes to a helper, which has served something since the last time. */
+static bool is_helped(struct turn *turn)
+{
+    uint64_t now = atomic_load_explicit(&helped, memory_order_relaxed);
+    bool more = now != turn->helped;
+    turn->helped = now;
+    return more && !turn->is_minding && atomic_load_explicit(&is_helping, memory_order_relaxed);
+}
+
+static void drain_wakes(void)
+{
+    uint64_t count;
+    if (read(oriel_net.wake_fd, &count, sizeof count) < 0)
+        return; /* somebody else's descriptor by now */
+}
+
+static void sleep_aside(void)
+{
+    struct pollfd woken = {.fd = oriel_net.wake_fd, .events = POLLIN};
+    struct timespec limit = {.tv_nsec = HELPED_NS};
+    atomic_store_explicit(&is_aside, true, memory_order_seq_cst); /* A1 */
+    oriel_delay();
+    if (atomic_load_explicit(&is_helping, memory_order_seq_cst) && ppoll(&woken, 1, &limit, NULL) > 0) /* A2 */
+        drain_wakes();
+    atomic_store_explicit(&is_aside, false, memory_order_relaxed);
 }
 
 static void sleep_until_asked(const struct turn *turn)
@@ -124,11 +230,11 @@ static void sleep_until_asked(const struct turn *turn)
     struct pollfd ready[] = {{.fd = oriel_net.agent.fd, .events = POLLIN},
                              {.fd = oriel_net.wake_fd, .events = POLLIN},
                              {.fd = turn->is_armed ? oriel_net.origin.fd : -1, .events = POLLIN}};
-    struct timespec limit = {.tv_nsec = turn->looks ? LOOK_NS : turn->is_armed ? ARMED_NS : MIND_NS};
-    (void)ppoll(ready, 3, turn->looks || turn->is_minding ? &limit : NULL, NULL);
-    uint64_t count;
-    if (ready[1].revents != 0 && read(oriel_net.wake_fd, &count, sizeof count) < 0)
-        return; /* somebody else's descriptor by now */
+    bool must_look = atomic_load_explicit(&looks, memory_order_relaxed);
+    struct timespec limit = {.tv_nsec = must_look ? LOOK_NS : turn->is_armed ? ARMED_NS : MIND_NS};
+    (void)ppoll(ready, 3, must_look || turn->is_minding ? &limit : NULL, NULL);
+    if (ready[1].revents != 0)
+        drain_wakes();
 }
 
 /* Between two turns. */
@@ -137,6 +243,10 @@ static void rest(struct turn *turn)
     uint64_t now_ns = oriel_now_ns();
     if (turn->any)
         turn->busy_ns = now_ns;
+    if (is_helped(turn)) {
+        sleep_aside();
+        return;
+    }
     if (turn->crowded == 0 && now_ns - turn->busy_ns < AWAKE_NS) {
         sched_yield();
         if (oriel_now_ns() - now_ns >= CROWD_NS)
@@ -161,7 +271,7 @@ static void send_rest(void)
 
 void *oriel_net_serve(void *unused)
 {
-    struct turn turn = {.crowded = CROWD_LASTS};
+    struct turn turn = {.crowded = CROWD_LASTS, .helped = atomic_load_explicit(&helped, memory_order_relaxed)};
     (void)unused;
     oriel_net_in_agent = true;
     oriel_wait_untold = true;

@@ -1,0 +1,65 @@
+/* A rank that waits in MPICH keeps its processor busy without ever giving it away, and its agent's thread needs one for each
+ * message from another machine.  So the rank serves by itself there: Debian's MPICH reaches other machines through UCX, too, and
+ * calls ucp_worker_progress as long as it waits.  That one stands in front of UCX's here and, while the program is in one of
+ * the functions of waits.def, gives Oriel's net a turn as well.  An MPICH without UCX never calls it; then the agent's thread serves.
+ *
+ * W1  It serves where the program has called the host, never where Oriel has, which might hold what serving takes.
+ * W2  Not where several threads may be in MPI at once: one that moves pages stops the others wherever they are, and what serving
+ *     holds then would be held for so long.
+ * Programs, the host's Fortran wrappers and PMPI tools call. */
+#include "api/api.h"
+#include "transport/ucx/net.h"
+
+#include <dlfcn.h>
+
+typedef unsigned progress_fn(void *worker);
+
+ORIEL_EXPORT unsigned ucp_worker_progress(void *worker);
+
+/* UCX's own: behind Oriel or, where the host was loaded by itself, in the library that is there. */
+static progress_fn *find_progress(void)
+{
+    progress_fn *found = (progress_fn *)oriel_host_symbol("ucp_worker_progress");
+    void *library = found == NULL ? dlopen("libucp.so.0", RTLD_NOW | RTLD_NOLOAD) : NULL;
+    return library != NULL ? (progress_fn *)dlsym(library, "ucp_worker_progress") : found;
+}
+
+unsigned ucp_worker_progress(void *worker)
+{
+    static _Atomic(progress_fn *) known;
+    progress_fn *next = atomic_load_explicit(&known, memory_order_relaxed);
+    if (oriel_unlikely(next == NULL)) {
+        next = find_progress();
+        atomic_store_explicit(&known, next, memory_order_relaxed);
+    }
+    unsigned events = next(worker);
+    oriel_net_help();
+    return events;
+}
+
+static bool has_one_thread(void)
+{
+    int level = MPI_THREAD_MULTIPLE;
+    oriel_host()->Query_thread(&level);
+    return level != MPI_THREAD_MULTIPLE; /* W2 */
+}
+
+static bool begin(void)
+{
+    bool helps = oriel_net_is_started() && has_one_thread();
+    if (helps)
+        oriel_net_help_begin();
+    return helps;
+}
+
+#define WAITS(name, parameters, arguments)                                                 \
+    ORIEL_EXPORT int PMPI_##name parameters                                                \
+    {                                                                                      \
+        const bool helps = begin(); /* W1 */                                               \
+        int code = oriel_host()->name arguments;                                           \
+        if (helps)                                                                         \
+            oriel_net_help_end();                                                          \
+        return code;                                                                       \
+    }                                                                                      \
+    ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
+#include "api/mpich/waits.def"

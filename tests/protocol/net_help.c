@@ -1,0 +1,190 @@
+/* src/transport/ucx/serve.c: a thread of the program that waits in the host serves what comes by itself, in order with what the
+ * agent's thread serves; and that one serves again as soon as nobody helps, or as the helper is held up. */
+#include "netting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 60, MESSAGES = 400 };
+
+static uint64_t served(void)
+{
+    return atomic_load(&netting_shared->served[team_rank]);
+}
+
+/* Helps until so many messages have been served. */
+static void help_until(uint64_t wanted)
+{
+    oriel_net_help_begin();
+    while (served() < wanted)
+        oriel_net_help();
+    oriel_net_help_end();
+}
+
+static void forget_counts(void)
+{
+    memset(netting_shared->served, 0, sizeof netting_shared->served);
+    memset(netting_shared->helped, 0, sizeof netting_shared->helped);
+}
+
+static void echo(struct stream *stream)
+{
+    struct question question;
+    netting_send(stream, ECHO, 8, &question);
+    netting_await(&question);
+}
+
+static void help_one(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    if (team_rank == 0)
+        help_until(ECHOES);
+    for (int i = 0; team_rank == 1 && i < ECHOES; i++)
+        echo(&stream);
+    team_meet();
+    team_expect(served() == (team_rank == 0 ? ECHOES : 0));
+    /* the agent's thread may have come first now and then, and goes on for a while where this one has no processor */
+    team_expect(team_rank != 0 || atomic_load(&netting_shared->helped[0]) >= ECHOES / 10);
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_helper_serves_what_comes(void **state)
+{
+    (void)state;
+    netting_has_limit = true;
+    forget_counts();
+    team_run(2, help_one);
+}
+
+/* Rank 0 helps for some echoes, and then sleeps outside of the net for one more; held up, it still says that it helps. */
+static bool is_held_up;
+
+static void help_and_leave(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    for (uint32_t stay = 1; stay <= STAYS; stay++) {
+        for (int i = 0; team_rank == 1 && i < ECHOES_EACH; i++)
+            echo(&stream);
+        if (team_rank == 1) {
+            team_flag_await(0, stay);
+            echo(&stream);
+            team_flag_set(1, stay);
+            continue;
+        }
+        oriel_net_help_begin();
+        while (served() < (ECHOES_EACH + 1) * (stay - 1) + ECHOES_EACH)
+            oriel_net_help();
+        if (!is_held_up)
+            oriel_net_help_end();
+        team_flag_set(0, stay);
+        team_flag_await(1, stay);
+        if (is_held_up)
+            oriel_net_help_end();
+    }
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_helper_that_leaves_is_replaced(void **state)
+{
+    (void)state;
+    netting_has_limit = false;
+    forget_counts();
+    team_run(2, help_and_leave);
+}
+
+static void net_helper_that_is_held_up_is_replaced(void **state)
+{
+    (void)state;
+    netting_has_limit = true;
+    is_held_up = true;
+    forget_counts();
+    team_run(2, help_and_leave);
+}
+
+/* What a helper has served wants to be looked after when it has left. */
+static void leave_something(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    for (uint32_t stay = 1; stay <= STAYS; stay++) {
+        if (team_rank == 1) {
+            team_flag_await(0, stay);
+            echo(&stream);
+            team_flag_await(1, stay);
+            continue;
+        }
+        atomic_store(&netting_looks, 0);
+        atomic_store(&netting_looks_left, 5);
+        team_flag_set(0, stay);
+        help_until(stay);
+        while (atomic_load(&netting_looks) < 5)
+            usleep(50);
+        team_flag_set(1, stay);
+    }
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_helper_leaves_its_looks_to_the_agent(void **state)
+{
+    (void)state;
+    netting_has_limit = false;
+    forget_counts();
+    team_run(2, leave_something);
+}
+
+/* All tell all, and help now and then, at random. */
+static void tell_and_help(struct oriel_window *window)
+{
+    struct stream streams[TEAM_MOST];
+    netting_start(window);
+    for (int32_t to = 0; to < team->n; to++)
+        streams[to] = netting_stream(to, 0);
+    for (int i = team_rounds(MESSAGES); i > 0; i--) {
+        uint64_t random = team_random();
+        struct stream *stream = &streams[random % (uint64_t)team->n];
+        if ((random >> 32) % 8 == 0)
+            echo(stream);
+        else
+            netting_send(stream, PASS, netting_size(team_random()), NULL);
+        if ((random >> 40) % 4 != 0)
+            continue;
+        oriel_net_help_begin();
+        for (uint64_t turns = (random >> 48) % 64; turns > 0; turns--)
+            oriel_net_help();
+        oriel_net_help_end();
+    }
+    for (int32_t to = 0; to < team->n; to++) {
+        echo(&streams[to]);
+        free(streams[to].data);
+    }
+    netting_stop();
+}
+
+static void net_n1_holds_beside_helpers(void **state)
+{
+    (void)state;
+    netting_has_limit = false;
+    team_run(2, tell_and_help);
+    team_run(4, tell_and_help);
+    netting_gathers = true;
+    team_run(3, tell_and_help);
+    netting_gathers = false;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(net_helper_serves_what_comes),
+        cmocka_unit_test(net_helper_that_leaves_is_replaced),
+        cmocka_unit_test(net_helper_that_is_held_up_is_replaced),
+        cmocka_unit_test(net_helper_leaves_its_looks_to_the_agent),
+        cmocka_unit_test(net_n1_holds_beside_helpers),
+    };
+    netting_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
