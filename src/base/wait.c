@@ -40,6 +40,7 @@ static _Thread_local unsigned patience = VAIN; /* so many yields in a row may be
 static _Atomic uint64_t crowd_ns; /* of this process's yields; 0: not known yet */
 
 static _Atomic(void (*)(void)) progress_hook;
+_Thread_local bool oriel_wait_untold;
 
 void oriel_wait_set_progress(void (*progress)(void))
 {
@@ -49,7 +50,7 @@ void oriel_wait_set_progress(void (*progress)(void))
 void oriel_wait_progress(void)
 {
     void (*progress)(void) = atomic_load_explicit(&progress_hook, memory_order_acquire);
-    if (progress != NULL)
+    if (progress != NULL && !oriel_wait_untold)
         progress();
 }
 
@@ -61,7 +62,6 @@ void oriel_wait_set_observer(const struct oriel_wait_observer *observer)
 }
 
 static _Atomic(const struct oriel_wait_teller *) teller;
-_Thread_local bool oriel_wait_untold;
 
 void oriel_wait_set_teller(const struct oriel_wait_teller *wanted)
 {

@@ -107,7 +107,7 @@ struct oriel_wait_teller {
 };
 void oriel_wait_set_teller(const struct oriel_wait_teller *teller);
 
-/* A thread of the library's own, whose waits are not the program's. */
+/* A thread of the library's own, whose waits are not the program's and which does not call the host. */
 extern _Thread_local bool oriel_wait_untold;
 
 /* What a wait calls when it has lasted; told is false at first. */

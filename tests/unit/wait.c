@@ -343,6 +343,27 @@ static void wait_that_lasts_is_told_until_it_is_over(void **state)
     oriel_wait_set_teller(NULL);
 }
 
+static unsigned host_calls;
+
+static void call_host(void)
+{
+    host_calls++;
+}
+
+static void host_goes_on_in_waits_of_the_program_alone(void **state)
+{
+    (void)state;
+    oriel_wait_set_progress(call_host);
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_true(host_calls > 0);
+    host_calls = 0;
+    oriel_wait_untold = true;
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_int_equal(host_calls, 0);
+    oriel_wait_untold = false;
+    oriel_wait_set_progress(NULL);
+}
+
 struct ping_pong {
     struct oriel_event ping;
     struct oriel_event pong;
@@ -392,6 +413,7 @@ int main(void)
         cmocka_unit_test(watch_ends_the_wait_with_its_status),
         cmocka_unit_test(value_that_comes_while_the_watch_looks_wins),
         cmocka_unit_test(wait_that_lasts_is_told_until_it_is_over),
+        cmocka_unit_test(host_goes_on_in_waits_of_the_program_alone),
         cmocka_unit_test(events_signal_back_and_forth_across_the_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
