@@ -6,6 +6,7 @@
 #include "check/afar_order.h"
 #include "check/afar_socket.h"
 #include "check/finding.h"
+#include "check/notes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -153,4 +154,12 @@ bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struc
         lose(channel);
     pthread_mutex_unlock(&channel->mutex);
     return answered;
+}
+
+bool oriel_afar_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_NOTE, .words = {window}};
+    struct oriel_afar_answer about;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)ask, .iov_len = sizeof *ask};
+    return oriel_afar_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) && about.word != 0;
 }

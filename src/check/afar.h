@@ -71,6 +71,7 @@ enum oriel_afar_kind {
     ORIEL_AFAR_FLAG_ONE,     /* history, ticket, flags */
     ORIEL_AFAR_LEAVES,       /* from here on: asked of the thread that asks nobody */
     ORIEL_AFAR_FLOOR = ORIEL_AFAR_LEAVES, /* : whether any rank runs; a clock */
+    ORIEL_AFAR_NOTE,         /* window; struct oriel_note_ask: whether it was answered; struct oriel_note_answer */
     ORIEL_AFAR_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
     ORIEL_AFAR_KINDS,
 };
@@ -91,5 +92,10 @@ struct oriel_afar_answer {
  * False: no answer will come any more. */
 bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *parts, int parts_count,
                    struct oriel_afar_answer *answer, void *data, size_t room_bytes);
+
+/* The question about a window's members (notes.h). */
+struct oriel_note_ask;
+struct oriel_note_answer;
+bool oriel_afar_note(int machine, uint64_t window, const struct oriel_note_ask *ask, struct oriel_note_answer *answer);
 
 #endif

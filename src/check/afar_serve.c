@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "check/afar_socket.h"
 #include "check/guard.h"
+#include "check/notes.h"
 #include "check/order.h"
 #include "check/parts.h"
 #include "check/ranks.h"
@@ -81,6 +82,17 @@ static void work_on_history(const struct oriel_afar_request *request)
     }
 }
 
+static struct iovec answer_note(struct server *server, const struct oriel_afar_request *request, uint64_t *answered)
+{
+    struct oriel_note_ask ask;
+    struct oriel_note_answer *out = (struct oriel_note_answer *)(void *)server->data;
+    if (request->len_bytes != sizeof ask)
+        return (struct iovec){.iov_len = 0};
+    memcpy(&ask, server->data, sizeof ask);
+    *answered = oriel_note_answer(request->words[0], &ask, out);
+    return (struct iovec){.iov_base = out, .iov_len = *answered ? sizeof *out : 0};
+}
+
 /* The answer, and what follows it. */
 static struct iovec work(struct server *server, const struct oriel_afar_request *request, struct oriel_afar_answer *answer,
                          struct told *told)
@@ -109,6 +121,7 @@ static struct iovec work(struct server *server, const struct oriel_afar_request 
         oriel_ranks_floor(server->clock, &any);
         answer->word = any;
         return clock;
+    case ORIEL_AFAR_NOTE: return answer_note(server, request, &answer->word);
     case ORIEL_AFAR_SITE:
         return (struct iovec){.iov_base = server->data,
                               .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1], server->data,

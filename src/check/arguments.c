@@ -206,53 +206,20 @@ static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t
                 member->size_bytes, member->disp_unit);
 }
 
-/* How many bytes from at on are attached at the target; 0: none.  The nearest region otherwise.  Regions may touch. */
-static uint64_t attached_from(const struct oriel_share *share, uint64_t at, struct oriel_region *nearest, bool *any)
-{
-    uint64_t nearest_bytes = UINT64_MAX;
-    for (oriel_place place = share->regions; place != 0;) {
-        const struct oriel_region *region = oriel_board_at(place);
-        if (at - region->address < region->len_bytes)
-            return region->len_bytes - (at - region->address);
-        uint64_t away_bytes = at < region->address ? region->address - at : at - region->address - region->len_bytes;
-        if (away_bytes <= nearest_bytes) {
-            nearest_bytes = away_bytes;
-            *nearest = *region;
-            *any = true;
-        }
-        place = region->next;
-    }
-    return 0;
-}
-
-static bool all_attached(const struct oriel_share *share, uint64_t at, uint64_t len_bytes, struct oriel_region *nearest,
-                         bool *any)
-{
-    while (len_bytes > 0) {
-        uint64_t there_bytes = attached_from(share, at, nearest, any);
-        if (there_bytes == 0)
-            return false;
-        there_bytes = there_bytes < len_bytes ? there_bytes : len_bytes;
-        at += there_bytes;
-        len_bytes -= there_bytes;
-    }
-    return true;
-}
-
-static bool detached(struct oriel_operation *operation, const struct oriel_extent *extent, const struct oriel_region *nearest,
-                     bool any)
+static bool detached(struct oriel_operation *operation, struct oriel_stretch run, struct oriel_stretch nearest)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    oriel_window_place(operation->window, &finding, operation->target_rank, extent->offset, extent->len_bytes);
-    if (!any)
+    operation->withheld = !oriel_start_on_this_machine((int32_t)operation->window->members[operation->target_rank].world_rank);
+    oriel_window_place(operation->window, &finding, operation->target_rank, (int64_t)run.address, run.len_bytes);
+    if (nearest.len_bytes == 0)
         return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site, "Rank %d has attached nothing.",
                     operation->target_rank);
-    uint64_t at = (uint64_t)extent->offset;
+    uint64_t end = nearest.address + nearest.len_bytes;
+    bool above = run.address < nearest.address;
     return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
                 "The nearest region that rank %d has attached is %#" PRIx64 " to %#" PRIx64 ", %" PRIu64 " bytes %s.",
-                operation->target_rank, nearest->address, nearest->address + nearest->len_bytes,
-                at < nearest->address ? nearest->address - at : at - nearest->address,
-                at < nearest->address ? "above" : "below");
+                operation->target_rank, nearest.address, end, above ? nearest.address - run.address : run.address - nearest.address,
+                above ? "above" : "below");
 }
 
 static bool attached_range(struct oriel_operation *operation)
@@ -261,21 +228,14 @@ static bool attached_range(struct oriel_operation *operation)
     struct oriel_checked *window = operation->window;
     bool right = true;
     operation->offset = operation->target_disp;
-    if (window->common == NULL || operation->items == 0)
+    if (operation->items == 0)
         return true;
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK)
         for (size_t i = 0; i < extents.count && right; i++) {
-            struct oriel_extent run = extents.list[i];
-            for (uint64_t j = 0; j < extents.list[i].count && right; j++) {
-                struct oriel_region nearest = {0};
-                bool any = false;
-                oriel_board_lock(&window->common->lock);
-                bool all = all_attached(&window->common->shares[operation->target_rank], (uint64_t)run.offset, run.len_bytes,
-                                        &nearest, &any);
-                oriel_board_unlock(&window->common->lock);
-                right = all || detached(operation, &run, &nearest, any);
-                run.offset += run.stride_bytes;
-            }
+            struct oriel_note_answer answer;
+            struct oriel_note_ask ask = {.kind = ORIEL_NOTE_ATTACHED, .other = operation->target_rank, .extent = extents.list[i]};
+            right = !oriel_window_ask(window, operation->target_rank, &ask, &answer) || answer.found ||
+                    detached(operation, answer.run, answer.nearest);
         }
     oriel_extents_close(&extents);
     return right;

@@ -1,5 +1,5 @@
 /* What programs promise by info keys and assertions, and whether they keep it (MPI-4.1, 13.2.1, 13.5.5).  What needs to be known
- * of other members stands in the board's part of the window, so that whoever comes second sees it.
+ * of other members is noted (notes.h), so that whoever comes second sees it.
  *
  * MPI_MODE_NOCHECK of locks.  Each lock held is an access to a history of the window in which a target is a byte: a shared lock
  * reads it, an exclusive one writes it, MPI_Win_lock_all reads all.  Locks without the assertion are ordered by each other, so
@@ -8,6 +8,8 @@
  *
  * MPI_MODE_NOSTORE.  The window remembers its process's clock from just before the last synchronisation gave it: what of this
  * process's stores somebody with that clock does not know came after it.  windows*.c call. */
+#include "check/afar.h"
+#include "check/parts.h"
 #include "check/windows_operate.h"
 
 #include <stdio.h>
@@ -77,56 +79,52 @@ void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *
 
 /* --- fences --- */
 
-static const int alike = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-
-/* The first member that begins a fence notes its assertion, the others compare. */
-static bool fence_differs(struct oriel_common *common, uint64_t number, int assert, const struct oriel_site *site,
-                          struct oriel_site *other)
-{
-    struct oriel_fence_note *note = &common->fences[number % 4];
-    if (note->number != number) {
-        *note = (struct oriel_fence_note){.number = number, .assert = assert, .site = *site};
-        return false;
-    }
-    *other = note->site;
-    return ((note->assert ^ assert) & alike) != 0;
-}
-
-/* A member that is in MPI_Win_free with fewer fences will not come; -1: none. */
-static int32_t gone_before(const struct oriel_checked *window, uint64_t number)
-{
-    if (!window->common->ending)
-        return -1;
-    for (int32_t i = 0; i < window->n; i++)
-        if (window->common->shares[i].freeing && window->common->shares[i].fences < number)
-            return i;
-    return -1;
-}
-
 void oriel_hint_fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
-    struct oriel_site other = {0};
-    uint64_t number = window->epochs.fences;
-    if (window->common == NULL)
+    struct oriel_note_answer answer;
+    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_FENCE,
+                                 .member = window->rank,
+                                 .number = window->epochs.fences,
+                                 .assert = assert,
+                                 .site = *site};
+    if (!oriel_window_ask(window, 0, &ask, &answer))
         return;
-    struct oriel_share *own = &window->common->shares[window->rank];
-    oriel_board_lock(&window->common->lock);
-    own->fences = number;
-    own->fence_site = *site;
-    if (assert & MPI_MODE_NOPUT) {
-        own->no_put[number % 2] = number;
-        own->no_put_site[number % 2] = *site;
-    }
-    bool differs = fence_differs(window->common, number, assert, site, &other);
-    int32_t gone = gone_before(window, number);
-    struct oriel_site free_site = gone < 0 ? (struct oriel_site){0} : window->common->shares[gone].free_site;
-    oriel_board_unlock(&window->common->lock);
-    if (differs)
-        tell(window, ORIEL_RULE_COLLECTIVE, -1, site, &other,
+    if (answer.found)
+        tell(window, ORIEL_RULE_COLLECTIVE, -1, site, &answer.site,
              "MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED must be given by all ranks or by none.");
-    if (gone >= 0)
-        tell(window, ORIEL_RULE_FENCE_COUNTS, gone, site, &free_site,
-             oriel_words("Rank %d frees the window and does not call this fence.", gone));
+    if (answer.gone_rank >= 0)
+        tell(window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
+             oriel_words("Rank %d frees the window and does not call this fence.", answer.gone_rank));
+}
+
+/* The answer about the epoch in which the operation is is final: its fence has returned on all members, or its post is there. */
+static bool asks_for_promise(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_note_answer *answer)
+{
+    struct oriel_checked *window = operation->window;
+    int32_t target = operation->target_rank;
+    struct oriel_note_ask ask = {.kind = fence ? ORIEL_NOTE_NO_PUT : ORIEL_NOTE_POSTED,
+                                 .member = window->rank,
+                                 .other = target,
+                                 .number = epoch};
+    if (!oriel_window_ask(window, 0, &ask, answer) || (!fence && answer->posts < epoch))
+        return false;
+    bool promised = answer->found && (fence || (answer->assert & MPI_MODE_NOPUT));
+    if (!promised)
+        window->unpromised[target] = epoch << 1 | fence;
+    return promised;
+}
+
+void oriel_hint_no_put(const struct oriel_operation *operation)
+{
+    struct oriel_checked *window = operation->window;
+    int32_t target = operation->target_rank;
+    struct oriel_note_answer answer;
+    bool fence = !(window->epochs.targets[target] & ORIEL_TARGET_STARTED);
+    uint64_t epoch = fence ? window->epochs.fences : window->started[target];
+    if (operation->applied == ORIEL_OPERATOR_NO_OP || epoch == 0 || (fence && !window->epochs.fence.open) ||
+        window->unpromised[target] == (epoch << 1 | fence) || !asks_for_promise(operation, epoch, fence, &answer))
+        return;
+    tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site, "The target has promised that nothing is put there.");
 }
 
 /* --- stores --- */
@@ -189,6 +187,8 @@ static void nocheck_conflict(const struct oriel_conflict *conflict, void *closur
 {
     const struct oriel_checked *window = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if (oriel_afar_is_lost())
+        return;
     finding.rule = ORIEL_RULE_NOCHECK_LOCK;
     finding.target = (int32_t)conflict->offset;
     finding.here = conflict->later.site;
@@ -200,13 +200,14 @@ static void nocheck_conflict(const struct oriel_conflict *conflict, void *closur
 static oriel_place lock_history(struct oriel_checked *window)
 {
     if (window->common == NULL)
-        return 0;
-    oriel_board_lock(&window->common->lock);
-    if (window->common->locks == 0)
-        window->common->locks = oriel_history_make((uint64_t)window->n);
-    oriel_place history = window->common->locks;
-    oriel_board_unlock(&window->common->lock);
-    return history;
+        return window->members[0].locks;
+    _Atomic oriel_place *place = (_Atomic oriel_place *)&window->common->locks;
+    oriel_place found = atomic_load_explicit(place, memory_order_acquire);
+    oriel_place made = found != 0 ? 0 : oriel_history_make((uint64_t)window->n);
+    if (made == 0 || atomic_compare_exchange_strong(place, &found, made))
+        return found | made;
+    oriel_history_free(made);
+    return found;
 }
 
 void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site)
@@ -221,7 +222,7 @@ void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusiv
                                   .site = *site};
     struct oriel_extent extent = {
         .offset = target < 0 ? 0 : target, .len_bytes = target < 0 ? (uint64_t)window->n : 1, .count = 1};
-    window->holds[target < 0 ? window->n : target] = oriel_history_add(history, &access, &extent, 1, nocheck_conflict, window);
+    window->holds[target < 0 ? window->n : target] = oriel_part_add(history, &access, &extent, 1, nocheck_conflict, window);
     oriel_order_moment_release(access.moment);
 }
 
@@ -229,160 +230,6 @@ void oriel_hint_unhold(struct oriel_checked *window, int32_t target)
 {
     uint64_t *ticket = &window->holds[target < 0 ? window->n : target];
     if (*ticket != 0)
-        oriel_history_complete_one(window->common->locks, *ticket, oriel_order_now());
+        oriel_part_complete_one(lock_history(window), *ticket, oriel_order_now());
     *ticket = 0;
-}
-
-/* --- post and start --- */
-
-void oriel_hint_start(struct oriel_checked *window, int32_t target, uint32_t number, const struct oriel_site *site)
-{
-    struct oriel_site other = {0};
-    if (!window->here)
-        return;
-    oriel_place moment = oriel_order_moment();
-    oriel_tick known = moment == 0 ? UINT64_MAX : oriel_order_moment_clock(moment)[window->members[target].world_rank];
-    oriel_board_lock(&window->common->lock);
-    struct oriel_pair *pair = oriel_window_pair(window, target, window->rank);
-    bool posted = pair == NULL || pair->posts >= number;
-    bool before = posted && (pair == NULL || pair->post_tick <= known);
-    if (posted && pair != NULL)
-        other = pair->post_site;
-    oriel_board_unlock(&window->common->lock);
-    oriel_order_moment_release(moment);
-    if (!before)
-        tell(window, ORIEL_RULE_NOCHECK_START, target, site, &other,
-             "Nothing says that the target's MPI_Win_post has returned before this call.");
-}
-
-void oriel_hint_no_put(const struct oriel_operation *operation)
-{
-    struct oriel_checked *window = operation->window;
-    int32_t target = operation->target_rank;
-    struct oriel_site other = {0};
-    bool broken = false;
-    if (window->common == NULL || operation->applied == ORIEL_OPERATOR_NO_OP)
-        return;
-    struct oriel_share *share = &window->common->shares[target];
-    if (window->epochs.targets[target] & ORIEL_TARGET_STARTED) {
-        oriel_board_lock(&window->common->lock);
-        struct oriel_pair *pair = oriel_window_pair(window, target, window->rank);
-        broken = pair != NULL && pair->posts >= window->started[target] && (pair->post_assert & MPI_MODE_NOPUT);
-        if (broken)
-            other = pair->post_site;
-        oriel_board_unlock(&window->common->lock);
-    } else if (window->epochs.fence.open) {
-        uint64_t number = window->epochs.fences;
-        broken = number > 0 && share->no_put[number % 2] == number;
-        if (broken)
-            other = share->no_put_site[number % 2];
-    }
-    if (broken)
-        tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &other, "The target has promised that nothing is put there.");
-}
-
-/* --- what does not match in the end --- */
-
-/* Under the common lock: the target is being freed and this process starts once more than it posted. */
-static bool is_unmatched(struct oriel_checked *window, int32_t target, struct oriel_pair **pair)
-{
-    *pair = oriel_window_pair(window, target, window->rank);
-    return *pair != NULL && window->common->shares[target].freeing && (*pair)->starts > (*pair)->posts;
-}
-
-void oriel_hint_unmatched(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
-{
-    struct oriel_pair *pair;
-    oriel_board_lock(&window->common->lock);
-    bool unmatched = is_unmatched(window, target, &pair);
-    struct oriel_site free_site = window->common->shares[target].free_site;
-    oriel_board_unlock(&window->common->lock);
-    if (unmatched)
-        tell(window, ORIEL_RULE_UNMATCHED_GROUPS, target, site, &free_site,
-             oriel_words("Rank %d frees the window without an MPI_Win_post for this rank.", target));
-}
-
-/* This member's pairs with more starts, or more posts, than the other side; told without the lock. */
-static void tell_pairs(struct oriel_checked *window, bool starts, const struct oriel_site *site)
-{
-    for (oriel_place place = window->common->shares[window->rank].pairs; place != 0;) {
-        oriel_board_lock(&window->common->lock);
-        struct oriel_pair pair = *(struct oriel_pair *)oriel_board_at(place);
-        oriel_board_unlock(&window->common->lock);
-        if (starts ? pair.starts > pair.posts : pair.posts > pair.starts)
-            tell(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : pair.origin,
-                 starts ? &pair.start_site : &pair.post_site, site,
-                 starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.", window->rank, pair.origin)
-                        : oriel_words("Rank %d has not called MPI_Win_start for rank %d.", pair.origin, window->rank));
-        place = pair.next;
-    }
-}
-
-void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
-{
-    struct oriel_share *own = &window->common->shares[window->rank];
-    struct oriel_site other = {0};
-    int32_t ahead = -1;
-    oriel_board_lock(&window->common->lock);
-    own->freeing = 1;
-    own->free_site = *site;
-    window->common->ending = true;
-    for (int32_t i = 0; i < window->n && ahead < 0; i++)
-        if (window->common->shares[i].fences > own->fences) {
-            ahead = i;
-            other = window->common->shares[i].fence_site;
-        }
-    oriel_board_unlock(&window->common->lock);
-    if (ahead >= 0)
-        tell(window, ORIEL_RULE_FENCE_COUNTS, window->rank, &other, site,
-             oriel_words("Rank %d frees the window and does not call this fence.", window->rank));
-    tell_pairs(window, true, site);
-}
-
-void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site)
-{
-    tell_pairs(window, false, site);
-}
-
-/* Under the common lock: a member that waits for a start of this process; -1: none. */
-static int32_t find_posted(struct oriel_checked *window, struct oriel_site *post_site)
-{
-    for (int32_t i = 0; i < window->n; i++)
-        for (oriel_place place = window->common->shares[i].freeing ? 0 : window->common->shares[i].pairs; place != 0;) {
-            const struct oriel_pair *pair = oriel_board_at(place);
-            if (pair->origin == window->rank && pair->posts > pair->starts) {
-                *post_site = pair->post_site;
-                return i;
-            }
-            place = pair->next;
-        }
-    return -1;
-}
-
-enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site, int32_t *rank)
-{
-    enum oriel_wanted wanted = ORIEL_WANTED_NOTHING;
-    struct oriel_share *own = &window->common->shares[window->rank];
-    struct oriel_site post_site = {0};
-    oriel_board_lock(&window->common->lock);
-    for (int32_t i = 0; i < window->n && wanted == ORIEL_WANTED_NOTHING; i++)
-        if (window->common->shares[i].fences > own->fences) {
-            own->fences++;
-            wanted = ORIEL_WANTED_FENCE;
-        }
-    for (oriel_place place = own->pairs; place != 0 && wanted == ORIEL_WANTED_NOTHING;) {
-        const struct oriel_pair *pair = oriel_board_at(place);
-        if (pair->starts > pair->posts) {
-            *rank = pair->origin;
-            wanted = ORIEL_WANTED_POST;
-        }
-        place = pair->next;
-    }
-    if (wanted == ORIEL_WANTED_NOTHING && (*rank = find_posted(window, &post_site)) >= 0)
-        wanted = ORIEL_WANTED_START;
-    oriel_board_unlock(&window->common->lock);
-    if (wanted == ORIEL_WANTED_START)
-        tell(window, ORIEL_RULE_UNMATCHED_GROUPS, window->rank, &post_site, site,
-             oriel_words("Rank %d frees the window without an MPI_Win_start for rank %d.", window->rank, *rank));
-    return wanted;
 }

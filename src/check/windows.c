@@ -3,6 +3,7 @@
 #include "check/windows.h"
 
 #include "base/table.h"
+#include "check/afar.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
 #include "check/words_carried.h"
@@ -275,21 +276,14 @@ void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
         oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
 }
 
-struct oriel_pair *oriel_window_pair(struct oriel_checked *window, int32_t target, int32_t origin)
+bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_note_ask *ask,
+                      struct oriel_note_answer *answer)
 {
-    struct oriel_share *share = &window->common->shares[target];
-    for (oriel_place place = share->pairs; place != 0;) {
-        struct oriel_pair *pair = oriel_board_at(place);
-        if (pair->origin == origin)
-            return pair;
-        place = pair->next;
-    }
-    oriel_place made = oriel_board_allocate(sizeof(struct oriel_pair));
-    if (made == 0)
-        return NULL;
-    struct oriel_pair *pair = oriel_board_at(made);
-    pair->origin = origin;
-    pair->next = share->pairs;
-    share->pairs = made;
-    return pair;
+    int machine = oriel_afar_machine((int)window->members[member].world_rank);
+    if (window->notes == NULL)
+        return false;
+    if (machine != oriel_afar_own_machine())
+        return oriel_afar_note(machine, window->id, ask, answer);
+    oriel_note_work(window->notes, ask, answer);
+    return true;
 }

@@ -6,6 +6,7 @@
 
 #include "check/epochs.h"
 #include "check/local.h"
+#include "check/notes.h"
 #include "check/order.h"
 #include "check/sites.h"
 #include "check/waits.h"
@@ -39,48 +40,16 @@ struct oriel_member {
     uint32_t world_rank;
     uint32_t flavour;
     uint64_t part; /* of a window over several machines: the history of this member's memory (parts.h); 0: there is none */
+    uint64_t locks; /* likewise, of the first member: that of the locks held */
     struct oriel_site site;
-};
-
-/* A region that a member has attached; in the board. */
-struct oriel_region {
-    oriel_place next;
-    uint64_t address;
-    uint64_t len_bytes;
-};
-
-/* How often an origin has started epochs to a target, and the target posted to it; in the board, in the target's list. */
-struct oriel_pair {
-    oriel_place next;
-    int32_t origin;
-    uint32_t starts;
-    uint32_t posts;
-    uint32_t post_assert;
-    oriel_tick post_tick; /* the target's number at its last post */
-    struct oriel_site start_site;
-    struct oriel_site post_site;
 };
 
 /* One member's part of what all share. */
 struct oriel_share {
     oriel_place history; /* of the accesses to this member's memory; 0 before the first */
     oriel_place words;   /* that carry order there; likewise */
-    oriel_place regions;
-    oriel_place pairs;  /* by origin, this member being the target */
-    uint64_t fences;    /* that this member has called */
-    uint64_t no_put[2]; /* number of the fence with MPI_MODE_NOPUT, by its parity */
-    struct oriel_site no_put_site[2];
-    struct oriel_site fence_site;
-    struct oriel_site free_site;
-    int32_t pid;      /* 0: it has not made its entry yet */
-    uint32_t freeing; /* this member is in MPI_Win_free */
-};
-
-/* The last fences: no member is two ahead of another. */
-struct oriel_fence_note {
-    uint64_t number;
-    int64_t assert;
-    struct oriel_site site;
+    int32_t pid;         /* 0: it has not made its entry yet */
+    uint32_t freeing;    /* this member is in MPI_Win_free */
 };
 
 /* What members count while the window is freed. */
@@ -93,15 +62,12 @@ enum oriel_ending_count {
     ORIEL_ENDING_COUNTS,
 };
 
-/* What all members of a window share; in the board. */
+/* What all members of a window on one machine share; in the board. */
 struct oriel_common {
-    struct oriel_board_lock lock;
-    bool ending;              /* some member is in MPI_Win_free; under the lock */
     _Atomic uint32_t counts[ORIEL_ENDING_COUNTS];
     _Atomic uint32_t locked_all; /* MPI_Win_lock_all was used */
     _Atomic uint32_t bulk;       /* accumulates of many elements were */
     oriel_place locks;           /* history of the locks held: a member is a byte */
-    struct oriel_fence_note fences[4];
     struct oriel_share shares[];
 };
 
@@ -136,6 +102,7 @@ struct oriel_checked {
     struct oriel_member *members;
     struct oriel_epochs epochs;
     struct oriel_common *common;
+    struct oriel_notes *notes; /* this machine's; NULL: nothing is asked of other members */
     struct oriel_gathering *gathering; /* NULL: waits on it are not noted */
     struct oriel_attached *attached; /* what else this process's loads and stores are watched in */
     struct oriel_asked *asked;       /* operations with requests that are open */
@@ -146,6 +113,7 @@ struct oriel_checked {
     uint64_t *holds;                         /* tickets of locks; [n]: of lock_all */
     uint32_t *started;                       /* epochs to each member, posts of which are taken */
     uint32_t *posted;                        /* epochs to each member as origin */
+    uint64_t *unpromised;                    /* the last epoch to each member, of which it has not promised that nobody puts */
     uint8_t *untaken;                        /* members whose post was not there yet at start */
     uint8_t *lazy;                           /* members whose lock by MPI_Win_lock_all may not be held yet */
     struct oriel_late_word late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
@@ -257,8 +225,9 @@ void oriel_window_take_posts(struct oriel_checked *window);
 /* Waits until the target's lock is held, by reading a byte of it that there is, and takes it. */
 void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, MPI_Aint target_disp);
 
-/* A pair's entry, under the common lock; NULL when the board is full. */
-struct oriel_pair *oriel_window_pair(struct oriel_checked *window, int32_t target, int32_t origin);
+/* Asks what stands on that member's machine; false: nobody knows. */
+bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_note_ask *ask,
+                      struct oriel_note_answer *answer);
 
 /* The conflict of two accesses to a member's memory: closure is a struct oriel_conflict_place. */
 void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure);

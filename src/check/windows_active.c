@@ -226,17 +226,6 @@ void oriel_window_take_posts(struct oriel_checked *window)
             take_post(window, window->epochs.started[i]);
 }
 
-static void note_start(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
-{
-    oriel_board_lock(&window->common->lock);
-    struct oriel_pair *pair = oriel_window_pair(window, target, window->rank);
-    if (pair != NULL) {
-        pair->starts++;
-        pair->start_site = *site;
-    }
-    oriel_board_unlock(&window->common->lock);
-}
-
 static int start(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
@@ -253,12 +242,7 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert, cons
     bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) && verdict == ORIEL_VERDICT_RIGHT;
     for (int32_t i = 0; i < count && right; i++) {
         window->started[ranks[i]]++;
-        if (window->common == NULL)
-            continue;
-        note_start(window, ranks[i], site);
-        oriel_hint_unmatched(window, ranks[i], site);
-        if (assert & MPI_MODE_NOCHECK)
-            oriel_hint_start(window, ranks[i], window->started[ranks[i]], site);
+        oriel_hint_start(window, ranks[i], assert, site);
     }
     bool waits = right && wait_for_posts(window, ranks, count, true, site);
     int code = oriel_host()->Win_start(group, assert, window->win);
@@ -267,19 +251,6 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert, cons
         take_post(window, ranks[i]);
     free(ranks);
     return oriel_quiet_end(&quiet, code);
-}
-
-static void note_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site)
-{
-    oriel_board_lock(&window->common->lock);
-    struct oriel_pair *pair = oriel_window_pair(window, window->rank, origin);
-    if (pair != NULL) {
-        pair->posts++;
-        pair->post_assert = (uint32_t)assert;
-        pair->post_tick = oriel_order_now();
-        pair->post_site = *site;
-    }
-    oriel_board_unlock(&window->common->lock);
 }
 
 static int post(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
@@ -301,8 +272,7 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert, const
         oriel_hint_no_store(window, site);
     for (int32_t i = 0; i < count && right; i++) {
         window->posted[ranks[i]]++;
-        if (window->common != NULL)
-            note_post(window, ranks[i], assert, site);
+        oriel_hint_post(window, ranks[i], assert, site);
         struct oriel_key key =
             oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, ranks[i]), window->posted[ranks[i]]);
         if (window->ordered)

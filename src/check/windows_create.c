@@ -21,7 +21,8 @@ struct creation {
     int n;
     int rank;
     struct oriel_site site;
-    uint64_t part; /* of this member, of a window over several machines */
+    uint64_t part;  /* of this member, of a window over several machines */
+    uint64_t locks; /* of a first member, likewise */
     bool waits;
 };
 
@@ -71,7 +72,9 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
     bool spans = false;
     if (!communicator_is_right(comm, &creation->n, &creation->rank, &spans))
         return;
-    creation->part = spans && oriel_start_reaches_all() ? oriel_part_open() : 0;
+    spans = spans && oriel_start_reaches_all();
+    creation->part = spans ? oriel_part_open() : 0;
+    creation->locks = spans && creation->rank == 0 ? oriel_part_open() : 0;
     static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate, ORIEL_CALL_Win_allocate_shared,
                                      ORIEL_CALL_Win_create_dynamic};
     creation->waits = oriel_wait_creation(&creation->site, comm, calls[flavour]);
@@ -83,6 +86,7 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
                                .world_rank = world_rank,
                                .flavour = flavour,
                                .part = creation->part,
+                               .locks = creation->locks,
                                .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
     if (creation->members != NULL &&
@@ -159,14 +163,8 @@ static struct oriel_common *find_common(uint64_t id, int n)
 {
     struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
     size_t len_bytes = sizeof(struct oriel_common) + (size_t)(unsigned)n * sizeof(struct oriel_share);
-    oriel_place place = oriel_board_find(&key, len_bytes, oriel_common_init);
+    oriel_place place = oriel_board_find(&key, len_bytes, NULL);
     return place == 0 ? NULL : oriel_board_at(place);
-}
-
-void oriel_common_init(void *at)
-{
-    struct oriel_common *common = at;
-    oriel_board_lock_init(&common->lock);
 }
 
 void oriel_common_drop(uint64_t id)
@@ -198,9 +196,11 @@ static bool allocate_parts(struct oriel_checked *window)
     window->posted = calloc(n, sizeof *window->posted);
     window->untaken = calloc(n, sizeof *window->untaken);
     window->lazy = calloc(n, sizeof *window->lazy);
+    window->unpromised = calloc(n, sizeof *window->unpromised);
     window->places = calloc(n, sizeof *window->places);
     return window->touched != NULL && window->buffers != NULL && window->holds != NULL && window->started != NULL &&
-           window->posted != NULL && window->untaken != NULL && window->lazy != NULL && window->places != NULL &&
+           window->posted != NULL && window->untaken != NULL && window->unpromised != NULL && window->lazy != NULL &&
+           window->places != NULL &&
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
@@ -234,13 +234,14 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
     window->rank = rank;
     window->base = base;
     window->members = members;
-    window->here = true;
+    int members_here = 0;
     for (int i = 0; i < n; i++) {
         window->promises |= members[i].promises;
-        window->here = window->here && oriel_start_on_this_machine((int32_t)members[i].world_rank);
+        members_here += oriel_start_on_this_machine((int32_t)members[i].world_rank);
         members[i].part = oriel_part_of(members[i].part);
+        members[i].locks = oriel_part_of(members[i].locks);
     }
-    bool spans = !window->here;
+    bool spans = members_here < n;
     if (!allocate_parts(window) || oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS) {
         oriel_checked_free(window);
         return NULL;
@@ -249,12 +250,14 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
         window->places[i] = (struct oriel_conflict_place){.window = window, .target = i};
         window->buffers[i] = oriel_local_group_target(window->id, i);
     }
-    if (window->here)
+    if (!spans)
         window->common = find_common(window->id, n);
     window->here = window->common != NULL;
     if (window->here)
         window->common->shares[rank].pid = getpid();
     window->ordered = (window->here || spans) && oriel_start_reaches_all();
+    if (window->here || window->ordered)
+        window->notes = oriel_notes_find(window->id, n, members_here);
     window->threaded = oriel_start_is_threaded();
     window->prompt = window->here && (n == 1 || is_served_by_oriel(win)); /* nobody waits for himself */
     window->gathering = find_gathering(window);
@@ -277,6 +280,7 @@ void oriel_checked_free(struct oriel_checked *window)
     free(window->started);
     free(window->posted);
     free(window->untaken);
+    free(window->unpromised);
     free(window->lazy);
     free(window->places);
     free(window);

@@ -1,4 +1,4 @@
-/* MPI_Win_free, and windows that MPI_Finalize finds.  All members of a window whose memory is shared with the checker's meet
+/* MPI_Win_free, and windows that MPI_Finalize finds.  All members of a window whose order is known meet
  * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
  * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
  * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
@@ -68,7 +68,7 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
             nanosleep(&between, NULL);
         else
             sched_yield();
-        if (window->common != NULL && site != NULL && tries % PATIENT == 0)
+        if (site != NULL && tries % PATIENT == 0)
             help(window, site);
         if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window) : oriel_afar_is_lost())
             return false;
@@ -108,6 +108,8 @@ static bool settle(struct oriel_checked *window)
 static void leave_common(struct oriel_checked *window)
 {
     struct oriel_common *common = window->common;
+    if (window->notes != NULL)
+        oriel_notes_leave(window->id);
     for (int32_t i = 0; common != NULL && i < window->n; i++)
         oriel_history_leave(common->shares[i].history);
     if (common == NULL || count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
@@ -117,16 +119,6 @@ static void leave_common(struct oriel_checked *window)
         if (share->history != 0)
             oriel_history_free(share->history);
         oriel_words_free(share->words);
-        while (share->regions != 0) {
-            oriel_place region = share->regions;
-            share->regions = ((struct oriel_region *)oriel_board_at(region))->next;
-            oriel_board_free(region, sizeof(struct oriel_region));
-        }
-        while (share->pairs != 0) {
-            oriel_place pair = share->pairs;
-            share->pairs = ((struct oriel_pair *)oriel_board_at(pair))->next;
-            oriel_board_free(pair, sizeof(struct oriel_pair));
-        }
     }
     if (common->locks != 0)
         oriel_history_free(common->locks);
@@ -140,6 +132,8 @@ static void leave_machines(struct oriel_checked *window)
         return;
     if (window->members[window->rank].part != 0)
         oriel_part_close(window->members[window->rank].part);
+    if (window->rank == 0 && window->members[0].locks != 0)
+        oriel_part_close(window->members[0].locks);
     if (count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
         return;
     for (int which = 0; which < ORIEL_ENDING_COUNTS; which++) {
@@ -161,7 +155,8 @@ static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
     }
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
     if (window->common != NULL)
-        oriel_hint_end(window, site);
+        window->common->shares[window->rank].freeing = 1;
+    oriel_hint_end(window, site);
     if (window->ordered) {
         oriel_window_complete(window, -1);
         oriel_order_give(&key, window->n);
@@ -175,8 +170,7 @@ static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
     bool met = meet(window, ORIEL_ENDING_ARRIVED, site);
     oriel_wait_done(waits);
     if (met) {
-        if (window->common != NULL)
-            oriel_hint_ended(window, site);
+        oriel_hint_ended(window, site);
         settled = settle(window);
     }
     if (window->ordered) {

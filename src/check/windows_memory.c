@@ -1,4 +1,4 @@
-/* Which memory belongs to a window: regions of dynamic windows, which stand in the board so that origins can look, and parts of
+/* Which memory belongs to a window: regions of dynamic windows, which are noted so that origins can look, and parts of
  * other members that this process has mapped.  Programs call the exported functions, windows*.c the rest. */
 #include "check/parts.h"
 #include "check/windows_table.h"
@@ -77,57 +77,30 @@ void oriel_window_unmap_all(struct oriel_checked *window)
 
 /* --- dynamic windows --- */
 
-/* For the origins on this machine, where all are. */
-static void show(struct oriel_checked *window, const void *base, MPI_Aint size)
+/* For the origins. */
+static void note(const struct oriel_checked *window, enum oriel_note_kind kind, const void *base, uint64_t len_bytes)
 {
-    oriel_place place = window->common == NULL ? 0 : oriel_board_allocate(sizeof(struct oriel_region));
-    if (place == 0)
-        return;
-    struct oriel_share *share = &window->common->shares[window->rank];
-    struct oriel_region *region = oriel_board_at(place);
-    region->address = (uint64_t)(uintptr_t)base;
-    region->len_bytes = (uint64_t)size;
-    oriel_board_lock(&window->common->lock);
-    region->next = share->regions;
-    share->regions = place;
-    oriel_board_unlock(&window->common->lock);
+    struct oriel_note_answer answer;
+    struct oriel_note_ask ask = {.kind = kind,
+                                 .member = window->rank,
+                                 .extent = {.offset = (int64_t)(uintptr_t)base, .len_bytes = len_bytes, .count = 1}};
+    oriel_window_ask(window, window->rank, &ask, &answer);
 }
 
 static void attach(struct oriel_checked *window, const void *base, MPI_Aint size)
 {
     if (size <= 0)
         return;
-    show(window, base, size);
+    note(window, ORIEL_NOTE_ATTACH, base, (uint64_t)size);
     oriel_place history = oriel_window_history(window, window->rank);
     if (history != 0 && keep(window, window->rank, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, (int64_t)(uintptr_t)base, oriel_window_conflict,
                                &window->places[window->rank]);
 }
 
-static void hide(struct oriel_checked *window, const void *base)
-{
-    if (window->common == NULL)
-        return;
-    struct oriel_share *share = &window->common->shares[window->rank];
-    oriel_place gone = 0;
-    oriel_board_lock(&window->common->lock);
-    for (oriel_place *link = &share->regions; *link != 0;) {
-        struct oriel_region *region = oriel_board_at(*link);
-        if (region->address == (uint64_t)(uintptr_t)base) {
-            gone = *link;
-            *link = region->next;
-            break;
-        }
-        link = &region->next;
-    }
-    oriel_board_unlock(&window->common->lock);
-    if (gone != 0)
-        oriel_board_free(gone, sizeof(struct oriel_region));
-}
-
 static void detach(struct oriel_checked *window, const void *base)
 {
-    hide(window, base);
+    note(window, ORIEL_NOTE_DETACH, base, 0);
     uint64_t len_bytes = drop(window, window->rank, base);
     oriel_place history = len_bytes > 0 ? oriel_window_history(window, window->rank) : 0;
     if (history == 0)

@@ -52,19 +52,21 @@ static bool arguments_are_right(struct oriel_operation *operation)
     return true;
 }
 
-/* Before the call: everything that is wrong with it is told; what is right is in the target's history. */
-static __attribute__((noinline)) void look_at(struct oriel_operation *operation)
+/* Before the call: everything that is wrong with it is told; what is right is in the target's history.  Returns the target to
+ * pass on: MPI_PROC_NULL for what is withheld. */
+static __attribute__((noinline)) int look_at(struct oriel_operation *operation)
 {
     operation->window = find(operation);
     if (operation->window == NULL)
-        return;
+        return operation->target_rank;
     if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) || !oriel_argument_range(operation))) {
         oriel_quiet_begin(&operation->quiet, operation->win);
-        return;
+        return operation->withheld ? MPI_PROC_NULL : operation->target_rank;
     }
     if (operation->kind != ORIEL_ACCESS_GET)
         oriel_hint_no_put(operation);
     oriel_access_begin(operation);
+    return operation->target_rank;
 }
 
 /* After it, with its code; returns the program's. */
@@ -81,10 +83,9 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
     return oriel_quiet_end(&operation->quiet, code);
 }
 
-static inline void begin(struct oriel_operation *operation)
+static inline int begin(struct oriel_operation *operation)
 {
-    if (oriel_unlikely(!oriel_again_begin(operation)))
-        look_at(operation);
+    return oriel_likely(oriel_again_begin(operation)) ? operation->target_rank : look_at(operation);
 }
 
 static inline int end(struct oriel_operation *operation, int code)
@@ -116,7 +117,7 @@ static inline int end(struct oriel_operation *operation, int code)
             return oriel_host()->name arguments;                                                                                \
         struct oriel_operation operation = {                                                                                    \
             .kind = access_kind, .call = ORIEL_CALL_##name, .address = ORIEL_CALLER, .win = win, __VA_ARGS__};                  \
-        begin(&operation);                                                                                                      \
+        target_rank = begin(&operation);                                                                                        \
         int code = end(&operation, oriel_host()->name arguments);                                                               \
         oriel_check_leave();                                                                                                    \
         return code;                                                                                                            \

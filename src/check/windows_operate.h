@@ -40,6 +40,7 @@ struct oriel_operation {
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
     bool accessed;             /* it stands in the history */
+    bool withheld;             /* wrong, and refused with its completion only, where that would end the job */
 
     /* of one that has gone the short way (again.h), which fills in nothing else */
     bool again;

@@ -57,7 +57,6 @@ void oriel_checked_remove(struct oriel_checked *window);
  * made. NULL: this window is not checked. */
 struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base);
 void oriel_checked_free(struct oriel_checked *window);
-void oriel_common_init(void *at);
 void oriel_common_drop(uint64_t id);
 
 /* The target's memory is mapped here: loads and stores of it are this process's. */
@@ -146,21 +145,20 @@ void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct 
 void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site);
 void oriel_hint_unhold(struct oriel_checked *window, int32_t target);
 
-/* A start with MPI_MODE_NOCHECK, before the target's post is taken; number: of this process's epochs to the target. */
-void oriel_hint_start(struct oriel_checked *window, int32_t target, uint32_t number, const struct oriel_site *site);
-
 /* An operation that changes the target's memory. */
 void oriel_hint_no_put(const struct oriel_operation *operation);
 
-/* A start of a target that will not post any more. */
-void oriel_hint_unmatched(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
+/* --- hints_pairs.c --- */
+
+/* A post for the origin, before its order is given; a start of the target, before the post's is taken. */
+void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site);
+void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, const struct oriel_site *site);
 
 /* This process is in MPI_Win_free; all members are. */
 void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site);
 void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site);
 
 /* What another member waits for in vain while this process is in MPI_Win_free, told by now. */
-enum oriel_wanted { ORIEL_WANTED_NOTHING, ORIEL_WANTED_FENCE, ORIEL_WANTED_POST, ORIEL_WANTED_START };
 enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site, int32_t *rank);
 
 /* The wrapper of a synchronisation: code_of is evaluated with window and site where the window is looked at; nothing: the call
