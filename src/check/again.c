@@ -175,15 +175,16 @@ bool oriel_again_begin(struct oriel_operation *operation)
     oriel_place history = oriel_window_history(window, target);
     if (oriel_unlikely(history == 0 || !use_buffers(again, operation)))
         return false;
+    oriel_place words = again->writes_words ? oriel_window_words(window, target) : 0;
+    bool offered = false;
+    operation->word = words == 0 ? NULL : oriel_word_offer(words, (uint64_t)run.offset, &offered);
     again->access.issued = oriel_order_now() + (again->writes_words ? 1 : 0);
     bool cells = oriel_history_add_again(history, &again->access, &again->trait, &run, oriel_window_conflict,
                                          &window->places[target]);
-    if (again->writes_words) {
-        oriel_place words = oriel_window_words(window, target);
-        operation->word = words == 0 ? NULL : oriel_word_give(words, (uint64_t)run.offset, again->fetches);
-        if (oriel_unlikely(operation->word == NULL))
-            oriel_window_give_word(window, target, run.offset, again->fetches);
-    }
+    if (oriel_likely(operation->word != NULL))
+        oriel_word_give_offered(operation->word, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
+    else if (again->writes_words)
+        oriel_window_give_word(window, target, run.offset, again->fetches);
     oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
     operation->window = window;
     operation->offset = run.offset;

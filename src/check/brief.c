@@ -72,7 +72,7 @@ static __attribute__((noinline)) bool meet_one(unsigned which, const struct orie
            other->site.epoch == use->site.epoch && same_call(other, use);
 }
 
-/* What is at first and behind is not looked at. */
+/* What is needed at first and behind it is not looked at. */
 static inline void use_one(const struct oriel_brief *use, unsigned first, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_brief *joined = NULL;
@@ -99,17 +99,29 @@ bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, voi
     return true;
 }
 
-bool oriel_brief_use_all(struct oriel_brief *common, const struct oriel_brief_run *runs, unsigned count, oriel_conflict_fn *tell,
-                         void *closure)
+static bool is_apart(const struct oriel_brief_run *run, unsigned first)
+{
+    for (unsigned i = 0; i < first; i++)
+        if (own.list[i].low <= run->high && run->low <= own.list[i].high)
+            return false;
+    return true;
+}
+
+bool oriel_brief_use_all(const struct oriel_brief_run *runs, unsigned count, uint64_t group, const struct oriel_site *site,
+                         oriel_conflict_fn *tell, void *closure)
 {
     unsigned first = own.count;
     if (first + count > MOST)
         return false;
     for (unsigned i = 0; i < count; i++) {
-        common->low = runs[i].low;
-        common->high = runs[i].high;
-        common->writes = runs[i].writes;
-        use_one(common, first, tell, closure);
+        struct oriel_brief *use = &own.list[own.count];
+        struct oriel_brief other = {runs[i].low, runs[i].high, group, *site, runs[i].writes, 0};
+        if (oriel_unlikely(!is_apart(&runs[i], first))) {
+            use_one(&other, first, tell, closure);
+            continue;
+        }
+        own.count++;
+        *use = other;
     }
     return true;
 }

@@ -23,15 +23,15 @@ bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, voi
 void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                       oriel_conflict_fn *tell, void *closure);
 
-/* The same for all runs of one operation, which is under way until the end of common's group: low and high are theirs, flags 0.
- * Runs that are written overlap with none of the others. */
+/* The same for all runs of one operation, which is under way until the end of the group.  None of them is empty; what is written
+ * overlaps with none of the others. */
 struct oriel_brief_run {
     uint64_t low;
     uint64_t high;
     bool writes;
 };
-bool oriel_brief_use_all(struct oriel_brief *common, const struct oriel_brief_run *runs, unsigned count, oriel_conflict_fn *tell,
-                         void *closure);
+bool oriel_brief_use_all(const struct oriel_brief_run *runs, unsigned count, uint64_t group, const struct oriel_site *site,
+                         oriel_conflict_fn *tell, void *closure);
 
 void oriel_brief_end(uint64_t group);
 void oriel_brief_clear(void);

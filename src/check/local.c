@@ -197,12 +197,10 @@ static bool make_access(struct oriel_access *access, bool writes, uint8_t flags,
                                     .origin = oriel_order_rank(),
                                     .moment = ORIEL_MOMENT_NOW,
                                     .group = group};
-    const oriel_tick *clock = oriel_order_moment_clock(access->moment);
-    if (clock == NULL)
-        return false;
+    oriel_tick now = oriel_order_now();
     if (group == 0)
-        access->complete = clock[access->origin];
-    return true;
+        access->complete = now;
+    return now != ORIEL_TICK_PENDING;
 }
 
 struct bounds {
@@ -371,7 +369,6 @@ static bool runs_are_apart(const struct oriel_brief_run *runs, unsigned count)
 
 bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
 {
-    struct oriel_brief use = {.group = group, .site = *site};
     if (own.history == 0 || inside)
         return true;
     if (oriel_check_several || !uses_are_brief() || !runs_are_apart(runs, count))
@@ -380,7 +377,7 @@ bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_
         if (!is_outside_windows(runs[i].low, runs[i].high))
             return false;
     inside = INSIDE;
-    bool done = oriel_brief_use_all(&use, runs, count, own.tell, own.closure);
+    bool done = oriel_brief_use_all(runs, count, group, site, own.tell, own.closure);
     inside = OUTSIDE;
     return done;
 }

@@ -1,13 +1,14 @@
 /* This process's clock and what others gave it.  The clock lies in the board, where all may read it; only this process takes
- * into it, under the lock below; its own number is raised by itself when it gives, and by others when they take all that it has
- * done.
+ * into it, under the lock below; its own number is raised when it gives, and when others have taken all that it has done.
  *
  * Numbers, argued once.  An access is complete with the number n that its process has then.  Whoever takes a clock with n or more
  * for that process must have been given it after the completion:
  *   O1  give: the clock is copied with the own number as it is, n or more for all that is complete; then the number is raised, so
  *       that what completes later has a larger one than what was given.
- *   O2  take_rank: the taker raises the other's number and takes the one before.  What the other completes afterwards reads a
- *       larger number (one word, atomic), so that it is not among what was taken.
+ *   O2  take_rank: the taker counts in the other's row that a larger number is asked for, and takes the one that there is.  The
+ *       other looks at that count before it reads its own number, and raises it where the count has changed: so what it completes
+ *       once it could know of the taking has a larger number than what was taken.  What it had completed before that, the taker
+ *       finds with the number that it had, or a larger one.
  *   O3  moments: a moment's clock has the number that the process has, or it is made anew, so that a process never seems to know
  *       less of itself than it has completed.
  * The floor: clocks only grow, and the least of all is known to everyone.  A process that has stopped accesses nothing more, and
@@ -19,6 +20,7 @@
 #include "base/atomic.h"
 #include "base/log.h"
 #include "check/finding.h"
+#include "check/guard.h"
 #include "check/ranks.h"
 
 #include <pthread.h>
@@ -39,6 +41,7 @@ static struct {
     oriel_place moment;     /* has a reference; 0 when the clock has changed since */
     oriel_tick *scratch;    /* a clock on its way */
     _Atomic uint64_t news;  /* how often something was learnt */
+    _Atomic uint64_t asked; /* how often others had asked for a larger number when it was raised for that last */
     const struct oriel_order_far *far; /* NULL: no other machine is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
@@ -60,6 +63,7 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
     own.width = world_size;
     own.moment = 0;
     own.far = NULL;
+    atomic_store(&own.asked, 0);
     own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
     own.row = own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
     if (own.row != NULL)
@@ -121,11 +125,30 @@ static bool is_elsewhere(const struct oriel_key *key)
 
 /* --- giving and taking; the own mutex is held --- */
 
+static void raise_number(void)
+{
+    _Atomic oriel_tick *number = &own.row->known[own.rank];
+    if (oriel_unlikely(oriel_check_several))
+        atomic_fetch_add_explicit(number, 1, memory_order_relaxed);
+    else
+        atomic_store_explicit(number, atomic_load_explicit(number, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 /* O1 */
 static void raise_own(void)
 {
-    atomic_fetch_add_explicit(&own.row->known[own.rank], 1, memory_order_relaxed);
+    raise_number();
     drop_moment();
+}
+
+/* O2.  Of several threads each raises it before it goes on. */
+static void heed(void)
+{
+    uint64_t asked = atomic_load_explicit(&own.row->asked, memory_order_acquire);
+    if (oriel_likely(asked == atomic_load_explicit(&own.asked, memory_order_acquire)))
+        return;
+    raise_number();
+    atomic_store_explicit(&own.asked, asked, memory_order_release);
 }
 
 static void copy_own(oriel_tick *out)
@@ -293,7 +316,7 @@ bool oriel_order_is_doubtful(void)
 /* O1.  The moment is found to be of before by its number (O3). */
 void oriel_order_raise(void)
 {
-    atomic_fetch_add_explicit(&own.row->known[own.rank], 1, memory_order_relaxed);
+    raise_number();
 }
 
 void oriel_order_learn(const oriel_tick *clock)
@@ -315,6 +338,7 @@ uint64_t oriel_order_news(void)
 static bool moment_is_current(void)
 {
     const struct moment *moment = oriel_board_at(own.moment);
+    heed();
     return moment != NULL && moment->clock[own.rank] == oriel_rank_tick(own.row, own.rank);
 }
 
@@ -370,7 +394,10 @@ const oriel_tick *oriel_order_moment_clock(oriel_place place)
 
 oriel_tick oriel_order_now(void)
 {
-    return own.row == NULL ? ORIEL_TICK_PENDING : oriel_rank_tick(own.row, own.rank);
+    if (oriel_unlikely(own.row == NULL))
+        return ORIEL_TICK_PENDING;
+    heed();
+    return oriel_rank_tick(own.row, own.rank);
 }
 
 void oriel_order_clock(oriel_tick *out)

@@ -1,5 +1,5 @@
-/* Rows of clocks, and clocks under keys.  An own number is raised by whoever gives and by whoever takes all (order.c, O1 and O2);
- * everything else in a row is its process's.  ranks.h says who may call. */
+/* Rows of clocks, and clocks under keys.  What is in a row is its process's; who takes all of it asks for a larger number (order.c,
+ * O2).  ranks.h says who may call. */
 #include "check/ranks.h"
 
 #include "check/order.h"
@@ -59,10 +59,9 @@ bool oriel_rank_take(int world_rank, oriel_tick *out)
     struct oriel_rank *rank = oriel_rank_at(world_rank);
     if (rank == NULL)
         return false;
-    keep_most(&out[world_rank], atomic_fetch_add_explicit(&rank->known[world_rank], 1, memory_order_acq_rel)); /* O2 */
+    atomic_fetch_add(&rank->asked, 1); /* O2 */
     for (int i = 0; i < width; i++)
-        if (i != world_rank)
-            keep_most(&out[i], oriel_rank_tick(rank, i));
+        keep_most(&out[i], oriel_rank_tick(rank, i));
     return true;
 }
 

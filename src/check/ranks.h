@@ -11,12 +11,15 @@
 
 enum { ORIEL_RANK_ABSENT, ORIEL_RANK_RUNNING, ORIEL_RANK_STOPPED };
 
-/* A process's clock.  known: written by the process under its lock; its own number by atomic additions of anyone. */
+/* A process's clock.  known: written by the process alone, under its lock; its own number also without. */
 struct oriel_rank {
     _Atomic uint32_t state;
-    uint32_t unused[15];
+    uint32_t unused;
+    _Atomic uint64_t asked; /* how often others have asked for a larger number (order.c, O2) */
+    uint64_t unused_too[6];
     _Atomic oriel_tick known[];
 };
+_Static_assert(offsetof(struct oriel_rank, known) == 64, "what others write has a line of its own");
 
 /* Once the board is mapped; any number of times.  False: there is no room. */
 bool oriel_ranks_open(void);
@@ -32,8 +35,8 @@ static inline oriel_tick oriel_rank_tick(const struct oriel_rank *rank, int of)
     return atomic_load_explicit(&rank->known[of], memory_order_relaxed);
 }
 
-/* All that the rank has done so far comes before what the taker does from now on: its number is raised, and its clock with the
- * number that it had goes into out by oriel_clock_take.  False: it is none of this machine. */
+/* All that the rank has done so far comes before what the taker does from now on: it is asked for a larger number, and its clock
+ * with the number that it had goes into out by oriel_clock_take.  False: it is none of this machine. */
 bool oriel_rank_take(int world_rank, oriel_tick *out);
 
 /* The same of all ranks of this machine but one (-1: none). */

@@ -35,7 +35,7 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
 void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset, bool fetches)
 {
     oriel_place words = oriel_window_words(window, target);
-    if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches) != NULL)
+    if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches))
         return;
     if (window->common != NULL)
         oriel_given_lose();

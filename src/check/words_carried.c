@@ -2,13 +2,18 @@
  * table: chains are read without a lock.  A memory has at most MOST words and those that come first in their chains: others share
  * these, always the same.
  *
- * What one process gives to its words again and again costs a lock and a store.  giver says whose clock holds all of the word's:
+ * What one process gives to its words again and again costs two stores.  giver says whose clock holds all of the word's:
  *   W1 A giver takes the word's clock under the word's lock when it fetches, and then all of the word's is its own: giver is its
  *      rank, and news is what it had learnt by then.  It gives again to a word that still has its rank: only its own number has
  *      changed, unless it has learnt something since.
  *   W2 Who fetches looks behind the call whether the word has its rank still: then nobody else has given since, and there is
  *      nothing to take.  Who else gives puts another rank there before its accumulate is done.
- * windows_access.c and windows.c call. */
+ *   W3 A giver gives again without the lock, by an offer: it stores its number, and looks for its rank behind a full fence.  Who
+ *      takes the word over stores another giver, and reads or writes the clock behind a full fence.  So one of both finds the
+ *      other's store: either the number is among what is taken over, and stays; or the giver finds that it is no giver any more,
+ *      and gives once more under the lock, after the other has left.  It has looked at news before that: if it was the other's
+ *      already, giver is no longer its own rank either.
+ * windows_access.c, windows.c and again.c call. */
 #include "check/words_carried.h"
 
 #include "base/atomic.h"
@@ -24,7 +29,7 @@ struct oriel_word {
     _Atomic uint64_t owner; /* a board word lock: of what follows next */
     _Atomic oriel_place next;
     uint64_t offset;
-    uint64_t news;
+    _Atomic uint64_t news;
     _Atomic uint32_t giver;
     uint32_t unused;
     oriel_tick clock[];
@@ -110,36 +115,75 @@ static struct oriel_word *make(struct words *words, uint64_t offset)
     return made;
 }
 
-struct oriel_word *oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
+static bool is_giver(const struct oriel_word *word)
 {
-    const oriel_tick *clock = oriel_order_moment_clock(ORIEL_MOMENT_NOW);
+    return atomic_load_explicit(&word->giver, memory_order_acquire) == (uint32_t)oriel_order_rank();
+}
+
+/* Whether this process has learnt nothing since it gave all that it knew. */
+static bool is_up_to_date(const struct oriel_word *word)
+{
+    return atomic_load_explicit(&word->news, memory_order_acquire) == oriel_order_news();
+}
+
+static void give(struct oriel_word *word, bool fetches)
+{
     uint32_t rank = (uint32_t)oriel_order_rank();
-    struct oriel_word *word = clock == NULL ? NULL : make(oriel_board_at(place), offset);
-    if (oriel_unlikely(word == NULL))
-        return NULL;
     oriel_board_word_lock(&word->owner);
     oriel_delay();
-    bool mine = atomic_load_explicit(&word->giver, memory_order_relaxed) == rank;
-    if (mine && word->news == oriel_order_news()) { /* W1 */
+    bool mine = is_giver(word);
+    if (mine && is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
+        if (!mine) {
+            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
+            oriel_delay();
+            oriel_fence_full(); /* W3 */
+        }
         if (fetches && !mine)
             oriel_order_learn(word->clock);
-        word->news = oriel_order_news();
-        oriel_clock_take(word->clock, clock, oriel_board_world_size());
-        atomic_store_explicit(&word->giver, mine || fetches ? rank : MIXED, memory_order_relaxed);
+        atomic_store_explicit(&word->news, oriel_order_news(), memory_order_release);
+        oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW), oriel_board_world_size());
     }
     oriel_delay();
     oriel_board_word_unlock(&word->owner);
     oriel_order_raise();
+}
+
+bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
+{
+    struct oriel_word *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : make(oriel_board_at(place), offset);
+    if (word != NULL)
+        give(word, fetches);
+    return word != NULL;
+}
+
+struct oriel_word *oriel_word_offer(oriel_place place, uint64_t offset, bool *offered)
+{
+    struct oriel_word *word = make(oriel_board_at(place), offset);
+    *offered = word != NULL && is_giver(word) && is_up_to_date(word);
+    if (oriel_likely(*offered)) {
+        oriel_delay();
+        atomic_store_explicit((_Atomic oriel_tick *)&word->clock[oriel_order_rank()], oriel_order_now(), memory_order_relaxed);
+    }
     return word;
+}
+
+void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches)
+{
+    oriel_delay();
+    oriel_fence_after_locked();
+    if (oriel_likely(offered && is_giver(word))) /* W3 */
+        oriel_order_raise();
+    else
+        give(word, fetches);
 }
 
 bool oriel_word_take_again(struct oriel_word *word)
 {
     if (oriel_unlikely(oriel_given_was_lost()))
         return false;
-    if (oriel_likely(atomic_load_explicit(&word->giver, memory_order_acquire) == (uint32_t)oriel_order_rank())) /* W2 */
+    if (oriel_likely(is_giver(word))) /* W2 */
         return true;
     oriel_board_word_lock(&word->owner);
     oriel_order_learn(word->clock);

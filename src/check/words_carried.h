@@ -12,10 +12,16 @@
 oriel_place oriel_words_make(uint64_t size_bytes);
 void oriel_words_free(oriel_place words);
 
-/* The own clock goes to the word at the offset, which is returned; then the own number is raised.  fetches: and the word's is taken.
- * NULL, and nothing has happened: the board is full. */
 struct oriel_word;
-struct oriel_word *oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
+
+/* The own clock goes to the word at the offset; then the own number is raised.  fetches: and the word's is taken.  False, and
+ * nothing has happened: the board is full. */
+bool oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
+
+/* The same in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.  NULL: the
+ * board is full.  Not where several threads may be at work. */
+struct oriel_word *oriel_word_offer(oriel_place words, uint64_t offset, bool *offered);
+void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches);
 
 /* Takes the word's clock; false: nobody has given. */
 bool oriel_word_take(oriel_place words, uint64_t offset);

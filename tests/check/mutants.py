@@ -27,12 +27,30 @@ MUTANTS = [
     ("history.c", "    mark_all(history, extents, count, 1);\n    oriel_delay();\n    meet_all(arrival, extents, count);\n",
      "    meet_all(arrival, extents, count);\n    oriel_delay();\n    mark_all(history, extents, count, 1);\n",
      "cells_s2_small_and_wide_accesses_meet", "S2: wide is raised before the cells are looked into"),
-    ("words_carried.c", "mine && word->news == oriel_order_news()", "mine || word->news != 0",
+    ("words_carried.c", "mine && is_up_to_date(word)", "mine || word->news != 0",
      "words_w2_keep_what_each_has_given", "W1: who gives to another's word joins all of its clock"),
-    ("words_carried.c", "(uint32_t)oriel_order_rank()) /* W2 */", "(uint32_t)oriel_order_rank() || word->news > 0) /* W2 */",
+    ("words_carried.c", "is_giver(word))) /* W2 */", "is_giver(word) || word->news > 0)) /* W2 */",
      "words_w2_keep_what_each_has_given", "W2: who fetches takes what another has given"),
-    ("words_carried.c", "    oriel_order_raise();\n", "",
+    ("words_carried.c", "    oriel_delay();\n    oriel_board_word_unlock(&word->owner);\n    oriel_order_raise();\n",
+     "    oriel_delay();\n    oriel_board_word_unlock(&word->owner);\n",
      "words_o1_give_nothing_of_later", "O1: the own number is raised behind giving"),
+    ("words_carried.c", "offered && is_giver(word)", "offered",
+     "words_w3_keep_what_was_offered", "W3: who has offered looks whether it is the giver still"),
+    ("words_carried.c", """        if (!mine) {
+            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
+            oriel_delay();
+            oriel_fence_full(); /* W3 */
+        }
+        if (fetches && !mine)
+            oriel_order_learn(word->clock);
+""", """        if (fetches && !mine)
+            oriel_order_learn(word->clock);
+        oriel_delay();
+        if (!mine)
+            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
+""", "words_w3_keep_what_was_offered", "W3: who takes a word over says so before it reads"),
+    ("words_carried.c", "is_giver(word) && is_up_to_date(word);", "is_giver(word);",
+     "words_w3_offer_nothing_old", "W3: who has learnt something gives under the lock"),
     ("board.c", "!oriel_identity_word_lives(found)", "false",
      "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),
     ("board.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"

@@ -1,5 +1,6 @@
 /* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
  * comes first and however they meet; what is carried from word to word is known to who takes it. */
+#include "base/atomic.h"
 #include "check/history.h"
 #include "check/order.h"
 #include "check/words_carried.h"
@@ -119,6 +120,20 @@ static void cells_s2_small_and_wide_accesses_meet(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, put_mixed);
 }
 
+/* As a small operation gives (again.c), now and then under the lock all the same. */
+static bool give_again(oriel_place words, uint64_t offset, bool fetches)
+{
+    static unsigned turns;
+    bool offered;
+    if (++turns % 8 == 0)
+        return oriel_word_give(words, offset, fetches);
+    struct oriel_word *word = oriel_word_offer(words, offset, &offered);
+    oriel_fence_full();
+    if (word != NULL)
+        oriel_word_give_offered(word, offered, fetches);
+    return word != NULL;
+}
+
 /* A turn goes round: who has it stores into the same bytes, completes that, and gives to the word before it passes the turn.  So
  * the next one, who takes the word, is never blamed. */
 static void pass_the_turn(int rank)
@@ -134,7 +149,7 @@ static void pass_the_turn(int rank)
         for (int again = 0; again < 3; again++) {
             EXPECT(put(history, rank, 0, 8) == 0);
             oriel_history_complete(history, rank, 0, oriel_order_now());
-            EXPECT(oriel_word_give(words, 8, true) != NULL);
+            EXPECT(give_again(words, 8, true));
         }
         atomic_store(&team->words[1], turn + 1);
     }
@@ -158,7 +173,7 @@ static void store_behind(int rank)
         int giver = round % team->n;
         team_meet();
         if (rank == giver) {
-            EXPECT(oriel_word_give(words, 8, round % 2 == 0) != NULL);
+            EXPECT(oriel_word_give(words, 8, round % 2 == 0));
             put(history, rank, 64 * round, 8);
             oriel_history_complete(history, rank, 0, oriel_order_now());
         }
@@ -180,8 +195,10 @@ static void words_o1_give_nothing_of_later(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, store_behind);
 }
 
+typedef bool give_fn(oriel_place words, uint64_t offset, bool fetches);
+
 /* All give to one word without a turn; then all take, and know what each had done before. */
-static void give_at_once(int rank)
+static void rounds_of_giving(int rank, give_fn *give)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -189,7 +206,7 @@ static void give_at_once(int rank)
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
         team_meet();
-        EXPECT(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0) != NULL);
+        EXPECT(give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
         team_meet();
         EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8));
         oriel_order_clock(clock);
@@ -201,10 +218,62 @@ static void give_at_once(int rank)
     oriel_order_stop();
 }
 
+static void give_at_once(int rank)
+{
+    rounds_of_giving(rank, oriel_word_give);
+}
+
+static void give_again_at_once(int rank)
+{
+    rounds_of_giving(rank, give_again);
+}
+
 static void words_w2_keep_what_each_has_given(void **state)
 {
     (void)state;
     team_run(PROCESSES, BOARD_BYTES, 0, give_at_once);
+}
+
+static void words_w3_keep_what_was_offered(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, give_again_at_once);
+}
+
+/* What a giver has learnt elsewhere is among what it gives next. */
+static void give_what_was_learnt(int rank)
+{
+    oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place words = shared(rank, oriel_words_make);
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        int from = (round + 1) % team->n;
+        bool gives = rank == round % team->n;
+        if (gives)
+            EXPECT(give_again(words, 8, true));
+        if (rank == from) {
+            atomic_store(&team->words[0], oriel_order_now());
+            EXPECT(give_again(words, 16, false));
+        }
+        team_meet();
+        if (gives)
+            EXPECT(oriel_word_take(words, 16) && give_again(words, 8, true));
+        team_meet();
+        if (!gives && rank != from) {
+            EXPECT(oriel_word_take(words, 8));
+            oriel_order_clock(clock);
+            EXPECT(clock[from] >= atomic_load(&team->words[0]));
+        }
+        team_meet();
+    }
+    free(clock);
+    oriel_order_stop();
+}
+
+static void words_w3_offer_nothing_old(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, give_what_was_learnt);
 }
 
 static _Atomic uint64_t *word_of_team(void)
@@ -261,6 +330,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(cells_s2_small_and_wide_accesses_meet),
         cmocka_unit_test(words_w1_carry_what_was_done_before),
         cmocka_unit_test(words_w2_keep_what_each_has_given),
+        cmocka_unit_test(words_w3_keep_what_was_offered),
+        cmocka_unit_test(words_w3_offer_nothing_old),
         cmocka_unit_test(words_o1_give_nothing_of_later),
     };
     if (argc > 1)
