@@ -15,25 +15,55 @@ struct oriel_brief {
     uint8_t flags;
 };
 
+enum { ORIEL_BRIEFS_MOST = 24 };
+
+extern struct oriel_briefs {
+    unsigned count;
+    struct oriel_brief list[ORIEL_BRIEFS_MOST];
+} oriel_briefs __attribute__((visibility("hidden"))); /* brief.c's own */
+
 /* Compares the run with those that are needed, tells conflicts, and needs it until oriel_brief_end of its group.  False, and
  * nothing has happened: there is no room. */
 bool oriel_brief_use(const struct oriel_brief *use, oriel_conflict_fn *tell, void *closure);
 
-/* Compares an access that is for the history. */
-void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
-                      oriel_conflict_fn *tell, void *closure);
+/* The same beside those that are needed behind the first ones, which it does not meet.  There is room. */
+void oriel_brief_use_beside(const struct oriel_brief *use, unsigned first, oriel_conflict_fn *tell, void *closure);
 
-/* The same for all runs of one operation, which is under way until the end of the group.  None of them is empty; what is written
- * overlaps with none of the others. */
+/* The same for a run that is not empty; most meet nothing. */
 struct oriel_brief_run {
     uint64_t low;
     uint64_t high;
     bool writes;
 };
-bool oriel_brief_use_all(const struct oriel_brief_run *runs, unsigned count, uint64_t group, const struct oriel_site *site,
-                         oriel_conflict_fn *tell, void *closure);
+static inline void oriel_brief_add(const struct oriel_brief_run *run, uint64_t group, const struct oriel_site *site, unsigned first,
+                                   oriel_conflict_fn *tell, void *closure)
+{
+    for (unsigned i = 0; i < first; i++)
+        if (__builtin_expect(oriel_briefs.list[i].low <= run->high && run->low <= oriel_briefs.list[i].high, 0)) {
+            struct oriel_brief met = {run->low, run->high, group, *site, run->writes, 0};
+            oriel_brief_use_beside(&met, first, tell, closure);
+            return;
+        }
+    struct oriel_brief *use = &oriel_briefs.list[oriel_briefs.count++];
+    use->low = run->low; /* one by one: a whole would be read before its parts are written */
+    use->high = run->high;
+    use->group = group;
+    use->site = *site;
+    use->writes = run->writes;
+    use->flags = 0;
+}
 
-void oriel_brief_end(uint64_t group);
+/* Compares an access that is for the history. */
+void oriel_brief_meet(const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+                      oriel_conflict_fn *tell, void *closure);
+
+static inline void oriel_brief_end(uint64_t group)
+{
+    for (unsigned i = oriel_briefs.count; i-- > 0;)
+        if (oriel_briefs.list[i].group == group && i != --oriel_briefs.count)
+            oriel_briefs.list[i] = oriel_briefs.list[oriel_briefs.count];
+}
+
 void oriel_brief_clear(void);
 
 #endif

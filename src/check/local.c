@@ -369,17 +369,19 @@ static bool runs_are_apart(const struct oriel_brief_run *runs, unsigned count)
 
 bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
 {
+    unsigned first = oriel_briefs.count;
     if (own.history == 0 || inside)
         return true;
-    if (oriel_check_several || !uses_are_brief() || !runs_are_apart(runs, count))
+    if (oriel_check_several || !uses_are_brief() || first + count > ORIEL_BRIEFS_MOST || !runs_are_apart(runs, count))
         return false;
     for (unsigned i = 0; i < count; i++)
         if (!is_outside_windows(runs[i].low, runs[i].high))
             return false;
     inside = INSIDE;
-    bool done = oriel_brief_use_all(runs, count, group, site, own.tell, own.closure);
+    for (unsigned i = 0; i < count; i++)
+        oriel_brief_add(&runs[i], group, site, first, own.tell, own.closure);
     inside = OUTSIDE;
-    return done;
+    return true;
 }
 
 void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,

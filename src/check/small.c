@@ -208,7 +208,7 @@ static struct oriel_cell_entry *meet_alike(struct coming *coming, struct oriel_c
 }
 
 /* Most entries of a cell are of other bytes: they are passed in a few instructions. */
-static inline void meet_cell(struct coming *coming, struct oriel_cell *whole)
+static inline __attribute__((always_inline)) void meet_cell(struct coming *coming, struct oriel_cell *whole)
 {
     uint64_t mine = coming->what;
     uint64_t first = coming->first;
@@ -231,8 +231,8 @@ static inline void meet_cell(struct coming *coming, struct oriel_cell *whole)
 }
 
 /* False: the board is full. */
-static inline bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned which,
-                              const struct oriel_page_bucket *bucket, bool *wide)
+static inline __attribute__((always_inline)) bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned which,
+                                                             const struct oriel_page_bucket *bucket, bool *wide)
 {
     struct oriel_cell *cell = &page->cells[which];
     uint64_t bit = UINT64_C(1) << which;
@@ -270,41 +270,61 @@ static bool is_small(const struct oriel_access *access, const struct oriel_exten
     return !oriel_access_pending(access) || oriel_underway_room(*cells);
 }
 
+/* Bytes of one cell; what: without them.  False: the board is full. */
+static inline __attribute__((always_inline)) bool enter_part(struct oriel_arrival *arrival, oriel_place place, uint64_t what,
+                                                             uint64_t at, uint64_t len_bytes, bool *wide)
+{
+    const struct oriel_access *access = arrival->access;
+    const struct oriel_pages *pages = &arrival->history->records.pages;
+    uint64_t first = at & (ORIEL_CELL_BYTES - 1);
+    uint64_t last = first + len_bytes - 1;
+    struct coming coming = {.arrival = arrival,
+                            .base = (int64_t)(at - first),
+                            .first = first,
+                            .last = last,
+                            .what = what | first << 14 | last << 8,
+                            .ticks = oriel_entry_ticks(access->issued, access->complete),
+                            .history = place};
+    const struct oriel_page_bucket *bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT);
+    struct oriel_page *page = oriel_page_in(bucket, at >> ORIEL_PAGE_SHIFT);
+    if (oriel_unlikely(page == NULL))
+        page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
+    return page != NULL && enter_cell(&coming, page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), bucket, wide);
+}
+
+static __attribute__((noinline)) bool enter_parts(struct oriel_arrival *arrival, oriel_place place, uint64_t what,
+                                                  const struct oriel_extent *runs, bool *wide)
+{
+    uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
+    for (uint64_t at = (uint64_t)runs->offset; at < high;) {
+        uint64_t end = (at | (ORIEL_CELL_BYTES - 1)) + 1;
+        end = end < high ? end : high;
+        if (!enter_part(arrival, place, what, at, end - at, wide))
+            return false;
+        at = end;
+    }
+    return true;
+}
+
 enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, oriel_place *known,
                                  const struct oriel_extent *runs)
 {
     static _Thread_local struct oriel_loop loops[ORIEL_LOOPS];
     const struct oriel_access *access = arrival->access;
-    const struct oriel_pages *pages = &arrival->history->records.pages;
     unsigned cells;
     bool wide = false;
-    if (!is_small(access, runs, &cells))
+    if (oriel_unlikely(!is_small(access, runs, &cells)))
         return ORIEL_SMALL_NOT;
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
     oriel_place trait = *known;
     if (trait == 0 || oriel_loop_continues(loops, place ^ trait << 20, runs))
         return ORIEL_SMALL_NOT;
-    uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
-    for (uint64_t at = (uint64_t)runs->offset; at < high;) {
-        uint64_t base = at & ~(uint64_t)(ORIEL_CELL_BYTES - 1);
-        uint64_t end = base + ORIEL_CELL_BYTES < high ? base + ORIEL_CELL_BYTES : high;
-        struct coming coming = {.arrival = arrival,
-                                .base = (int64_t)base,
-                                .first = at - base,
-                                .last = end - 1 - base,
-                                .what = oriel_entry_with(trait << ORIEL_ENTRY_TRAIT | access->flags, at - base, end - 1 - base),
-                                .ticks = oriel_entry_ticks(access->issued, access->complete),
-                                .history = place};
-        const struct oriel_page_bucket *bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT);
-        struct oriel_page *page = oriel_page_in(bucket, at >> ORIEL_PAGE_SHIFT);
-        if (oriel_unlikely(page == NULL))
-            page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
-        if (page == NULL || !enter_cell(&coming, page, base >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), bucket, &wide))
-            return ORIEL_SMALL_NOT;
-        at = end;
-    }
-    return wide ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
+    uint64_t what = trait << ORIEL_ENTRY_TRAIT | access->flags;
+    bool stands = oriel_likely(cells == 1)
+                      ? enter_part(arrival, place, what, (uint64_t)runs->offset, runs->len_bytes, &wide)
+                      : enter_parts(arrival, place, what, runs, &wide);
+    return !stands ? ORIEL_SMALL_NOT : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
 }
 
 /* Calls act for each cell that has been used and has bytes from low to high, with its lock held. */

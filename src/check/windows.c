@@ -184,7 +184,7 @@ static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
         window->touched[target] &= (uint8_t)~bits;
 }
 
-static void complete_one(struct oriel_checked *window, int32_t target, oriel_tick now)
+void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
 {
     unsigned had = window->touched[target];
     if (!(had & ORIEL_TOUCHED_HISTORY))
@@ -192,7 +192,8 @@ static void complete_one(struct oriel_checked *window, int32_t target, oriel_tic
     if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0)) { /* again.c's alone, which threads have none of */
         window->touched_histories--;
         window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
-        oriel_history_complete_cells(window->common->shares[target].history, oriel_order_rank(), oriel_window_local_ticket(), now);
+        oriel_history_complete_cells(window->common->shares[target].history, oriel_order_rank(), oriel_window_local_ticket(),
+                                     oriel_order_now());
         return;
     }
     oriel_place history = oriel_window_history(window, target);
@@ -200,28 +201,19 @@ static void complete_one(struct oriel_checked *window, int32_t target, oriel_tic
     untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
     window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
     if (history != 0)
-        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), now);
+        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), oriel_order_now());
 }
 
 void oriel_window_complete(struct oriel_checked *window, int32_t target)
 {
     if (!window->ordered)
         return;
-    oriel_tick now = oriel_order_now();
     if (target >= 0) {
-        complete_one(window, target, now);
+        oriel_window_complete_target(window, target);
         return;
     }
     for (int32_t i = 0; i < window->n && window->touched_any; i++)
-        complete_one(window, i, now);
-}
-
-static void local_one(struct oriel_checked *window, int32_t target)
-{
-    if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
-        return;
-    untouch(window, target, ORIEL_TOUCHED_BUFFERS);
-    oriel_local_complete(window->buffers[target]);
+        oriel_window_complete_target(window, i);
 }
 
 static __attribute__((noinline)) void take_late(struct oriel_checked *window)
@@ -240,18 +232,37 @@ static __attribute__((noinline)) void take_late(struct oriel_checked *window)
         oriel_order_take_rank((int)window->members[i].world_rank);
 }
 
-void oriel_window_completed(struct oriel_checked *window, int32_t target)
+static void complete_late(struct oriel_checked *window, int32_t target)
 {
-    if (!window->ordered)
-        return;
     if (oriel_unlikely(window->late_count != 0))
         take_late(window);
     if (oriel_unlikely(window->asked != NULL))
         oriel_window_requests_flushed(window, target);
+}
+
+static void local_one(struct oriel_checked *window, int32_t target)
+{
+    if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
+        return;
+    untouch(window, target, ORIEL_TOUCHED_BUFFERS);
+    oriel_local_complete(window->buffers[target]);
+}
+
+void oriel_window_completed_target(struct oriel_checked *window, int32_t target)
+{
+    complete_late(window, target);
+    local_one(window, target);
+}
+
+void oriel_window_completed(struct oriel_checked *window, int32_t target)
+{
+    if (!window->ordered)
+        return;
     if (target >= 0) {
-        local_one(window, target);
+        oriel_window_completed_target(window, target);
         return;
     }
+    complete_late(window, target);
     bool any = window->touched_any;
     if (!window->threaded)
         window->touched_any = false;

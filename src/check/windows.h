@@ -218,6 +218,10 @@ static inline oriel_place oriel_window_words(const struct oriel_checked *window,
 void oriel_window_complete(struct oriel_checked *window, int32_t target);
 void oriel_window_completed(struct oriel_checked *window, int32_t target);
 
+/* The same of one target, in a window with order. */
+void oriel_window_complete_target(struct oriel_checked *window, int32_t target);
+void oriel_window_completed_target(struct oriel_checked *window, int32_t target);
+
 /* Takes the posts of the last start as far as they are there: of one target, waiting for it, or of all that are there. */
 void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
 void oriel_window_take_posts(struct oriel_checked *window);

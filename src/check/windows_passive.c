@@ -200,7 +200,7 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
 /* Operations on others that are pending now were not meant by this flush. */
 static void flag_others(struct oriel_checked *window, int32_t target)
 {
-    for (int32_t i = 0; i < window->n && window->touched_histories > 0; i++)
+    for (int32_t i = 0; i < window->n; i++)
         if (i != target && (window->touched[i] & (ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED)) == ORIEL_TOUCHED_HISTORY) {
             oriel_window_flag(window, i, ORIEL_ACCESS_FLUSHED_OTHER);
             window->touched[i] |= ORIEL_TOUCHED_FLAGGED;
@@ -217,7 +217,7 @@ static void before_flush(struct oriel_checked *window, int32_t target, bool remo
 {
     if (remote) {
         oriel_window_complete(window, target);
-        if (target >= 0)
+        if (target >= 0 && window->touched_histories > 0)
             flag_others(window, target);
     } else if (target >= 0) {
         flush_locally(window, target);
@@ -274,11 +274,17 @@ static inline int flush(struct oriel_checked *window, int target, bool remote, f
     bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded && oriel_epochs_passive(&window->epochs, target);
     if (oriel_unlikely(!right))
         return flush_with_care(window, target, remote, behind, behind_all, unmade);
-    if (window->ordered)
-        before_flush(window, target, remote);
+    if (oriel_unlikely(!window->ordered))
+        return behind(target, window->win);
+    if (remote) {
+        oriel_window_complete_target(window, target);
+        if (oriel_unlikely(window->touched_histories > 0))
+            flag_others(window, target);
+    } else {
+        flush_locally(window, target);
+    }
     int code = behind(target, window->win);
-    if (window->ordered)
-        oriel_window_completed(window, target);
+    oriel_window_completed_target(window, target);
     return code;
 }
 

@@ -4,9 +4,12 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 static struct oriel_host_calls calls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic bool found;
 
 void *oriel_host_symbol(const char *name)
 {
@@ -25,10 +28,12 @@ static void find_all(void)
 #undef FORWARD
 #undef LARGE
 #undef CALL
+    atomic_store_explicit(&found, true, memory_order_release);
 }
 
 const struct oriel_host_calls *oriel_host(void)
 {
-    pthread_once(&once, find_all);
+    if (!atomic_load_explicit(&found, memory_order_acquire))
+        pthread_once(&once, find_all);
     return &calls;
 }

@@ -195,10 +195,8 @@ static void words_o1_give_nothing_of_later(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, store_behind);
 }
 
-typedef bool give_fn(oriel_place words, uint64_t offset, bool fetches);
-
 /* All give to one word without a turn; then all take, and know what each had done before. */
-static void rounds_of_giving(int rank, give_fn *give)
+static void give_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -206,7 +204,7 @@ static void rounds_of_giving(int rank, give_fn *give)
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
         team_meet();
-        EXPECT(give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
+        EXPECT(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
         team_meet();
         EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8));
         oriel_order_clock(clock);
@@ -218,14 +216,32 @@ static void rounds_of_giving(int rank, give_fn *give)
     oriel_order_stop();
 }
 
-static void give_at_once(int rank)
+/* The first of all gives again and again, and takes nothing; at the same time the others take the word over. */
+static void offer_at_once(int rank)
 {
-    rounds_of_giving(rank, oriel_word_give);
-}
-
-static void give_again_at_once(int rank)
-{
-    rounds_of_giving(rank, give_again);
+    oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place words = shared(rank, oriel_words_make);
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        if (rank == 0)
+            EXPECT(give_again(words, 8, true) && give_again(words, 8, true));
+        team_meet();
+        if (rank == 0) {
+            atomic_store(&team->words[0], oriel_order_now());
+            EXPECT(give_again(words, 8, true));
+        } else if (rank == 1 + round % (team->n - 1)) {
+            EXPECT(oriel_word_give(words, 8, true));
+        }
+        team_meet();
+        if (rank != 0) {
+            EXPECT(oriel_word_take(words, 8));
+            oriel_order_clock(clock);
+            EXPECT(clock[0] >= atomic_load(&team->words[0]));
+        }
+        team_meet();
+    }
+    free(clock);
+    oriel_order_stop();
 }
 
 static void words_w2_keep_what_each_has_given(void **state)
@@ -237,7 +253,7 @@ static void words_w2_keep_what_each_has_given(void **state)
 static void words_w3_keep_what_was_offered(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, give_again_at_once);
+    team_run(PROCESSES, BOARD_BYTES, 0, offer_at_once);
 }
 
 /* What a giver has learnt elsewhere is among what it gives next. */
