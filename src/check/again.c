@@ -173,7 +173,10 @@ bool oriel_again_begin(struct oriel_operation *operation)
         again->trait = 0;
     }
     oriel_place history = oriel_window_history(window, target);
-    if (oriel_unlikely(history == 0 || !use_buffers(again, operation)))
+    if (oriel_unlikely(history == 0))
+        return false;
+    oriel_history_expect(history, run.offset);
+    if (oriel_unlikely(!use_buffers(again, operation)))
         return false;
     oriel_place words = again->writes_words ? oriel_window_words(window, target) : 0;
     bool offered = false;

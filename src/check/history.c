@@ -234,6 +234,17 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
 }
 
+void oriel_history_expect(oriel_place place, int64_t offset)
+{
+    const struct oriel_history *history = oriel_board_at(place);
+    const struct oriel_page *page = oriel_page_find(&history->records.pages, (uint64_t)offset >> ORIEL_PAGE_SHIFT);
+    if (oriel_unlikely(page == NULL))
+        return;
+    const struct oriel_cell *cell = &page->cells[(uint64_t)offset >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
+    __builtin_prefetch(cell, 1);
+    __builtin_prefetch(&cell->entries[ORIEL_CELL_ENTRIES / 2], 1);
+}
+
 bool oriel_history_add_again(oriel_place place, const struct oriel_access *access, oriel_place *trait,
                              const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
 {

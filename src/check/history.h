@@ -90,6 +90,9 @@ uint64_t oriel_history_add(oriel_place history, const struct oriel_access *acces
 bool oriel_history_add_again(oriel_place history, const struct oriel_access *access, oriel_place *trait,
                              const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
 
+/* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
+void oriel_history_expect(oriel_place history, int64_t offset);
+
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
 void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
