@@ -89,7 +89,7 @@ static void verify(struct run *run, const struct copies_shape *shape)
 
 static void measure(struct run *run, const struct copies_shape *shape)
 {
-    double best_s[WAYS];
+    double best_s[WAYS] = {0};
     long count = 1;
     if (run->there != NULL)
         verify(run, shape);

@@ -111,6 +111,7 @@ static int serve(void)
     const int fd = accept(listener, NULL, NULL);
     if (fd < 0)
         fail("accept");
+    close(listener);
     answer(fd);
     return 0;
 }

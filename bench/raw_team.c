@@ -239,7 +239,7 @@ static _Noreturn void partner(struct member *me, const struct raw_operation *ope
     atomic_fetch_add(&me->team->arrived.word, 1);
     wait_for(&me->team->go, 1);
     work(me, operation, count);
-    _exit(me->wrong);
+    _exit(me->wrong ? 1 : 0);
 }
 
 /* Where nobody waits for the others, the time of one operation is the mean over all processes. */

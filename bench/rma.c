@@ -113,6 +113,7 @@ _Noreturn static void leave(int status)
 
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
+    /* cppcheck-suppress IOWithoutPositioning; it is a socket, and nothing is buffered */
     if (launcher && (setvbuf(launcher, NULL, _IONBF, 0) != 0 || fputs("cmd=finalize\n", launcher) < 0 || fgetc(launcher) == EOF))
         fprintf(stderr, "rma: the launcher says no farewell\n");
     _exit(status);

@@ -227,10 +227,11 @@ static void follow(struct search *search, size_t i)
     const struct oriel_waits *waits = search->waits;
     int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
     size_t count = oriel_waits_for(waits, i, ranks);
-    ranks = realloc(ranks, (count + 1) * sizeof *ranks);
+    int32_t *fewer = realloc(ranks, (count + 1) * sizeof *ranks);
+    ranks = fewer != NULL ? fewer : ranks;
     search->colours[i] = ON_PATH;
     search->path[search->depth++] = waits->processes[i].world_rank;
-    for (size_t k = 0; ranks != NULL && k < count; k++) {
+    for (size_t k = 0; k < count; k++) {
         int32_t other = waits->by_rank[ranks[k]];
         if (other < 0 || !is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
             continue;

@@ -111,7 +111,6 @@ static bool helper_start(struct start *start)
 /* The other end: -1 when there is no helper. */
 static int helper_open(const char *what)
 {
-    extern char **environ;
     char command[PATH_MAX];
     char *environment[ENVIRONMENT_MAX];
     size_t kept = 0;

@@ -105,7 +105,7 @@ struct oriel_wait_teller {
     bool (*lasts)(const struct oriel_watch *watch, uint64_t since_ns, bool was);
     void (*over)(void);
 };
-void oriel_wait_set_teller(const struct oriel_wait_teller *teller);
+void oriel_wait_set_teller(const struct oriel_wait_teller *wanted);
 
 /* A thread of the library's own, whose waits are not the program's and which does not call the host. */
 extern _Thread_local bool oriel_wait_untold;

@@ -177,10 +177,12 @@ static void admit(struct server *server)
     if (server->count == server->room) {
         size_t room = 2 * server->room;
         struct pollfd *fds = realloc(server->fds, room * sizeof *fds);
-        bool *proven = fds == NULL ? NULL : realloc(server->proven, room * sizeof *proven);
-        server->fds = fds == NULL ? server->fds : fds;
-        server->proven = proven == NULL ? server->proven : proven;
-        if (proven == NULL) {
+        bool *proven = realloc(server->proven, room * sizeof *proven);
+        if (fds != NULL)
+            server->fds = fds;
+        if (proven != NULL)
+            server->proven = proven;
+        if (fds == NULL || proven == NULL) {
             close(fd);
             return;
         }

@@ -48,7 +48,7 @@ static int bind_any(int family)
 
 int oriel_afar_listen(uint16_t *port)
 {
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
     socklen_t len_bytes = sizeof bound;
     int fd = bind_any(AF_INET6);
     if (fd < 0)

@@ -26,10 +26,11 @@ static struct oriel_agent *open_agent(uint64_t offset)
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)parent->pid, (int)parent->memory_fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     char *base = fd < 0 ? MAP_FAILED : mmap(NULL, offset + sizeof(struct oriel_agent), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (base != MAP_FAILED)
-        return (struct oriel_agent *)(base + offset);
-    oriel_fail(ORIEL_E_OTHER, "cannot open and map %s: %s", path, strerror(errno));
-    return NULL;
+    if (base == MAP_FAILED)
+        oriel_fail(ORIEL_E_OTHER, "cannot open and map %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return base != MAP_FAILED ? (struct oriel_agent *)(base + offset) : NULL;
 }
 
 /* In the child, whose own copy of the page holds something else by now; what was wrong goes to the parent. */

@@ -20,6 +20,7 @@ bool oriel_arena_prepare(struct oriel_arena *arena)
 
 static void insert(struct oriel_arena *arena, size_t at, uint64_t offset, uint64_t len_bytes)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what is inserted has been prepared for */
     memmove(&arena->extents[at + 1], &arena->extents[at], (arena->count - at) * sizeof *arena->extents);
     arena->extents[at] = (struct oriel_extent){offset, len_bytes};
     arena->count++;

@@ -80,6 +80,7 @@ static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
     out->access[2] = query.access & QUERY_EXECUTE ? 'x' : '-';
     out->access[3] = query.access & QUERY_SHARED ? 's' : 'p';
     if (query.name_bytes > 0)
+        /* cppcheck-suppress uninitvar; the kernel has written it */
         snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, name);
     return true;
 }

@@ -19,8 +19,8 @@ struct oriel_held {
 
 /* The list of what is held.  prepare makes room for one more, so that add cannot fail. */
 bool oriel_held_prepare(void);
-void oriel_held_add(const struct oriel_held *held);
-void oriel_held_forget(const struct oriel_held *held);
+void oriel_held_add(const struct oriel_held *added);
+void oriel_held_forget(const struct oriel_held *which);
 size_t oriel_held_count(void);
 
 /* Before the fork; in the parent after it, which waits until the child has copied; in the child. */

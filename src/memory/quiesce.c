@@ -347,7 +347,7 @@ static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len
     oriel_stop_signal_take(freeze->signal, park);
     uint64_t deadline_ns = oriel_now_ns() + LIMIT_NS;
     struct scan scan = {.freeze = freeze, .choice = choice};
-    bool stopped;
+    bool stopped = false;
     do {
         scan.news = 0;
         stopped = visit_threads(&scan, stop_thread) && await_arrivals(freeze, deadline_ns);

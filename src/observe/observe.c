@@ -38,6 +38,7 @@ static bool can_write(const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool is_new = fd >= 0;
     if (!is_new && errno == EEXIST)
+        /* cppcheck-suppress resourceLeak; the first call has opened none */
         fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return false;

@@ -89,7 +89,9 @@ static struct wanted *wanted_make(struct wanted *old, uint64_t room)
 static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
 {
     struct wanted *wanted = wanted_make(NULL, 1);
-    while (wanted != NULL && wanted->len_bytes < len_bytes && oriel_cursor_fill(&side->cursor)) {
+    if (wanted == NULL)
+        return NULL;
+    while (wanted->len_bytes < len_bytes && oriel_cursor_fill(&side->cursor)) {
         if (wanted->count == wanted->room && (wanted = wanted_make(wanted, 4 * wanted->room)) == NULL)
             return NULL;
         struct oriel_far_batch *batch = &wanted->batches[wanted->count++];

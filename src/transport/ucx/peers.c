@@ -49,12 +49,12 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const s
 enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address, size_t len_bytes,
                                  struct oriel_net_peer **out)
 {
-    struct oriel_wire_address head;
+    struct oriel_wire_address head = {.version = 0}; /* of none */
     if (!oriel_net_is_started())
         return oriel_fail(ORIEL_E_OTHER, "no messages to other machines: not started");
     if (len_bytes >= sizeof head)
         memcpy(&head, address, sizeof head);
-    if (len_bytes < sizeof head || head.version != ORIEL_WIRE_VERSION || len_bytes < sizeof head + head.agent_bytes)
+    if (head.version != ORIEL_WIRE_VERSION || len_bytes < sizeof head + head.agent_bytes)
         return oriel_fail(ORIEL_E_OTHER, "the address of process %d is no address of this version of Oriel", (int)who->pid);
     pthread_mutex_lock(&oriel_net.origin.mutex);
     struct oriel_net_peer *peer = oriel_net_find(who);
