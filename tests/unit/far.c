@@ -134,9 +134,10 @@ static void forget_padding(const struct side *side, enum oriel_kind kind)
     if (kind != ORIEL_KIND_LONG_DOUBLE && kind != ORIEL_KIND_LONG_DOUBLE_COMPLEX && kind != ORIEL_KIND_LONG_DOUBLE_INT)
         return;
     for (uint64_t i = 0; i < side->drawn.elements; i++)
-        for (uint32_t k = 10; k < (kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX ? 32 : 16); k = k == 15 ? 26 : k + 1)
-            side->model[side->zero_bytes + side->drawn.places[i] + k] =
-                side->memory[side->zero_bytes + side->drawn.places[i] + k];
+        for (uint32_t k = 10; k < (kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX ? 32 : 16); k = k == 15 ? 26 : k + 1) {
+            side->model[side->zero_bytes + side->drawn.places[i] + k] = 0;
+            side->memory[side->zero_bytes + side->drawn.places[i] + k] = 0;
+        }
 }
 
 static char *model_at(const struct side *side, uint64_t element)

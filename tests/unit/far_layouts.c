@@ -163,20 +163,23 @@ void drawn_noise(char *memory, uint64_t len_bytes)
         memory[i] = (char)below(256);
 }
 
+/* Values are static because the holes of a long double are then zeros, not what happens to be on the stack. */
 static void fill_element(enum oriel_kind kind, char *at)
 {
     const int number = 1 + (int)below(7);
     switch (kind) {
 #define REAL(name, c_type)             \
     case ORIEL_KIND_##name: {          \
-        c_type value = (c_type)number; \
+        static c_type value;           \
+        value = (c_type)number;        \
         memcpy(at, &value, sizeof value); \
         return;                        \
     }
 #define COMPLEX(name, c_type) REAL(name, c_type)
 #define PAIR(name, c_type, index_type)                                             \
     case ORIEL_KIND_##name: {                                                      \
-        c_type value = (c_type)number;                                             \
+        static c_type value;                                                       \
+        value = (c_type)number;                                                    \
         index_type index = (index_type)below(3);                                   \
         memcpy(at, &value, sizeof value);                                          \
         memcpy(at + oriel_kinds[kind].index_offset, &index, sizeof index);         \

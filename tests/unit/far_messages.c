@@ -265,7 +265,7 @@ static void spoilt_messages_harm_nothing(void **state)
         assert_int_equal(wire.failures, 0);
         for (int i = 0; i < 300; i++) {
             struct oriel_far_head head = wire.head;
-            char *data = malloc(wire.len_bytes + 8);
+            char *data = calloc(1, wire.len_bytes + 8);
             assert_non_null(data);
             memcpy(data, wire.data, wire.len_bytes);
             spoil(&head, data, wire.len_bytes);
