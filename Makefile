@@ -6,6 +6,7 @@
 #   make deb                   Debian packages, into build/packages
 #   make faults [ROUNDS=n]     kills ranks at random moments, so often on each host
 #   make soak [MINUTES=n]      random programs on both hosts and in all places, until one fails or the time is over
+#   make lint                  looks for defects by clang-tidy and cppcheck
 #   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
@@ -43,7 +44,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shel
 # For the scripts below, which look for the programs there.
 export BUILD
 
-.PHONY: all configure deps ready demo test test-full faults fuzz soak bench install uninstall deb clean
+.PHONY: help all configure deps ready demo test test-full lint faults fuzz soak bench install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -69,6 +70,9 @@ test: ready
 test-full: ready
 	$(CTEST) $(ARGS)
 
+lint: ready
+	scripts/lint --build $(BUILD) $(ARGS)
+
 faults: ready
 	for host in mpich openmpi; do \
 	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || tests/mpi/faults.py --launch tests/launch --build $(BUILD) \
@@ -93,6 +97,9 @@ uninstall:
 
 deb: all
 	cd $(BUILD) && cpack
+
+help:
+	@sed -n 's/^#   //p' Makefile
 
 clean:
 	rm -rf $(BUILD)
