@@ -5,7 +5,7 @@
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
 #   make faults [ROUNDS=n]     kills ranks at random moments, so often on each host
-#   make soak [MINUTES=n]      random programs on both hosts and in all places, until one fails or the time is over
+#   make soak [MINUTES=n]      random programs with known results on both hosts and in all places, until one fails or the time is over
 #   make lint                  looks for defects by clang-tidy and cppcheck
 #   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own

@@ -163,6 +163,15 @@ static int flush_does_not_finish_Win_unlock_all(MPI_Win win)
     return next.Win_unlock_all(win);
 }
 
+/* One put in seven goes nowhere. */
+static int loses_some_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
+{
+    static unsigned calls;
+    if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % 7 == 0)
+        return MPI_SUCCESS;
+    return next.Put(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win);
+}
+
 const struct fault operation_faults[] = {
     FAULT(the_origins_unit_scales, Put),
     FAULT(world_ranks_address, Put),
@@ -179,5 +188,6 @@ const struct fault operation_faults[] = {
     FAULT(offsets_are_cut, Put_c),
     FAULT(flush_does_not_finish, Put),
     FAULT(flush_does_not_finish, Win_unlock_all),
+    FAULT(loses_some, Put),
     { 0 },
 };

@@ -87,8 +87,10 @@ static void fill(struct plan *plan, struct area *area)
         unsigned char *element = region->model + area->offset + (size_t)i * type->extent_bytes;
         if (area->mode < AREA_TICKET)
             type_fill(type, element, &plan->random, PADDING);
-        else
+        else if (i == 0)
             type_set(type, element, below(&plan->random, 50));
+        else /* guarded ones are equal; data behind a flag may be anything */
+            memcpy(element, element - type->extent_bytes, type->extent_bytes);
     }
     area->start = area->mode < AREA_TICKET ? 0 : area_load(area, region->model + area->offset);
     for (size_t i = 0; i < len_bytes; i++)
@@ -103,14 +105,15 @@ void area_make(struct plan *plan)
     struct area *area = &plan->areas[plan->area_count];
     *area = (struct area){ .phase = -1 };
     do
-        area->mode = (enum area_mode)below(random, AREA_MODES);
+        area->mode = plan->epoch == EPOCH_LOCK && one_in(random, 3) ? AREA_GUARDED : (enum area_mode)below(random, AREA_MODES);
     while (!mode_suits(plan, area->mode));
     do
         area->leaf = random_leaf_any(random);
     while (!leaf_suits(area->leaf, area->mode));
-    area->elements = area->mode >= AREA_TICKET && area->mode != AREA_SIGNAL ? 1 : between(random, 2, ELEMENTS_MOST);
+    area->elements = area->mode < AREA_TICKET || area->mode == AREA_SIGNAL ? between(random, 2, ELEMENTS_MOST)
+                     : area->mode == AREA_GUARDED ? 2 : 1;
     for (int turn = 0; turn < TRIES; turn++) {
-        area->rank = below(random, plan->window->group->n);
+        area->rank = area->mode == AREA_GUARDED ? plan->hot : below(random, plan->window->group->n);
         area->segment = below(random, plan->window->segments);
         if (stretch_find(plan, area, area->leaf->model->extent_bytes * (size_t)area->elements)) {
             variants_make(area, random);

@@ -62,12 +62,29 @@ static bool elect_draw(struct plan *plan, struct op *op)
 static bool add_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
-    op->kind = area->mode == AREA_CAS_ADD ? OP_CAS_ADD : OP_GUARDED;
+    op->kind = OP_CAS_ADD;
     op->value = 1 + random_below(&plan->random, 1000);
     area->sum += op->value;
     area_single(plan, op, &plan->random, &(int){ 0 });
     op->segment = area->segment;
     element_note(plan, area, area->start + area->sum, area->leaf->model->extent_bytes);
+    return true;
+}
+
+/* Two elements that whoever has the lock finds equal; those that have it exclusively add to both. */
+static bool guarded_draw(struct plan *plan, struct op *op, bool exclusive)
+{
+    struct area *area = &plan->areas[op->area];
+    size_t extent = area->leaf->model->extent_bytes;
+    op->kind = OP_GUARDED;
+    op->value = exclusive ? 1 + random_below(&plan->random, 1000) : 0;
+    area->sum += op->value;
+    op->segment = area->segment;
+    op->disp = (MPI_Aint)area->offset / area_region(plan, area)->unit;
+    op->to = (struct side){ &area->variants[0], 2 };
+    unsigned char *first = area_region(plan, area)->model + area->offset;
+    element_note(plan, area, area->start + area->sum, 2 * extent);
+    memcpy(first + extent, first, extent);
     return true;
 }
 
@@ -101,7 +118,7 @@ static bool signal_draw(struct plan *plan, struct op *op)
 bool contest_draw(struct plan *plan, struct op *op, bool exclusive)
 {
     struct area *area = &plan->areas[op->area];
-    bool drawn = area->joined < JOINED_MOST && (area->mode != AREA_GUARDED || exclusive);
+    bool drawn = area->joined < JOINED_MOST;
     if (!drawn)
         return false;
     op->kind = OP_FETCH;
@@ -111,6 +128,7 @@ bool contest_draw(struct plan *plan, struct op *op, bool exclusive)
     case AREA_SWAP: drawn = ticket_draw(plan, op); break;
     case AREA_ELECT: drawn = elect_draw(plan, op); break;
     case AREA_SIGNAL: drawn = signal_draw(plan, op); break;
+    case AREA_GUARDED: drawn = guarded_draw(plan, op, exclusive); break;
     default: drawn = add_draw(plan, op);
     }
     area->joined++;

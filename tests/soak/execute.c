@@ -40,6 +40,7 @@ static void op_count(const struct op *op)
         [OP_AWAIT] = COUNT_AREA_AWAIT, [OP_STORE] = COUNT_STORE, [OP_FLUSH] = COUNT_FLUSH, [OP_FLUSH_ALL] = COUNT_FLUSH_ALL,
         [OP_FLUSH_LOCAL] = COUNT_FLUSH_LOCAL, [OP_FLUSH_LOCAL_ALL] = COUNT_FLUSH_LOCAL_ALL, [OP_SYNC] = COUNT_SYNC,
         [OP_PAUSE] = COUNT_PAUSE, [OP_COMPUTE] = COUNT_COMPUTE,
+        [OP_ATTACH] = COUNT_ATTACH_MEANWHILE, [OP_SEND] = COUNT_MESSAGE, [OP_RECEIVE] = COUNT_MESSAGE,
     };
     if (op->kind == OP_LOCK)
         count_one(op->lock == MPI_LOCK_EXCLUSIVE ? COUNT_LOCK_EXCLUSIVE : COUNT_LOCK_SHARED);
@@ -137,17 +138,30 @@ static void cas_add(struct pending *pending, const struct op *op)
     pending_flushed(pending, op->target);
 }
 
-/* The lock that makes this right has been taken exclusively. */
-static void guarded_add(struct pending *pending, struct op *op)
+/* What makes this right is the lock, which has been taken: exclusively where there is something to add. */
+static void guarded_add(struct worker *worker, struct pending *pending, const struct op *op)
 {
     const struct plan *plan = pending->plan;
     MPI_Win win = plan->window->win;
-    MPI_Get(&op->fetched, 1, op->to.type->type, op->target, disp_of(plan, op), 1, op->to.type->type, win);
+    MPI_Datatype type = op->to.type->type;
+    unsigned char two[2 * sizeof(uint64_t)];
+    size_t bytes = plan->areas[op->area].leaf->model->value_bytes;
+    MPI_Get(two, 2, type, op->target, disp_of(plan, op), 2, type, win);
     MPI_Win_flush(op->target, win);
     pending_flushed(pending, op->target);
-    op->fetched += op->value;
-    MPI_Put(&op->fetched, 1, op->to.type->type, op->target, disp_of(plan, op), 1, op->to.type->type, win);
-    MPI_Win_flush(op->target, win); /* ahead of the next sum under the same lock */
+    if (memcmp(two, two + bytes, bytes) != 0)
+        fail("the lock did not keep others out: %#llx and %#llx should be equal; %s",
+             (unsigned long long)area_load(&plan->areas[op->area], two),
+             (unsigned long long)area_load(&plan->areas[op->area], two + bytes), op_text(plan, op));
+    if (one_in(&worker->random, 2))
+        sleep_us(100);
+    if (op->value == 0)
+        return;
+    uint64_t sum = area_load(&plan->areas[op->area], two) + op->value;
+    memcpy(two, &sum, bytes);
+    memcpy(two + bytes, &sum, bytes);
+    MPI_Put(two, 2, type, op->target, disp_of(plan, op), 2, type, win);
+    MPI_Win_flush(op->target, win); /* the buffer ends here */
 }
 
 /* The elements behind the flag. */
@@ -210,6 +224,31 @@ static void compute(struct random *random)
         ;
 }
 
+/* Memory that nobody accesses comes and goes while others are accessed. */
+static void attach(const struct plan *plan, struct random *random)
+{
+    int len_bytes = between(random, 1, one_in(random, 4) ? 20000 : 500);
+    void *memory = malloc((size_t)len_bytes);
+    if (memory == NULL)
+        fail("no memory");
+    MPI_Win_attach(plan->window->win, memory, len_bytes);
+    random_pause(random, 200);
+    MPI_Win_detach(plan->window->win, memory);
+    free(memory);
+}
+
+static void message(struct pending *pending, struct op *op)
+{
+    const struct soak_window *window = pending->plan->window;
+    MPI_Request request;
+    int tag = window->number * PHASES_MOST + op->phase;
+    if (op->kind == OP_SEND)
+        MPI_Isend(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->group->comm, &request);
+    else
+        MPI_Irecv(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->group->comm, &request);
+    pending_add(pending, op, request);
+}
+
 static void op_do(struct worker *worker, struct pending *pending, struct op *op)
 {
     MPI_Win win = pending->plan->window->win;
@@ -223,7 +262,7 @@ static void op_do(struct worker *worker, struct pending *pending, struct op *op)
     case OP_FETCH:
     case OP_SWAP: fetch(pending, op); break;
     case OP_CAS_ADD: cas_add(pending, op); break;
-    case OP_GUARDED: guarded_add(pending, op); break;
+    case OP_GUARDED: guarded_add(worker, pending, op); break;
     case OP_SIGNAL:
     case OP_AWAIT: signal_or_await(pending, op); break;
     case OP_STORE: store(pending->plan, op); break;
@@ -236,6 +275,9 @@ static void op_do(struct worker *worker, struct pending *pending, struct op *op)
     case OP_SYNC: MPI_Win_sync(win); break;
     case OP_PAUSE: random_pause(&worker->random, 2000); break;
     case OP_COMPUTE: compute(&worker->random); break;
+    case OP_ATTACH: attach(pending->plan, &worker->random); break;
+    case OP_SEND:
+    case OP_RECEIVE: message(pending, op); break;
     }
     if (op->kind == OP_UNLOCK || op->kind == OP_FLUSH || op->kind == OP_FLUSH_LOCAL)
         pending_flushed(pending, op->target);
@@ -269,8 +311,9 @@ static void *worker_run(void *argument)
             break;
         int chosen = left[below(&worker->random, count)];
         struct pending *pending = &worker->pendings[chosen];
-        op_do(worker, pending, &execution->plans[chosen]->ops[next[chosen]++]);
-        if (one_in(&worker->random, 3))
+        struct op *op = &execution->plans[chosen]->ops[next[chosen]++];
+        op_do(worker, pending, op);
+        if (op->kind != OP_RECEIVE && one_in(&worker->random, 3))
             pending_complete_some(pending);
         random_pause(&worker->random, 20);
     }

@@ -173,6 +173,8 @@ static void between_draw(struct plan *plan, int actor, int target)
         plain_push(plan, passive[choice], actor, target);
     else if (choice == 5 && one_in(&plan->random, 6))
         plain_push(plan, OP_COMPUTE, actor, target);
+    else if (choice > 8 && plan->window->flavour == FLAVOUR_DYNAMIC)
+        plain_push(plan, OP_ATTACH, actor, target);
     else
         plain_push(plan, OP_PAUSE, actor, target);
 }
@@ -194,11 +196,35 @@ static void any_draw(struct plan *plan, int actor, int target, bool exclusive)
         raw_draw(plan, actor, target);
 }
 
+/* A message of the host's from each rank to the next, which arrives while the phase's operations are on their way.  All receives
+ * come first, then all sends, and nobody waits between (execute.c), so that no two wait for each other. */
+static void messages_draw(struct plan *plan)
+{
+    const struct group *group = plan->window->group;
+    size_t len_bytes = (size_t)below(&plan->random, one_in(&plan->random, 4) ? 100000 : 500);
+    uint64_t contents = random_next(&plan->random);
+    for (int i = 0; i < 2 * group->n; i++) {
+        int sender = i % group->n, receiver = (sender + 1) % group->n;
+        bool receives = i < group->n;
+        struct op op = { .kind = receives ? OP_RECEIVE : OP_SEND, .actor = actor_of(plan, receives ? receiver : sender, 0),
+                         .target = receives ? sender : receiver, .area = -1, .len_bytes = len_bytes };
+        struct random random = { contents + (uint64_t)sender };
+        op.from = (struct buffer){ calloc(len_bytes + 1, 1), malloc(len_bytes + 1), len_bytes, 0, false };
+        bytes_draw(op.from.wanted, len_bytes, &random);
+        if (!receives)
+            memcpy(op.from.bytes, op.from.wanted, len_bytes);
+        op_push(plan, &op);
+    }
+}
+
+/* Now and then very many, as far as all of them together stay bearable. */
 static void flat_draw(struct plan *plan)
 {
     const struct group *group = plan->window->group;
     int actors = group->n * soak.threads;
     int operations = actors * between(&plan->random, 1, actors > 12 ? 4 : actors > 4 ? 8 : 16);
+    if (one_in(&plan->random, 12))
+        operations += 600;
     for (int i = 0; i < operations; i++) {
         int actor = actor_of(plan, below(&plan->random, group->n), below(&plan->random, soak.threads));
         any_draw(plan, actor, target_draw(plan, actor), false);
@@ -210,7 +236,7 @@ static void flat_draw(struct plan *plan)
 static void section_draw(struct plan *plan, int actor)
 {
     int n = plan->window->group->n, targets[2], count = 0;
-    int first = below(&plan->random, n);
+    int first = one_in(&plan->random, 2) ? plan->hot : below(&plan->random, n);
     struct op lock = { .kind = OP_LOCK, .actor = actor, .area = -1 };
     for (int i = first; i < n && count < 2; i++)
         if (i % soak.threads == actor % THREADS_MOST && (count == 0 || one_in(&plan->random, 4)))
@@ -224,6 +250,9 @@ static void section_draw(struct plan *plan, int actor)
     }
     if (count == 2 && actor_is_here(actor))
         count_one(COUNT_LOCK_TWO);
+    for (int i = 0; i < count; i++)
+        if (one_in(&plan->random, 2))
+            area_draw(plan, actor, targets[i], exclusive[i]);
     for (int left = count ? between(&plan->random, 0, 5) : 0; left > 0; left--) {
         int which = below(&plan->random, count);
         any_draw(plan, actor, targets[which], exclusive[which]);
@@ -303,12 +332,15 @@ struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases,
     plan->phases = phases;
     plan->alone = alone;
     plan->random = stream(8, number);
+    plan->hot = below(&plan->random, window->group->n);
     pools_make(plan);
     stores_draw(plan);
     for (int i = between(&plan->random, 0, AREAS_MOST); i > 0; i--)
         area_make(plan);
     for (plan->phase = 0; plan->phase < phases; plan->phase++) {
         phase_begin(plan);
+        if (plan->alone && one_in(&plan->random, 3))
+            messages_draw(plan);
         if (epoch == EPOCH_LOCK)
             sections_draw(plan);
         else

@@ -11,6 +11,9 @@ static bool is_fetch(const struct op *op)
     return op->kind == OP_GET_ACCUMULATE || op->kind == OP_FETCH || op->kind == OP_SWAP;
 }
 
+/* Which no flush completes. */
+static bool is_message(const struct op *op) { return op->kind == OP_SEND || op->kind == OP_RECEIVE; }
+
 /* Of a result that only the memory knows: what came counts as wanted; the rest of the buffer is compared. */
 static void result_take(const struct plan *plan, struct op *op)
 {
@@ -34,7 +37,7 @@ static void settle(const struct plan *plan, struct op *op)
         buffer_check(plan, op, &op->into, "the result");
     if (op->kind == OP_SWAP)
         buffer_check(plan, op, &op->compare, "the compare buffer");
-    buffer_check(plan, op, &op->from, op->kind == OP_GET ? "what was got" : "the origin buffer");
+    buffer_check(plan, op, &op->from, op->kind == OP_GET ? "what was got" : is_message(op) ? "the message" : "the origin buffer");
     memset(op->from.bytes, 0xEE, op->from.len_bytes); /* too late to be read */
 }
 
@@ -66,7 +69,7 @@ static void pending_shrink(struct pending *pending)
 void pending_flushed(struct pending *pending, int target)
 {
     for (int i = 0; i < pending->count; i++)
-        if (target == PENDING_ALL || pending->ops[i]->target == target)
+        if ((target == PENDING_ALL || pending->ops[i]->target == target) && !is_message(pending->ops[i]))
             settle(pending->plan, pending->ops[i]);
     pending_shrink(pending);
 }

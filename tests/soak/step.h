@@ -11,7 +11,8 @@ enum epoch { EPOCH_FENCE, EPOCH_PSCW, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
 enum op_kind { OP_PUT, OP_GET, OP_ACCUMULATE, OP_GET_ACCUMULATE, /* in the order of forms.h */
                OP_FETCH, OP_SWAP, OP_CAS_ADD, OP_GUARDED, OP_SIGNAL, OP_AWAIT, OP_STORE, OP_LOCK, OP_UNLOCK,
-               OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL, OP_FLUSH_LOCAL_ALL, OP_SYNC, OP_PAUSE, OP_COMPUTE };
+               OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL, OP_FLUSH_LOCAL_ALL, OP_SYNC, OP_PAUSE, OP_COMPUTE, OP_ATTACH,
+               OP_SEND, OP_RECEIVE };
 
 struct side {
     const struct random_type *type;
@@ -83,6 +84,7 @@ struct plan {
     enum epoch epoch;
     int phases, phase;
     bool alone; /* the step's only one */
+    int hot;    /* the target that many lock */
     struct random random;
     struct op *ops;
     int op_count, op_room;

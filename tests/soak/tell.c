@@ -13,8 +13,8 @@ enum { TEXT_BYTES = 1100 };
 static const char *const names[] = {
     [OP_PUT] = "put", [OP_GET] = "get", [OP_ACCUMULATE] = "accumulate", [OP_GET_ACCUMULATE] = "get_accumulate",
     [OP_FETCH] = "fetch_and_op", [OP_SWAP] = "compare_and_swap", [OP_CAS_ADD] = "loop of compare_and_swap",
-    [OP_GUARDED] = "get, put under a lock", [OP_SIGNAL] = "data and a flag", [OP_AWAIT] = "wait for the flag",
-    [OP_STORE] = "store",
+    [OP_GUARDED] = "get and put under a lock", [OP_SIGNAL] = "data and a flag", [OP_AWAIT] = "wait for the flag",
+    [OP_STORE] = "store", [OP_SEND] = "send", [OP_RECEIVE] = "receive",
 };
 static const char *const epochs[] = { "fence", "post-start-complete-wait", "lock", "lock_all" };
 

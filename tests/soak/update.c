@@ -163,8 +163,10 @@ static void update_draw(struct plan *plan, struct op *op)
         random_type_gather(leaf, leaf->size_bytes, region->model + place, fetched + i * leaf->size_bytes);
         if (op->kind == OP_SWAP) {
             buffer_make(&op->compare, &op->origin, &(struct random){ plan->random.state }, actor_is_here(op->actor));
-            bool equal = one_in(&plan->random, 2);
-            memcpy(op->compare.bytes + op->compare.at, equal ? region->model + place : operand, type->extent_bytes);
+            unsigned char *compare = op->compare.bytes + op->compare.at;
+            memcpy(compare, one_in(&plan->random, 4) ? operand : region->model + place, type->extent_bytes);
+            if (one_in(&plan->random, 3))
+                compare[below(&plan->random, (int)type->extent_bytes)] ^= (unsigned char)(1 << below(&plan->random, 8));
             memcpy(op->compare.wanted, op->compare.bytes, op->compare.len_bytes);
             if (memcmp(op->compare.bytes + op->compare.at, region->model + place, type->extent_bytes) == 0)
                 memcpy(region->model + place, operand, type->extent_bytes);
@@ -249,7 +251,10 @@ static bool chain_draw(struct plan *plan, struct op *op)
 
 bool area_draw(struct plan *plan, int actor, int target, bool exclusive)
 {
-    for (int turn = 0, from = plan->area_count ? below(&plan->random, plan->area_count) : 0; turn < plan->area_count; turn++) {
+    int from = plan->area_count ? below(&plan->random, plan->area_count) : 0;
+    for (int i = 0; exclusive && i < plan->area_count && one_in(&plan->random, 2); i++)
+        from = plan->areas[i].mode == AREA_GUARDED && plan->areas[i].rank == target ? i : from;
+    for (int turn = 0; turn < plan->area_count; turn++) {
         struct op op = { .actor = actor, .target = target, .area = (from + turn) % plan->area_count };
         const struct area *area = &plan->areas[op.area];
         if (area->rank != target && area->mode != AREA_SIGNAL)

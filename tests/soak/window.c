@@ -14,9 +14,13 @@ static void on_error(MPI_Win *win, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
+    union {
+        void *found;
+        const char *(*call)(void);
+    } sentence = { dlsym(RTLD_DEFAULT, "oriel_last_error") };
     (void)win;
     MPI_Error_string(*code, text, &length);
-    fail("unexpected error of a window: %s: %s", soak.doing, text);
+    fail("unexpected error of a window: %s: %s: %s", soak.doing, text, sentence.found == NULL ? "" : sentence.call());
 }
 
 static void hint_set(MPI_Info info, const char *key, const char *value, enum count count)
