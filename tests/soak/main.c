@@ -186,7 +186,8 @@ int main(int argc, char **argv)
         count_one(COUNT_PROGRAM);
     counts_tell();
     groups_stop();
-    alarm(60);
+    doing("ends");
+    alarm(STEP_SECONDS);
     leave_without_finalize(0);
     MPI_Finalize();
     return 0;
