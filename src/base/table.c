@@ -110,16 +110,27 @@ static bool grow(struct oriel_table *table)
     return true;
 }
 
+/* With the mutex held. */
+static bool has_room(struct oriel_table *table)
+{
+    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    return (slots != NULL && 2 * (slots->used + 1) <= slots->mask) || grow(table);
+}
+
+bool oriel_table_reserve(struct oriel_table *table)
+{
+    pthread_mutex_lock(&table->mutex);
+    bool ok = has_room(table);
+    pthread_mutex_unlock(&table->mutex);
+    return ok;
+}
+
 bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value)
 {
-    bool ok = true;
     pthread_mutex_lock(&table->mutex);
-    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
-    if (slots == NULL || 2 * (slots->used + 1) > slots->mask) {
-        ok = grow(table);
-        slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
-    }
+    bool ok = has_room(table);
     if (ok) {
+        struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
         struct slot *slot = find_slot(slots, key);
         slots->used += value_of(slot) == NULL;
         begin_change(table);

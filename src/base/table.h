@@ -23,6 +23,9 @@ void *oriel_table_find(struct oriel_table *table, uint64_t key);
 /* Sets the value (never NULL) of key, replacing what was there; false when memory is exhausted. */
 bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value);
 
+/* Makes room, so that the next key that is set needs no memory; false when memory is exhausted. */
+bool oriel_table_reserve(struct oriel_table *table);
+
 /* Removes key if its value is still the one given; true when it was. */
 bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value);
 

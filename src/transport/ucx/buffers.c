@@ -1,13 +1,36 @@
-/* Buffers by powers of two.  What is given back is kept up to a limit, then freed.  Called through buffers.h. */
+/* Buffers by powers of two.  What is given back is kept up to a limit, then freed.  A few are there from the start, and where
+ * memory is refused a larger one does: so a process without memory still takes, serves and answers one message after the other.
+ * Called through buffers.h. */
 #include "transport/ucx/buffers.h"
 
 #include <stdlib.h>
 
 enum { KEPT_BYTES = 8 << 20 };
+/* From the start: one for what has come and one for its answer, and what little things go beside them. */
+enum { LARGE = 2, LARGE_SIZE = 7, SMALL = 8 };
+_Static_assert((ORIEL_BUFFER_LEAST << LARGE_SIZE) >= 64 << 10, "the largest message has room");
 
 static size_t room_of(uint32_t size)
 {
     return (size_t)ORIEL_BUFFER_LEAST << size;
+}
+
+static struct oriel_buffer *make(uint32_t size)
+{
+    struct oriel_buffer *buffer = aligned_alloc(16, sizeof *buffer + room_of(size));
+    if (buffer != NULL)
+        buffer->size = size;
+    return buffer;
+}
+
+static struct oriel_buffer *take_kept(struct oriel_pool *pool, uint32_t size)
+{
+    struct oriel_buffer *buffer = pool->kept[size];
+    if (buffer == NULL)
+        return NULL;
+    pool->kept[size] = buffer->next;
+    pool->kept_bytes -= room_of(size);
+    return buffer;
 }
 
 struct oriel_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
@@ -16,15 +39,11 @@ struct oriel_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
     while (room_of(size) < len_bytes)
         if (++size == ORIEL_BUFFER_SIZES)
             return NULL;
-    struct oriel_buffer *buffer = pool->kept[size];
-    if (buffer != NULL) {
-        pool->kept[size] = buffer->next;
-        pool->kept_bytes -= room_of(size);
-        return buffer;
-    }
-    buffer = aligned_alloc(16, sizeof *buffer + room_of(size));
-    if (buffer != NULL)
-        buffer->size = size;
+    struct oriel_buffer *buffer = take_kept(pool, size);
+    if (buffer == NULL)
+        buffer = make(size);
+    while (buffer == NULL && ++size < ORIEL_BUFFER_SIZES)
+        buffer = take_kept(pool, size);
     return buffer;
 }
 
@@ -37,6 +56,20 @@ void oriel_pool_give(struct oriel_pool *pool, struct oriel_buffer *buffer)
     pool->kept_bytes += room_of(buffer->size);
     buffer->next = pool->kept[buffer->size];
     pool->kept[buffer->size] = buffer;
+}
+
+bool oriel_pool_open(struct oriel_pool *pool)
+{
+    *pool = (struct oriel_pool){.kept_bytes = 0};
+    for (int i = 0; i < LARGE + SMALL; i++) {
+        struct oriel_buffer *buffer = make(i < LARGE ? LARGE_SIZE : 0);
+        if (buffer == NULL) {
+            oriel_pool_close(pool);
+            return false;
+        }
+        oriel_pool_give(pool, buffer);
+    }
+    return true;
 }
 
 void oriel_pool_close(struct oriel_pool *pool)

@@ -26,6 +26,9 @@ struct oriel_pool {
     size_t kept_bytes;
 };
 
+/* False without memory for what a pool has from the start. */
+bool oriel_pool_open(struct oriel_pool *pool);
+
 /* With room for len_bytes of data, at most ORIEL_BUFFER_LEAST << (ORIEL_BUFFER_SIZES - 1); NULL without memory. */
 struct oriel_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
 void oriel_pool_give(struct oriel_pool *pool, struct oriel_buffer *buffer);

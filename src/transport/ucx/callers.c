@@ -27,7 +27,13 @@ void oriel_net_drop_early(struct oriel_net_caller *caller)
 void oriel_net_release(struct oriel_net_held *held)
 {
     oriel_pool_give(&oriel_net.agent.pool, held->buffer);
-    free(held);
+}
+
+bool oriel_net_has_spare_caller(void)
+{
+    if (oriel_net.spare_caller == NULL && oriel_table_reserve(&oriel_net.by_session))
+        oriel_net.spare_caller = malloc(sizeof *oriel_net.spare_caller);
+    return oriel_net.spare_caller != NULL;
 }
 
 static struct oriel_net_caller *caller_of(uint64_t session)
@@ -35,16 +41,17 @@ static struct oriel_net_caller *caller_of(uint64_t session)
     struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, session);
     if (caller != NULL)
         return caller;
-    caller = malloc(sizeof *caller);
-    if (caller == NULL)
-        return NULL;
-    *caller = (struct oriel_net_caller){.session = session};
-    if (!oriel_table_set(&oriel_net.by_session, session, caller)) {
-        free(caller);
+    if (!oriel_net_has_spare_caller()) {
+        oriel_warn("no memory for a process on another machine: what it sends is dropped");
         return NULL;
     }
+    caller = oriel_net.spare_caller;
+    oriel_net.spare_caller = NULL;
+    *caller = (struct oriel_net_caller){.session = session};
+    (void)oriel_table_set(&oriel_net.by_session, session, caller); /* there is room */
     caller->next = oriel_net.callers;
     oriel_net.callers = caller;
+    (void)oriel_net_has_spare_caller(); /* or the next one tries */
     return caller;
 }
 
@@ -169,19 +176,18 @@ static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held 
 static void take_one(struct oriel_net_caller *caller, const struct oriel_wire *wire, const char *head, const char *data,
                      size_t len_bytes)
 {
-    struct oriel_net_held *held = malloc(sizeof *held);
-    struct oriel_buffer *buffer = held == NULL ? NULL : oriel_pool_take(&oriel_net.agent.pool, len_bytes);
+    struct oriel_buffer *buffer = oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_held) + len_bytes);
     if (buffer == NULL) {
         oriel_warn("no memory for a message from another machine: its connection is given up");
-        free(held);
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
         return;
     }
+    struct oriel_net_held *held = (void *)buffer->data;
+    *held = (struct oriel_net_held){.caller = caller, .wire = *wire, .len_bytes = len_bytes, .buffer = buffer};
     memcpy(buffer->front, head, wire->head_bytes);
     if (len_bytes != 0)
-        memcpy(buffer->data, data, len_bytes);
-    *held = (struct oriel_net_held){.caller = caller, .wire = *wire, .len_bytes = len_bytes, .buffer = buffer};
+        memcpy(held->data, data, len_bytes);
     put_in_order(caller, held);
 }
 
@@ -234,8 +240,8 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
     ucs_status_t status = UCS_OK;
     pthread_mutex_lock(&oriel_net.agent.mutex);
     if (held->len_bytes > sizeof caller->identity && caller->ep == NULL) {
-        memcpy(&caller->identity, held->buffer->data, sizeof caller->identity);
-        const char *address = held->buffer->data + sizeof caller->identity;
+        memcpy(&caller->identity, held->data, sizeof caller->identity);
+        const char *address = held->data + sizeof caller->identity;
         caller->ep = oriel_net_connect(&oriel_net.agent, address, caller_broke, caller, &status);
     }
     if (caller->ep == NULL) {
@@ -251,7 +257,7 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
 {
     struct oriel_net_caller *caller = held->caller;
     struct oriel_net_asker asker = {{caller->session, held->wire.number}};
-    const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes, held->buffer->data, held->len_bytes};
+    const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes, held->data, held->len_bytes};
     switch (held->wire.kind) {
     case ORIEL_WIRE_HELLO:
         greet(caller, held);

@@ -55,13 +55,14 @@ struct oriel_net_caller {
     bool has_ended; /* bye, or lost: late messages are dropped */
 };
 
-/* A message that has come, until it is served. */
+/* A message that has come, until it is served: in its buffer, before its data. */
 struct oriel_net_held {
     struct oriel_net_held *next;
     struct oriel_net_caller *caller;
     struct oriel_wire wire;
     size_t len_bytes;
     struct oriel_buffer *buffer;
+    _Alignas(16) char data[];
 };
 
 struct oriel_net {
@@ -87,6 +88,7 @@ struct oriel_net {
     bool any_broken;     /* peers */
     uint64_t turns;      /* of the origin's worker by the program's threads: the agent's thread leaves it to them meanwhile */
     struct oriel_net_caller *callers;
+    struct oriel_net_caller *spare_caller; /* for one that comes where there is no memory: by_session has room for it */
     struct oriel_table by_session; /* callers */
     struct oriel_net_held *ready;  /* to be served, in order */
     struct oriel_net_held **ready_end;
@@ -145,6 +147,8 @@ void oriel_net_send_gathered(void);
 bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind, struct oriel_net_request *request);
 
 /* --- requests.c --- */
+/* Room for one more. */
+bool oriel_net_has_request_room(void);
 /* Gives it a number; false without memory. */
 bool oriel_net_add_request(struct oriel_net_peer *peer, struct oriel_net_request *request);
 void oriel_net_remove_request(struct oriel_net_request *request);
@@ -166,6 +170,8 @@ void oriel_net_bury_callers(void);
 void oriel_net_shun_lost(void);
 /* With the agent's mutex held. */
 void oriel_net_release(struct oriel_net_held *held);
+/* Makes one where there is none; false without memory. */
+bool oriel_net_has_spare_caller(void);
 void oriel_net_drop_early(struct oriel_net_caller *caller);
 
 /* --- serve.c --- */

@@ -6,14 +6,14 @@
 
 enum { FIRST_ROOM = 64 };
 
-static bool has_room(void)
+bool oriel_net_has_request_room(void)
 {
     if (2 * oriel_net.request_count < oriel_net.request_room)
         return true;
     uint32_t room = oriel_net.request_room == 0 ? FIRST_ROOM : 2 * oriel_net.request_room;
     struct oriel_net_request **requests = calloc(room, sizeof(struct oriel_net_request *));
     if (requests == NULL)
-        return false;
+        return oriel_net.request_count < oriel_net.request_room; /* slower, but as long as there is any */
     for (uint32_t i = 0; i < oriel_net.request_room; i++)
         if (oriel_net.requests[i] != NULL)
             requests[oriel_net.requests[i]->number & (room - 1)] = oriel_net.requests[i];
@@ -25,7 +25,7 @@ static bool has_room(void)
 
 bool oriel_net_add_request(struct oriel_net_peer *peer, struct oriel_net_request *request)
 {
-    if (!has_room())
+    if (!oriel_net_has_request_room())
         return false;
     uint64_t number = oriel_net.request_turn;
     while (oriel_net.requests[number & (oriel_net.request_room - 1)] != NULL)

@@ -60,11 +60,12 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
     status = oriel_ucp()->ucp_worker_set_am_recv_handler(worker->ucp, &handler);
     if (status == UCS_OK)
         status = oriel_ucp()->ucp_worker_get_efd(worker->ucp, &worker->fd);
+    if (status == UCS_OK && !oriel_pool_open(&worker->pool))
+        status = UCS_ERR_NO_MEMORY;
     if (status != UCS_OK) {
         oriel_ucp()->ucp_worker_destroy(worker->ucp);
         return refuse("a worker that can be waited for", status);
     }
-    worker->pool = (struct oriel_pool){.kept_bytes = 0};
     worker->gather = (struct oriel_gather){.whose = NULL};
     worker->pending = 0;
     worker->closing = 0;
@@ -179,6 +180,41 @@ static void forget_all(void)
     oriel_net.ready_end = &oriel_net.ready;
 }
 
+/* What must be there when it is needed. */
+static enum oriel_status put_by(void)
+{
+    bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_caller();
+    return is_there ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other machines");
+}
+
+static void free_peers(void)
+{
+    while (oriel_net.peers != NULL) {
+        struct oriel_net_peer *peer = oriel_net.peers;
+        oriel_net.peers = peer->next;
+        free(peer);
+    }
+    oriel_table_close(&oriel_net.by_identity);
+    free(oriel_net.requests);
+}
+
+static void free_callers(void)
+{
+    while (oriel_net.ready != NULL) { /* came after the last turn of the agent's thread */
+        struct oriel_net_held *held = oriel_net.ready;
+        oriel_net.ready = held->next;
+        oriel_net_release(held);
+    }
+    while (oriel_net.callers != NULL) {
+        struct oriel_net_caller *caller = oriel_net.callers;
+        oriel_net.callers = caller->next;
+        oriel_net_drop_early(caller);
+        free(caller);
+    }
+    free(oriel_net.spare_caller);
+    oriel_table_close(&oriel_net.by_session);
+}
+
 enum oriel_status oriel_net_start(const struct oriel_identity *self, struct oriel_writers *writers,
                                   const struct oriel_net_service *service)
 {
@@ -205,12 +241,18 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, struct orie
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* for the agent's thread and UCX's own: handlers run in the program's threads */
     oriel_net_threads_note();
-    status = open_all();
+    status = put_by();
+    if (status == ORIEL_OK)
+        status = open_all();
     if (status == ORIEL_OK)
         oriel_net_threads_exempt();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (status == ORIEL_OK)
+    if (status == ORIEL_OK) {
         atomic_store_explicit(&is_started, true, memory_order_release);
+    } else {
+        free_peers();
+        free_callers();
+    }
     return status;
 }
 
@@ -296,33 +338,6 @@ static void finish_closing(void)
         oriel_net_turn(&oriel_net.origin);
         sched_yield();
     }
-}
-
-static void free_peers(void)
-{
-    while (oriel_net.peers != NULL) {
-        struct oriel_net_peer *peer = oriel_net.peers;
-        oriel_net.peers = peer->next;
-        free(peer);
-    }
-    oriel_table_close(&oriel_net.by_identity);
-    free(oriel_net.requests);
-}
-
-static void free_callers(void)
-{
-    while (oriel_net.ready != NULL) { /* came after the last turn of the agent's thread */
-        struct oriel_net_held *held = oriel_net.ready;
-        oriel_net.ready = held->next;
-        oriel_net_release(held);
-    }
-    while (oriel_net.callers != NULL) {
-        struct oriel_net_caller *caller = oriel_net.callers;
-        oriel_net.callers = caller->next;
-        oriel_net_drop_early(caller);
-        free(caller);
-    }
-    oriel_table_close(&oriel_net.by_session);
 }
 
 /* From here on this thread alone touches the net. */
