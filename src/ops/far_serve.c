@@ -1,6 +1,7 @@
 /* The target's side of operations of far origins (far.h has the messages).  A message is looked at in whole before any
  * of it is done, and is done by the functions with which this process works on its own window: so its atomicity is the
- * window's.  The agent's thread calls, for one message after the other. */
+ * window's.  The agent's thread calls, for one message after the other, and needs no memory for any: the origin has gone on, and
+ * could not do again what is refused here. */
 #include "ops/far_order.h"
 
 #include "memory/reach.h"
@@ -8,7 +9,13 @@
 #include "ops/swap.h"
 #include "sync/far.h"
 
-#include <stdlib.h>
+#include <string.h>
+
+/* One message's answer, and its padded elements as they lie in memory: what moves of one is more than half of it. */
+static _Alignas(16) char answer[ORIEL_NET_DATA_BYTES];
+static _Alignas(16) char padded_operands[2 * ORIEL_NET_DATA_BYTES];
+static _Alignas(16) char padded_results[2 * ORIEL_NET_DATA_BYTES];
+_Static_assert(sizeof(struct { long double value; int index; }) <= 2 * (sizeof(long double) + sizeof(int)), "the longest");
 
 static struct oriel_span span_of(const struct oriel_far_order *order, const struct oriel_far_part *part)
 {
@@ -53,32 +60,21 @@ static enum oriel_status update(const struct oriel_far_order *order, const char 
     return status;
 }
 
-/* Where the elements are padded, packed is not as they lie in memory. */
-static char *spread(const struct oriel_far_order *order, const char *packed, const struct oriel_far_batch *elements)
-{
-    char *spread_out = calloc(elements->run_bytes, 1);
-    if (spread_out != NULL && order->operand_bytes > 0)
-        oriel_far_unpack(packed, elements, spread_out);
-    return spread_out;
-}
-
-static enum oriel_status update_padded(const struct oriel_far_order *order, char *packed_results)
+/* Packed elements are not as they lie in memory. */
+static enum oriel_status update_padded(const struct oriel_far_order *order, char *packed)
 {
     const struct oriel_far_batch elements = {.run_bytes =
                                                  (uint32_t)(order->head->b * oriel_kinds[order->kind].extent_bytes),
                                              .runs = 1,
                                              .kind = order->kind};
-    char *operands = spread(order, order->operands, &elements);
-    char *results = packed_results != NULL ? calloc(elements.run_bytes, 1) : NULL;
-    enum oriel_status status = ORIEL_OK;
-    if (operands == NULL || (packed_results != NULL && results == NULL))
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for elements of rank %d", (int)order->head->from);
-    else
-        status = update(order, operands, results);
-    if (status == ORIEL_OK && results != NULL)
-        oriel_far_pack(packed_results, &elements, results);
-    free(operands);
-    free(results);
+    memset(padded_operands, 0, elements.run_bytes);
+    if (order->operand_bytes > 0)
+        oriel_far_unpack(order->operands, &elements, padded_operands);
+    if (packed != NULL)
+        memset(padded_results, 0, elements.run_bytes);
+    enum oriel_status status = update(order, padded_operands, packed != NULL ? padded_results : NULL);
+    if (status == ORIEL_OK && packed != NULL)
+        oriel_far_pack(packed, &elements, padded_results);
     return status;
 }
 
@@ -117,16 +113,11 @@ static void serve_asked(const struct oriel_far_order *order, const struct oriel_
 {
     struct oriel_window *window = order->window;
     const struct oriel_far_head *head = order->head;
-    struct iovec data = {malloc(order->moved_bytes), order->moved_bytes};
-    enum oriel_status status = ORIEL_OK;
-    if (data.iov_base == NULL)
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory to answer rank %d", (int)head->from);
-    else
-        status = execute(order, data.iov_base);
+    struct iovec data = {answer, order->moved_bytes};
+    enum oriel_status status = execute(order, answer);
     if (status != ORIEL_OK)
         oriel_far_failed(window, head->from, status);
     oriel_far_answer(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
-    free(data.iov_base);
 }
 
 /* A run of memory that is loaded goes as it is; a word is loaded in one piece, for those who poll.  False for other memory. */

@@ -1,4 +1,5 @@
-/* What an origin does with ranks of other machines: tells and asks them, and waits until what it has asked for is done.
+/* What an origin does with memory and locks of ranks of other machines: tells and asks them, and waits until what it has asked
+ * for is done.
  *
  * Flush.  A message's mark TOLD is set after it has been sent (F1); a flush takes the mark away (F2) before it sends its own
  * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the
@@ -220,6 +221,25 @@ static void take_nothing(struct oriel_net_request *request, const struct oriel_n
     (void)oriel_far_took((struct oriel_far_request *)request, answer);
 }
 
+/* What a lock has put by for its unlock; NULL where there is none. */
+static struct oriel_far_request *take_put_by(struct oriel_far *far)
+{
+    pthread_mutex_lock(&far->mutex);
+    struct oriel_far_request *request = far->put_by;
+    if (request != NULL)
+        far->put_by = request->next;
+    pthread_mutex_unlock(&far->mutex);
+    return request;
+}
+
+static void put_by(struct oriel_far *far, struct oriel_far_request *request)
+{
+    pthread_mutex_lock(&far->mutex);
+    request->next = far->put_by;
+    far->put_by = request;
+    pthread_mutex_unlock(&far->mutex);
+}
+
 /* F3, or an unlock in its place. */
 static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, enum oriel_far_kind kind)
 {
@@ -228,7 +248,9 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, 
     enum oriel_status status = oriel_far_peer(window, target, &peer);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_far_request *request = calloc(1, sizeof *request);
+    struct oriel_far_request *request = kind == ORIEL_FAR_UNLOCK ? take_put_by(window->far) : NULL;
+    if (request == NULL)
+        request = calloc(1, sizeof *request);
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     request->net.take = take_nothing;
@@ -236,8 +258,9 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, 
     return open_request(window, target, peer, &head, NULL, 0, request, &many);
 }
 
-/* Asks all that have the mark, then waits for all that is open. */
-static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_far_mark mark, enum oriel_far_kind kind)
+/* Asks all that have the mark, then waits for all that is open.  *is_asked: but not where memory lacks. */
+static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_far_mark mark, enum oriel_far_kind kind,
+                                bool *is_asked)
 {
     struct oriel_far *far = window->far;
     struct first first = {.status = ORIEL_OK};
@@ -245,13 +268,19 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
     int32_t rank = take_mark(window, target, mark); /* F2 */
     if (kind == ORIEL_FAR_UNLOCK && target >= 0)
         rank = target; /* also where another thread has flushed it */
+    *is_asked = true;
     while (rank >= 0) {
         oriel_delay();
         enum oriel_status status = ask_flush(window, rank, kind);
+        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+            await_open(window, -1, &first);
+            status = ask_flush(window, rank, kind);
+        }
         note_first(&first, status);
-        if (status == ORIEL_E_NO_MEM)
+        *is_asked = status != ORIEL_E_NO_MEM;
+        if (!*is_asked)
             set_mark(window, rank, mark); /* this and all that follow are still to be flushed */
-        rank = target < 0 && status != ORIEL_E_NO_MEM ? take_mark(window, -1, mark) : -1;
+        rank = target < 0 && *is_asked ? take_mark(window, -1, mark) : -1;
     }
     await_open(window, target, &first);
     note_first(&first, take_failure(far));
@@ -261,7 +290,8 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
 
 enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target)
 {
-    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);
+    bool is_asked;
+    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, &is_asked);
 }
 
 enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target)
@@ -280,10 +310,16 @@ enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bo
     struct oriel_net_peer *peer;
     struct oriel_far_question *question = NULL;
     struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = exclusive};
-    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    struct oriel_far_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
+    enum oriel_status status = unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
+                                              : oriel_far_peer(window, target, &peer);
     if (status == ORIEL_OK)
         status = oriel_far_question(window, target, peer, &head, &question);
     free(question);
+    if (status == ORIEL_OK)
+        put_by(window->far, unlock);
+    else
+        free(unlock);
     return status;
 }
 
@@ -295,19 +331,24 @@ void oriel_far_trust(struct oriel_window *window, int32_t target)
         atomic_store_explicit(&window->far->is_trusted, true, memory_order_relaxed);
 }
 
-enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool *is_given_back)
 {
-    if (take_mark(window, target, ORIEL_FAR_TRUSTED) == target)
-        return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);
-    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);
+    if (take_mark(window, target, ORIEL_FAR_TRUSTED) != target)
+        return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK, is_given_back);
+    enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);
+    if (!*is_given_back)
+        set_mark(window, target, ORIEL_FAR_TRUSTED);
+    return status;
 }
 
-enum oriel_status oriel_far_unlock_all(struct oriel_window *window)
+enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool *is_given_back)
 {
     enum oriel_status flushed = ORIEL_OK;
-    if (atomic_exchange_explicit(&window->far->is_trusted, false, memory_order_relaxed))
-        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);
-    return flushed != ORIEL_OK ? flushed : finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK);
+    if (atomic_exchange_explicit(&window->far->is_trusted, false, memory_order_relaxed)) {
+        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);
+        atomic_store_explicit(&window->far->is_trusted, !*is_given_back, memory_order_relaxed);
+    }
+    return flushed != ORIEL_OK ? flushed : finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
 }
 
 enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
@@ -326,92 +367,4 @@ enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, s
     }
     pthread_mutex_unlock(&window->far->entering);
     return status;
-}
-
-/* --- epochs of pairs, and barriers --- */
-
-static enum oriel_status tell_kind(struct oriel_window *window, int32_t target, enum oriel_far_kind kind, uint64_t a)
-{
-    struct oriel_net_peer *peer;
-    struct oriel_far_head head = {.kind = kind, .a = a};
-    struct oriel_net_bytes bytes = {&head, sizeof head, NULL, 0};
-    enum oriel_status status = oriel_far_peer(window, target, &peer);
-    if (status != ORIEL_OK)
-        return status;
-    oriel_far_address(window, target, &head);
-    return oriel_far_missed(oriel_net_tell(peer, &bytes), target);
-}
-
-enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target)
-{
-    return tell_kind(window, target, ORIEL_FAR_POST, 0);
-}
-
-enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target)
-{
-    enum oriel_status status = oriel_far_flush_local(window, target);
-    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);
-}
-
-/* Whether the machine that is waited for can still come. */
-struct waiting {
-    struct oriel_watched watched; /* first: told by it */
-    struct oriel_window *window;
-    struct oriel_net_peer *leader;
-    int32_t rank;
-};
-
-static enum oriel_status watch_machine(void *context)
-{
-    struct waiting *waiting = context;
-    uint32_t broken = oriel_load_acquire(&waiting->window->common->broken);
-    if (broken != 0)
-        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);
-    return oriel_far_missed(oriel_net_check(waiting->leader), waiting->rank);
-}
-
-/* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
- * heard of all, by way of others.  A message of the next barrier's round may be counted early: it is sent after that machine has
- * passed this barrier, so after all have come to it. */
-enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank)
-{
-    struct oriel_machines *machines = (struct oriel_machines *)(uintptr_t)oriel_far_machines(window);
-    int32_t count = machines->count;
-    enum oriel_status status = ORIEL_OK;
-    for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
-        struct waiting waiting = {.watched = {.window = window, .win_rank = -1},
-                                  .window = window,
-                                  .rank = machines->machine[(machines->own + count - step) % count].leader};
-        struct oriel_watch watch = {watch_machine, &waiting, ORIEL_WAITING_FENCE};
-        *lost_rank = machines->machine[(machines->own + step) % count].leader;
-        oriel_delay();
-        status = tell_kind(window, *lost_rank, ORIEL_FAR_ARRIVED, (uint64_t)round);
-        if (status != ORIEL_OK)
-            break;
-        *lost_rank = waiting.rank;
-        status = oriel_far_peer(window, waiting.rank, &waiting.leader);
-        if (status == ORIEL_OK)
-            status = oriel_event_wait(&machines->arrived[round], number, &watch);
-    }
-    return status;
-}
-
-void oriel_far_tell_lost(struct oriel_window *window, int32_t rank)
-{
-    const struct oriel_machines *machines = oriel_far_machines(window);
-    char text[400]; /* of the thread's last failure, which stays */
-    snprintf(text, sizeof text, "%s", oriel_fail_message());
-    for (int32_t i = 0; i < machines->count; i++)
-        if (i != machines->own && machines->machine[i].leader != rank)
-            (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);
-    (void)oriel_fail(ORIEL_E_PEER, "%s", text);
-}
-
-void oriel_far_break(struct oriel_window *window, int32_t rank)
-{
-    uint32_t whole = 0;
-    if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1, memory_order_release,
-                                                memory_order_relaxed) &&
-        window->far != NULL)
-        oriel_far_tell_lost(window, rank);
 }

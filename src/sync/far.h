@@ -39,8 +39,10 @@ enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bo
 /* The same with MPI_MODE_NOCHECK: nobody has, or will want, a lock that conflicts, so none is taken, and unlock only flushes.
  * For -1: that of all targets, until unlock_all. */
 void oriel_far_trust(struct oriel_window *window, int32_t target);
-enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target);
-enum oriel_status oriel_far_unlock_all(struct oriel_window *window);
+
+/* *is_given_back: not where memory lacked to ask for it (ORIEL_E_NO_MEM): then it is held as before. */
+enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool *is_given_back);
+enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool *is_given_back);
 
 /* Post to, or complete towards, a far rank, which a process counts in its own entry as well (pscw.c). */
 enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target);
@@ -48,6 +50,10 @@ enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target
 
 /* Where a far rank's posts and completes are counted in this process; NULL without memory. */
 struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank);
+
+/* Makes the entry of the next partner where there is none, so that it can be counted where there is no memory; false without.
+ * With far->mutex held, or before anybody else has it. */
+bool oriel_far_has_spare_partner(struct oriel_far *far);
 
 /* All ranks of this machine are at the barrier of this number: returns when those of all others are, or *lost is. */
 enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number, int32_t *lost_rank);

@@ -4,6 +4,17 @@
 #include "sync/pending.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+bool oriel_far_has_spare_partner(struct oriel_far *far)
+{
+    if (far->spare_partner == NULL && oriel_table_reserve(&far->partners)) {
+        far->spare_partner = aligned_alloc(ORIEL_CACHE_LINE, ORIEL_CACHE_LINE);
+        if (far->spare_partner != NULL)
+            memset(far->spare_partner, 0, ORIEL_CACHE_LINE);
+    }
+    return far->spare_partner != NULL;
+}
 
 struct oriel_far *oriel_far_make(uint64_t id, int32_t n)
 {
@@ -13,11 +24,12 @@ struct oriel_far *oriel_far_make(uint64_t id, int32_t n)
     far->id = id;
     far->marks = calloc((uint32_t)n, 1);
     far->marked = calloc((uint32_t)n, sizeof *far->marked);
+    far->refused = calloc((uint32_t)n, 1);
     far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
     pthread_mutex_init(&far->mutex, NULL);
     pthread_mutex_init(&far->entering, NULL);
     pthread_mutex_init(&far->flushing, NULL);
-    if (far->marks != NULL && far->marked != NULL)
+    if (far->marks != NULL && far->marked != NULL && far->refused != NULL && oriel_far_has_spare_partner(far))
         return far;
     oriel_far_free(far);
     return NULL;
@@ -33,6 +45,12 @@ void oriel_far_free(struct oriel_far *far)
 {
     oriel_table_visit(&far->partners, free_partner, NULL);
     oriel_table_close(&far->partners);
+    free(far->spare_partner);
+    while (far->put_by != NULL) {
+        struct oriel_far_request *request = far->put_by;
+        far->put_by = request->next;
+        free(request);
+    }
     while (far->open != NULL) { /* of a window whose end failed: what is still the net's is left to it */
         struct oriel_far_request *request = far->open;
         far->open = request->next;
@@ -44,5 +62,6 @@ void oriel_far_free(struct oriel_far *far)
     pthread_mutex_destroy(&far->flushing);
     free((void *)far->marks);
     free(far->marked);
+    free(far->refused);
     free(far);
 }

@@ -201,16 +201,12 @@ struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t ran
         return partner;
     pthread_mutex_lock(&far->mutex); /* the program's thread and the agent's may come at once */
     partner = oriel_table_find(&far->partners, key);
-    if (partner == NULL) {
-        partner = aligned_alloc(ORIEL_CACHE_LINE, ORIEL_CACHE_LINE);
-        if (partner != NULL) {
-            memset(partner, 0, ORIEL_CACHE_LINE);
-            atomic_init(&partner->peer, (uint32_t)key);
-        }
-        if (partner != NULL && !oriel_table_set(&far->partners, key, partner)) {
-            free(partner);
-            partner = NULL;
-        }
+    if (partner == NULL && oriel_far_has_spare_partner(far)) {
+        partner = far->spare_partner;
+        far->spare_partner = NULL;
+        atomic_init(&partner->peer, (uint32_t)key);
+        (void)oriel_table_set(&far->partners, key, partner); /* there is room */
+        (void)oriel_far_has_spare_partner(far);              /* or the next one tries */
     }
     pthread_mutex_unlock(&far->mutex);
     return partner;

@@ -40,7 +40,7 @@ struct oriel_far_lock {
 
 static uint32_t waiting; /* locks of all windows that are not held yet */
 
-/* A failure of a message that nobody waits for. */
+/* Why a message failed that nobody waits for. */
 struct oriel_far_refusal {
     struct oriel_far_refusal *next;
     int32_t from;
@@ -66,16 +66,17 @@ static struct oriel_far_refusal **find_refusal(struct oriel_window *window, int3
 
 void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
 {
-    struct oriel_far_refusal **link = find_refusal(window, from);
-    if (*link != NULL)
+    if (window->far->refused[from] != ORIEL_OK)
         return; /* the first counts */
+    window->far->refused[from] = (uint8_t)status;
     struct oriel_far_refusal *refusal = calloc(1, sizeof *refusal);
     if (refusal == NULL)
-        return;
+        return; /* it is told all the same */
     refusal->from = from;
     refusal->answer.status = status;
     snprintf(refusal->answer.text, sizeof refusal->answer.text, "%s", oriel_fail_message());
-    *link = refusal;
+    refusal->next = window->far->refusals;
+    window->far->refusals = refusal;
 }
 
 void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
@@ -84,25 +85,31 @@ void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iov
     send_answer(asker, &well, data, pieces);
 }
 
-void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
-                      unsigned pieces)
-{
-    struct oriel_far_refusal **link = find_refusal(window, from);
-    struct oriel_far_refusal *refusal = *link;
-    if (refusal == NULL) {
-        oriel_far_answer_well(asker, data, pieces);
-        return;
-    }
-    *link = refusal->next;
-    send_answer(asker, &refusal->answer, NULL, 0);
-    free(refusal);
-}
-
 static void refuse(const struct oriel_net_asker *asker, enum oriel_status status)
 {
     struct oriel_far_answer answer = {.status = status};
     snprintf(answer.text, sizeof answer.text, "%s", oriel_fail_message());
     send_answer(asker, &answer, NULL, 0);
+}
+
+void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
+                      unsigned pieces)
+{
+    enum oriel_status status = (enum oriel_status)window->far->refused[from];
+    if (status == ORIEL_OK) {
+        oriel_far_answer_well(asker, data, pieces);
+        return;
+    }
+    window->far->refused[from] = ORIEL_OK;
+    struct oriel_far_refusal **link = find_refusal(window, from);
+    struct oriel_far_refusal *refusal = *link;
+    if (refusal == NULL) {
+        refuse(asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
+        return;
+    }
+    *link = refusal->next;
+    send_answer(asker, &refusal->answer, NULL, 0);
+    free(refusal);
 }
 
 /* --- locks --- */

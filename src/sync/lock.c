@@ -111,8 +111,10 @@ static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
     uint8_t access = oriel_window_access_to(window, target);
     if (access != ORIEL_ACCESS_EXCLUSIVE && access != ORIEL_ACCESS_SHARED)
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
-    enum oriel_status status = oriel_far_unlock(window, target);
-    set_access(window, target, ORIEL_ACCESS_NONE);
+    bool is_given_back;
+    enum oriel_status status = oriel_far_unlock(window, target, &is_given_back);
+    if (is_given_back)
+        set_access(window, target, ORIEL_ACCESS_NONE);
     return status;
 }
 
@@ -189,7 +191,12 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
     uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
     if (!(before & ORIEL_EPOCH_LOCK_ALL))
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
-    enum oriel_status status = window->far != NULL ? oriel_far_unlock_all(window) : ORIEL_OK;
+    bool is_given_back = true;
+    enum oriel_status status = window->far != NULL ? oriel_far_unlock_all(window, &is_given_back) : ORIEL_OK;
+    if (!is_given_back) { /* the epoch goes on */
+        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
+        return status;
+    }
     oriel_gate_leave_reader(&window->common->gate);
     oriel_store_release(&window->control->lock_all, 0);
     return status;

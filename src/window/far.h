@@ -71,9 +71,11 @@ struct oriel_far {
     /* by win_rank: struct oriel_partner in the place of the entry that a rank on this machine would have for this process; its
      * messages count there */
     struct oriel_table partners;
+    struct oriel_partner *spare_partner; /* for the next, with room for it in the table; mutex */
     _Atomic uint32_t uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
     struct oriel_far_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
-    struct oriel_far_refusal *refusals; /* of messages from elsewhere, not yet told; likewise */
+    uint8_t *refused; /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; likewise */
+    struct oriel_far_refusal *refusals; /* the messages that belong to these, but where there was no memory; likewise */
     uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
     struct oriel_far_question *asked;   /* for asked_rank's process, of a leader (sync/far_peers.c) */
     int32_t asked_rank;
@@ -83,6 +85,7 @@ struct oriel_far {
     int32_t marked_count;
     struct oriel_far_request *open; /* not awaited yet, newest first */
     unsigned open_count;
+    struct oriel_far_request *put_by; /* one for each lock that is held: for its unlock */
     enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
     uint64_t failure_number;   /* of the request-based operation whose answer that was, or 0 */
     char failure_text[200];

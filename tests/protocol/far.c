@@ -193,6 +193,68 @@ static void far_lack_of_memory_is_no_loss_of_a_rank(void **state)
     apart_run(4, 4, lack_memory);
 }
 
+/* The status is told all the same, with the next answer and once. */
+static void fail_in_poverty(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t target = apart_elsewhere(window);
+    team_expect(apart_put(window, target, own(), 1) == ORIEL_OK);
+    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    team_meet();
+    atomic_store(&poor_heap_of_agent, true);
+    team_meet();
+    team_expect(apart_put(window, target, APART_BEYOND, 2) == ORIEL_OK);
+    team_expect(oriel_far_flush(window, -1) == ORIEL_E_RANGE);
+    team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+    team_meet();
+    atomic_store(&poor_heap_of_agent, false);
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_failure_is_told_where_there_is_no_memory_for_it(void **state)
+{
+    (void)state;
+    apart_run(2, 2, fail_in_poverty);
+    apart_run(4, 2, fail_in_poverty);
+}
+
+/* What has been put by is enough where the heap is exhausted; where nothing can be sent the lock is held on, and given back
+ * later. */
+static void unlock_in_poverty(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t target = apart_elsewhere(window);
+    for (uint64_t i = 1; i <= 4; i++) {
+        bool all = i % 2 == 0;
+        team_expect((all ? oriel_lock_all(window) : oriel_lock(window, target, true)) == ORIEL_OK);
+        team_expect(apart_put(window, target, own(), i) == ORIEL_OK);
+        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        poor_heap_here = true;
+        if (i > 2) {
+            poor_here = true;
+            team_expect((all ? oriel_unlock_all(window) : oriel_unlock(window, target)) == ORIEL_E_NO_MEM);
+            poor_heap_here = poor_here = false;
+        }
+        team_expect((all ? oriel_unlock_all(window) : oriel_unlock(window, target)) == ORIEL_OK);
+        poor_heap_here = false;
+        team_meet();
+        team_expect(apart_peek(whole, target, own()) == i);
+        apart_expect_free(window);
+        team_meet();
+    }
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_lock_is_given_back_without_memory(void **state)
+{
+    (void)state;
+    apart_run(2, 2, unlock_in_poverty);
+    apart_run(4, 2, unlock_in_poverty);
+}
+
 /* Windows come and go over one net; messages find theirs. */
 static void make_windows(struct oriel_window *whole)
 {
@@ -233,6 +295,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_failure_is_told_to_its_origin),
         cmocka_unit_test(far_failure_at_a_leader_keeps_nobody_from_its_machine),
         cmocka_unit_test(far_lack_of_memory_is_no_loss_of_a_rank),
+        cmocka_unit_test(far_failure_is_told_where_there_is_no_memory_for_it),
+        cmocka_unit_test(far_lock_is_given_back_without_memory),
         cmocka_unit_test(far_windows_are_made_and_freed_over_one_net),
     };
     apart_prepare(argc, argv);

@@ -29,7 +29,7 @@ if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 
     PARTS += ("transport/ucx/[!n]*.c", "window/serve.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")
     PROGRAMS += NET_PROGRAMS
-    WRAPPED += ",--wrap=ppoll,--wrap=oriel_pool_take,--wrap=oriel_far_partner"
+    WRAPPED += ",--wrap=ppoll,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_far_partner"
 
 # (file, [(text, replacement), ...], program, test, what is taken away)
 MUTANTS = [
@@ -60,7 +60,7 @@ MUTANTS = [
      "barrier", "barrier_of_two_publishes_stores", "B2: each barrier needs n arrivals more than the one before"),
     ("sync/barrier.c", [("    oriel_wake(&common->arrivals.value, &common->arrivals.sleepers);\n", "")],
      "barrier", "barrier_wakes_all_sleepers", "the last arrival wakes"),
-    ("sync/far.c", [("&whole, (uint32_t)rank + 1,", "&whole, 0,")],
+    ("sync/far_epochs.c", [("&whole, (uint32_t)rank + 1,", "&whole, 0,")],
      "faults", "killed_rank_is_reported_by_barrier", "a barrier that was left in vain opens to nobody"),
     ("sync/barrier.c", [("struct oriel_watch watch = {oriel_watch_all,", "struct oriel_watch watch = {oriel_watch_rank,"),
                         ("{.window = window, .win_rank = -1};", "{.window = window, .win_rank = window->rank};")],
@@ -734,30 +734,30 @@ MUTANTS = [
      "far_threads", "far_lock_all_takes_each_lock_once", "HELD: one thread takes it"),
     ("sync/lock.c", [("lock_far(window, target, exclusive, true)", "lock_far(window, target, exclusive, false)")],
      "far_locks", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: no lock is asked for"),
-    ("sync/far.c", [("        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH);", "        flushed = ORIEL_OK;")],
+    ("sync/far.c", [("        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);", "        flushed = ORIEL_OK;")],
      "far_locks", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: unlock_all flushes all the same"),
     ("sync/far.c", [("        status = oriel_far_lock(window, target, false);\n", "        status = ORIEL_OK;\n")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: lock_all takes a far target's lock"),
-    ("sync/far.c", [("    enum oriel_status status = oriel_far_flush_local(window, target);\n"
+    ("sync/far_epochs.c", [("    enum oriel_status status = oriel_far_flush_local(window, target);\n"
                      "    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);",
                      "    return tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);")],
      "far_epochs", "far_post_start_complete_wait_publish", "what was got is here when an epoch is completed"),
-    ("sync/far.c", [("round = 0, step = 1; step < count && ", "round = 0, step = 1; step * 2 < count && ")],
+    ("sync/far_epochs.c", [("round = 0, step = 1; step < count && ", "round = 0, step = 1; step * 2 < count && ")],
      "far_epochs", "far_barrier_opens_when_all_have_come", "as many rounds as it takes to hear of all"),
-    ("sync/far.c", [("oriel_event_wait(&machines->arrived[round], number, &watch);",
+    ("sync/far_epochs.c", [("oriel_event_wait(&machines->arrived[round], number, &watch);",
                      "oriel_event_wait(&machines->arrived[round], number - 1, &watch);")],
      "far_epochs", "far_barrier_opens_when_all_have_come", "each barrier needs a message more than the one before"),
-    ("sync/far.c", [("ORIEL_FAR_ARRIVED, (uint64_t)round);", "ORIEL_FAR_ARRIVED, 0);"),
+    ("sync/far_epochs.c", [("ORIEL_FAR_ARRIVED, (uint64_t)round);", "ORIEL_FAR_ARRIVED, 0);"),
                     ("oriel_event_wait(&machines->arrived[round], number,", "oriel_event_wait(&machines->arrived[0], number,")],
      "far_epochs", "far_barrier_opens_when_all_have_come", "each round has a counter of its own"),
-    ("sync/far.c", [("        if (status != ORIEL_OK)\n            break;\n        *lost_rank = waiting.rank;\n",
+    ("sync/far_epochs.c", [("        if (status != ORIEL_OK)\n            break;\n        *lost_rank = waiting.rank;\n",
                      "        *lost_rank = waiting.rank;\n        if (status != ORIEL_OK)\n            break;\n")],
      "far_deaths", "far_dead_rank_is_reported_by_barrier", "who cannot be told is named"),
-    ("sync/far.c", [("    if (broken != 0)\n        return oriel_fail(ORIEL_E_PEER, \"rank %d has died\", (int)broken - 1);\n", "    (void)broken;\n")],
+    ("sync/far_epochs.c", [("    if (broken != 0)\n        return oriel_fail(ORIEL_E_PEER, \"rank %d has died\", (int)broken - 1);\n", "    (void)broken;\n")],
      "far_deaths", "far_killed_rank_is_reported_by_barrier", "who waits for a machine looks whether the barrier is broken"),
-    ("sync/far.c", [("            (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);", "            continue;")],
+    ("sync/far_epochs.c", [("            (void)tell_kind(window, machines->machine[i].leader, ORIEL_FAR_LOST, (uint64_t)rank);", "            continue;")],
      "far_deaths", "far_killed_rank_is_reported_by_barrier", "a machine that finds a rank dead tells the others"),
-    ("sync/far.c", [("    return oriel_far_missed(oriel_net_check(waiting->leader), waiting->rank);", "    return ORIEL_OK;")],
+    ("sync/far_epochs.c", [("    return oriel_far_missed(oriel_net_check(waiting->leader), waiting->rank);", "    return ORIEL_OK;")],
      "far_deaths", "far_killed_rank_is_reported_by_barrier", "who waits for a machine looks whether it lives"),
 
     ("sync/far_serve.c", [("    return oriel_ticket_is_first(queue, lock->place);", "    return true;")],
@@ -803,6 +803,14 @@ MUTANTS = [
      "far_deaths", "far_killed_rank_keeps_no_epoch_from_others", "the others are told after an error, too"),
     ("sync/far.c", [("            set_mark(window, rank, mark); /* this", "            ; /* this")],
      "far", "far_lack_of_memory_is_no_loss_of_a_rank", "a flush that was not sent is sent by the next"),
+    ("sync/far_serve.c", [("    window->far->refused[from] = (uint8_t)status;\n", "")],
+     "far", "far_failure_is_told_where_there_is_no_memory_for_it", "a failure without memory is told"),
+    ("sync/far.c", [("kind == ORIEL_FAR_UNLOCK ? take_put_by(window->far) : NULL;", "NULL;")],
+     "far", "far_lock_is_given_back_without_memory", "a lock puts by what its unlock needs"),
+    ("sync/lock.c", [("    if (is_given_back)\n        set_access", "    set_access")],
+     "far", "far_lock_is_given_back_without_memory", "an unlock that was not sent leaves the lock to its holder"),
+    ("sync/lock.c", [("    if (!is_given_back) { /* the epoch goes on */", "    if (false) {")],
+     "far", "far_lock_is_given_back_without_memory", "so does unlock_all"),
     ("sync/far_serve.c", [("        oriel_store_release(&window->far->uncounted, (uint32_t)head->from + 1);", "        ;")],
      "far_epochs", "far_post_that_cannot_be_counted_is_told", "a post without memory for it is told"),
     ("sync/barrier.c", [("    enum oriel_status flushed = oriel_far_flush(window, -1);", "    enum oriel_status flushed = ORIEL_OK;")],

@@ -1,9 +1,12 @@
-/* Stands between the net and its pools of buffers; linked with --wrap=oriel_pool_take.  Tests of messages set poor_here. */
+/* Stands between the net and its pools of buffers, and between Oriel and calloc; linked with --wrap=oriel_pool_take and
+ * --wrap=calloc.  Tests of messages say whom nothing is given. */
 #include "poor.h"
 
-#include "transport/ucx/buffers.h"
+#include "transport/ucx/inner.h"
 
 _Thread_local bool poor_here;
+_Thread_local bool poor_heap_here;
+_Atomic bool poor_heap_of_agent;
 
 struct oriel_buffer *__real_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
 struct oriel_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
@@ -11,4 +14,13 @@ struct oriel_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_
 struct oriel_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
 {
     return poor_here ? NULL : __real_oriel_pool_take(pool, len_bytes);
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    bool is_refused = poor_heap_here || (oriel_net_in_agent && atomic_load(&poor_heap_of_agent));
+    return is_refused ? NULL : __real_calloc(count, size);
 }

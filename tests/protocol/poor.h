@@ -7,4 +7,8 @@
 /* This thread gets no buffers from the net's pools. */
 extern _Thread_local bool poor_here;
 
+/* calloc gives this thread nothing; nor, for the other, the agent's thread of this process. */
+extern _Thread_local bool poor_heap_here;
+extern _Atomic bool poor_heap_of_agent;
+
 #endif
