@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "observe/observe.h"
 #include "sync/sync.h"
+#include "sync/watch.h"
 #include "window/attach.h"
 #include "window/create.h"
 #include "window/handle.h"
@@ -121,6 +122,28 @@ int oriel_entry_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     return oriel_entry_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 }
 
+/* One that has died, or of whom others have told; or -1.  The thread's message names it. */
+static int32_t dead_member(const struct oriel_window *window)
+{
+    uint32_t broken = oriel_load_acquire(&window->common->broken);
+    int32_t dead = oriel_watch_members(window);
+    if (dead >= 0 || broken == 0)
+        return dead;
+    (void)oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);
+    return (int32_t)broken - 1;
+}
+
+/* The error is told while there is a window, which goes all the same. */
+static int free_after_death(MPI_Win *win, struct oriel_window *window, int32_t dead)
+{
+    bool gone;
+    int code = oriel_error_raise(window, "MPI_Win_free", ORIEL_E_PEER);
+    oriel_window_abandon(window, dead, &gone);
+    if (gone)
+        *win = MPI_WIN_NULL;
+    return code;
+}
+
 int oriel_entry_Win_free(MPI_Win *win)
 {
     struct oriel_window *window = oriel_handle_find(*win);
@@ -140,10 +163,15 @@ int oriel_entry_Win_free(MPI_Win *win)
         window->ending = true;
         status = oriel_barrier(window);
     }
+    bool gone;
+    if (status == ORIEL_E_PEER || status == ORIEL_E_SYNC) { /* epochs that a death keeps open are no error of the program's */
+        int32_t dead = dead_member(window);
+        if (dead >= 0)
+            return free_after_death(win, window, dead);
+    }
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_free", status);
     window->parted = true;
-    bool gone;
     status = oriel_window_free(window, &gone);
     if (oriel_requests_are_open())
         oriel_requests_collect(); /* those that the program has freed */

@@ -20,7 +20,7 @@ static enum oriel_status check_far(const struct oriel_window *window, int32_t wi
     return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)win_rank, reason);
 }
 
-static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
+static enum oriel_status check_alive(const struct oriel_window *window, int32_t win_rank)
 {
     const struct oriel_peer *peer = window->group->peers[win_rank];
     if (peer == NULL)
@@ -28,6 +28,27 @@ static enum oriel_status check(const struct oriel_window *window, int32_t win_ra
     if (oriel_peer_alive(peer))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank, (int)peer->identity.pid);
+}
+
+/* Nor will one come that lives and has freed the window because another has died. */
+static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
+{
+    enum oriel_status status = check_alive(window, win_rank);
+    if (status != ORIEL_OK || window->control_bases[win_rank] == NULL)
+        return status;
+    uint32_t dead = oriel_load_acquire(&oriel_window_control(window, win_rank)->abandoned);
+    if (dead == 0)
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_PEER, "rank %d has died, and rank %d has left the window because of that", (int)dead - 1,
+                      (int)win_rank);
+}
+
+int32_t oriel_watch_members(const struct oriel_window *window)
+{
+    for (int32_t i = 0; i < window->n; i++)
+        if (i != window->rank && check_alive(window, i) == ORIEL_E_PEER)
+            return i;
+    return -1;
 }
 
 enum oriel_status oriel_watch_nobody(void *context)
@@ -61,7 +82,7 @@ enum oriel_status oriel_watch_all(void *context)
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 1; i <= count && status == ORIEL_OK; i++) {
         watched->dead = (int32_t)(((int64_t)window->rank + looked + i) % window->n);
-        status = check(window, watched->dead);
+        status = check_alive(window, watched->dead); /* who has left has said broken */
     }
     looked = (int32_t)(((int64_t)looked + count) % window->n);
     if (status != ORIEL_OK || broken == 0)

@@ -33,4 +33,7 @@ enum oriel_status oriel_watch_locks(void *context);  /* who holds an exclusive l
  * a lock itself. */
 bool oriel_watch_blocks(const struct oriel_watch *watch, int32_t i, bool queued);
 
+/* Looks at all members at once: one that has died, as far as this process can know, with a message; or -1. */
+int32_t oriel_watch_members(const struct oriel_window *window);
+
 #endif

@@ -44,6 +44,10 @@ void oriel_window_reclaim(void);
  * exist any more, whatever the status. */
 enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone);
 
+/* Rank dead has died, and the window has no other end: the same without the others, whom it awaits for a second at most.  What
+ * they may still touch after that stays until a later window is made or freed; the window's own words stay for good. */
+void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone);
+
 /* The host's handle. */
 MPI_Win oriel_window_handle(const struct oriel_window *window);
 

@@ -154,6 +154,8 @@ struct oriel_control {
     _Atomic uint32_t far_lost;      /* win_rank + 1 of one on another machine that is lost and had a place in this lock's queue */
     _Atomic uint32_t far_holder;    /* win_rank + 1 of one on another machine that holds this target's lock; 0: none */
     _Atomic uint32_t promoted;      /* 1 once memory of the owner's program that the window has became shared in place */
+    _Atomic uint32_t abandoned; /* win_rank + 1 of the dead one because of whom the owner has left the window: it touches nobody's
+                                 * memory any more, and nobody need wait for it; or 0 */
     _Atomic uint64_t record_offset; /* of struct oriel_window_record (observe/record.h), in the owner's file; 0: it keeps none */
     _Atomic uint64_t common_offset; /* of struct oriel_common, where the owner leads a machine of several; set once */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;

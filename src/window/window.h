@@ -71,6 +71,7 @@ struct oriel_window {
     enum oriel_flavour flavour;
     bool by_agent; /* what lies in no memory file is reached by its owner's agent, not by CMA; the same on all ranks */
     bool ending; /* in the barrier of MPI_Win_free, or past it */
+    bool abandoned; /* after a death: it waits for those that live to leave it as well (free.c) */
     bool parted; /* MPI_Win_free has passed its barrier: a second try, after a callback failed, must not wait again */
     struct oriel_window *next_leaving;
     struct oriel_window_host *host;

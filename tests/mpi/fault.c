@@ -2,55 +2,11 @@
  * "allowed" where a scenario may succeed, or the class that is wrong. */
 #include "fault.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-int world_rank, world_size, victim = 1;
-bool with_victim;
-MPI_Win win;
-MPI_Group victim_group;
-MPI_Comm fresh;
-double *bulk;
-
-double seconds_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-/* UCX 1.13 ends a process by an assertion where a first connection to it breaks before it is complete. */
-void connect_all(void)
-{
-    double value;
-    MPI_Win_lock_all(0, win);
-    for (int rank = 0; rank < world_size; rank++)
-        MPI_Get(&value, 1, MPI_DOUBLE, rank, 0, 1, MPI_DOUBLE, win);
-    MPI_Win_unlock_all(win);
-}
-
-static void window_make(bool allocate)
-{
-    MPI_Aint size_bytes = (MPI_Aint)(FAULT_ELEMENTS * sizeof(double));
-    MPI_Group world;
-    double *base;
-    if (allocate) {
-        MPI_Win_allocate(size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    } else {
-        base = calloc(FAULT_ELEMENTS, sizeof(double));
-        MPI_Win_create(base, size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    }
-    memset(base, 0, (size_t)size_bytes);
-    bulk = calloc(FAULT_ELEMENTS, sizeof(double));
-    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_incl(world, 1, &victim, &victim_group);
-}
 
 /* By host names, or as ORIEL_NODE_SIZE divides a machine. */
 static bool is_with_victim(void)
@@ -63,55 +19,10 @@ static bool is_with_victim(void)
     return strcmp(own, its) == 0 && (size == 0 || world_rank / size == victim / size);
 }
 
-/* The library's own words where it has them, else the error's text. */
-static void describe(int code, char text[MPI_MAX_ERROR_STRING])
-{
-    const char *(*last_error)(void);
-    void *address = dlsym(RTLD_DEFAULT, "oriel_last_error");
-    int length = 0;
-    memcpy(&last_error, &address, sizeof address);
-    if (address && code != MPI_SUCCESS)
-        snprintf(text, MPI_MAX_ERROR_STRING, "%s", last_error());
-    else
-        MPI_Error_string(code, text, &length);
-}
-
-static void write_file(const char *folder, const char *name, const char *text)
-{
-    char path[4096], unfinished[4096];
-    snprintf(path, sizeof path, "%s/%s.%d", folder, name, world_rank);
-    snprintf(unfinished, sizeof unfinished, "%s/unfinished.%d", folder, world_rank);
-    FILE *file = fopen(unfinished, "w");
-    fprintf(file, "%s\n", text);
-    fclose(file);
-    rename(unfinished, path);
-}
-
-static void report(const char *folder, const struct scenario *scenario, int code, double seconds)
-{
-    char text[MPI_MAX_ERROR_STRING] = "", line[MPI_MAX_ERROR_STRING + 100];
-    int class = MPI_SUCCESS;
-    MPI_Error_class(code, &class);
-    describe(code, text);
-    const char *verdict = class == MPI_ERR_OTHER ? "error"
-                          : scenario->may_succeed || (scenario->far_only && with_victim) ? "allowed" : "success";
-    if (class != MPI_SUCCESS && class != MPI_ERR_OTHER)
-        verdict = "other-class";
-    snprintf(line, sizeof line, "%s %.3f %s", verdict, seconds, text);
-    write_file(folder, "rank", line);
-}
-
 static bool is_fault(const char *name)
 {
     const char *fault = getenv("TEST_FAULT");
     return fault && strcmp(fault, name) == 0;
-}
-
-static bool reported(const char *folder, int rank)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/rank.%d", folder, rank);
-    return access(path, F_OK) == 0;
 }
 
 /* Until all survivors, and who comes back, have written their reports, or have had more than enough time. */
@@ -119,7 +30,7 @@ static void await_reports(const char *folder, int size)
 {
     double end = seconds_now() + 20;
     for (int rank = 0; rank < size && seconds_now() < end; rank++)
-        while ((rank != victim || is_fault("pause")) && !reported(folder, rank) && seconds_now() < end)
+        while ((rank != victim || is_fault("pause")) && !file_is_there(folder, "rank", rank) && seconds_now() < end)
             usleep(5000);
 }
 
@@ -164,7 +75,7 @@ static void end_victim(const char *folder)
         raise(SIGKILL);
     if (is_fault("pause"))
         return;
-    write_file(folder, "ready", "");
+    file_write(folder, "ready", world_rank, "");
     await_reports(folder, world_size);
     _exit(0);
 }
@@ -183,20 +94,19 @@ static void await_fault(const char *folder, const struct scenario *scenario)
 
 int main(int argc, char **argv)
 {
-    const struct scenario *scenario = NULL;
-    for (size_t i = 0; argc == 4 && i < scenario_count; i++)
-        if (strcmp(argv[1], scenarios[i].name) == 0)
-            scenario = &scenarios[i];
-    if (!scenario) {
+    char line[VERDICT_BYTES];
+    if (argc != 4) {
         fprintf(stderr, "usage: %s SCENARIO allocate|create FOLDER\n", argv[0]);
         return 2;
     }
+    const struct scenario *scenario = scenario_find(argv[1]);
     if (getenv("TEST_VICTIM"))
         victim = atoi(getenv("TEST_VICTIM"));
     signal(SIGUSR1, SIG_IGN);
     keep_connection_open(argv[3]);
     MPI_Init(&argc, &argv);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of the death by this signal */
+    everybody = MPI_COMM_WORLD;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
     MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
@@ -215,7 +125,8 @@ int main(int argc, char **argv)
     await_fault(argv[3], scenario);
     double begin = seconds_now();
     int code = scenario->wait();
-    report(argv[3], scenario, code, seconds_now() - begin);
+    verdict_of(scenario, code, seconds_now() - begin, line);
+    file_write(argv[3], "rank", world_rank, line);
     await_reports(argv[3], world_size);
     _exit(0);
 }

@@ -1,6 +1,6 @@
 /* A rank, the victim, dies or falls silent while the others wait for it: one scenario for each launch, chosen by name.  Every
  * survivor writes what it got into a file of its own and leaves without MPI_Finalize.  fault.c has main; a program's scenarios
- * are beside it, faults.py starts it: PROGRAM SCENARIO allocate|create FOLDER.
+ * are beside it, faults.py starts it: PROGRAM SCENARIO allocate|create FOLDER.  fault_rounds.c has another, for many deaths.
  *
  * TEST_VICTIM: its rank, 1 if not said.  TEST_FAULT: how it ends: kill; stop (SIGSTOP); pause (it goes on after 4 s and waits
  * like a survivor); link (it says that it is ready by a file, and whoever started the job takes its machine's link down). */
@@ -29,12 +29,32 @@ extern int world_rank, world_size, victim;
 extern bool with_victim;       /* on one machine with it */
 extern MPI_Win win;            /* of FAULT_ELEMENTS doubles at each rank; errors return */
 extern MPI_Group victim_group; /* the victim alone */
-extern MPI_Comm fresh;         /* all ranks; has had no window */
+extern MPI_Comm everybody;     /* all ranks that live */
+extern MPI_Comm fresh;         /* the same; has had no window */
 extern double *bulk;           /* FAULT_ELEMENTS zeros */
 
 double seconds_now(void);
 
 /* All ranks reach all ranks; together. */
 void connect_all(void);
+
+/* --- fault_window.c, for the programs' ends --- */
+
+enum { VERDICT_BYTES = MPI_MAX_ERROR_STRING + 100 };
+
+/* Of everybody; on memory of its own or of the program. */
+void window_make(bool allocate);
+
+/* What it took, when MPI_Win_free has returned. */
+void window_forget(void);
+
+/* What a survivor says of the error that it waited for. */
+void verdict_of(const struct scenario *scenario, int code, double seconds, char line[VERDICT_BYTES]);
+
+const struct scenario *scenario_find(const char *name);
+
+/* FOLDER/NAME.RANK, whole or not there. */
+void file_write(const char *folder, const char *name, int rank, const char *text);
+bool file_is_there(const char *folder, const char *name, int rank);
 
 #endif

@@ -4,11 +4,14 @@
 Each scenario is one launch with a launcher that does not end the job itself; each survivor leaves a report in a folder.
 With --net the ranks are on machines that scripts/testnet makes, and --fault link takes the victim's machine off them; with
 --fault stop the victim falls silent, with --fault pause for a while, so that it must learn that it was given up.  Where silence
-is what happens, ORIEL_TIMEOUT is 2 s.  With --rounds it draws so many launches, each with the moment of the death; the seed is
-printed, and --seed draws the same again.
+is what happens, ORIEL_TIMEOUT is 2 s.  
+With --rounds it draws so many deaths, each with its scenario and its moment, several for each launch (fault_rounds.c), and --jobs
+launches at a time: after each death the survivors free the window, whose mappings and descriptors must be gone, and go on with a
+window of their own.  The seed is printed, and each failing launch says how it is repeated alone.
 Called by the test rows: faults.py --launch PATH --build FOLDER --host HOST [--node-size K] PROGRAM [SCENARIO...]"""
 
 import argparse
+import concurrent.futures
 import os
 import random
 import subprocess
@@ -30,6 +33,9 @@ SCENARIOS = {
     "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests"],
 }
 DELAY_MOST_US = 60000
+DEATHS = 6  # in one launch of drawn rounds
+# Over the rounds of a launch: hosts and libc have some of their own; a round's window has a MiB.
+MAY_GROW = {"mappings": 12, "descriptors": 12, "KiB in its memory file": 900}
 KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
@@ -65,28 +71,43 @@ def processes_left(text):
     return processes_naming(text)
 
 
+def what_is_left(folder, shared_before):
+    return [f"process {pid} is still there" for pid in processes_left(folder)] + \
+           [f"/dev/shm/{name} is left" for name in shared_memory_files() - shared_before if not name.startswith(HOSTS_OWN)]
+
+
+def report_of(folder, name, rank, fields):
+    """The fields of a survivor's report, the last of them the rest of the line; None without one."""
+    try:
+        with open(f"{folder}/{name}.{rank}") as file:
+            found = (file.read().strip() + " ").split(" ", fields - 1)
+    except FileNotFoundError:
+        return None
+    return found if len(found) == fields else None
+
+
 def judge_survivor(args, folder, rank):
     """None when the report is as it must be, otherwise what is wrong."""
-    try:
-        with open(f"{folder}/rank.{rank}") as file:
-            verdict, seconds, text = (file.read().strip() + " ").split(" ", 2)
-    except (FileNotFoundError, ValueError):
-        return f"rank {rank} never came back"
+    report = report_of(folder, "rank", rank, 3)
+    return judge_verdict(args, rank, args.victim, *report) if report else f"rank {rank} never came back"
+
+
+def judge_verdict(args, rank, victim, verdict, seconds, text):
     if verdict == "success":
         return f"rank {rank} got no error"
     if float(seconds) > BOUND_SECONDS + (0 if args.fault == "kill" else 2 * SILENT_SECONDS):
         return f"rank {rank} waited for {seconds} s"
     if verdict not in ("error", "allowed"):
         return f"rank {rank} got an error of another class: {text.strip()}"
-    if verdict == "error" and rank != args.victim and f"rank {args.victim} " not in text:
-        return f"rank {rank} got an error that does not name rank {args.victim}: {text.strip()}"
+    if verdict == "error" and rank != victim and f"rank {victim} " not in text:
+        return f"rank {rank} got an error that does not name rank {victim}: {text.strip()}"
     return None
 
 
-def job_command(args, scenario, memory, folder):
+def job_command(args, *program):
     command = ["--host", args.host, "-n", str(args.ranks)]
     command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
-    settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault, "TEST_DELAY_US": str(args.delay_us)}
+    settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault}
     if args.host == "mpich":  # its launcher ends all when one of them, after another's death, writes anything
         settings["UCX_LOG_LEVEL"] = "fatal"
     if args.fault != "kill":
@@ -94,7 +115,7 @@ def job_command(args, scenario, memory, folder):
     if args.node_size:
         settings["ORIEL_NODE_SIZE"] = str(args.node_size)
     command += [f"--env={key}={value}" for key, value in settings.items()]
-    program = [args.program, scenario, memory, folder]
+    program = [args.program, *program]
     if args.net:
         return [args.testnet, "--id", args.net_id, "run", *command, "--", f"{args.build}/bin/oriel", "run", *program]
     command += ["--plain"] if args.plain else []
@@ -142,10 +163,7 @@ def run_once(args, scenario, memory):
         output = run_job(args, job_command(args, scenario, memory, folder), folder)
         wrong = [judge_survivor(args, folder, rank) for rank in range(args.ranks)
                  if rank not in args.cut_off or args.fault == "pause"]
-        wrong += [f"process {pid} is still there" for pid in processes_left(folder)]
-        wrong += [f"/dev/shm/{name} is left" for name in shared_memory_files() - before
-                  if not name.startswith(HOSTS_OWN)]
-        return [text for text in wrong if text], output
+        return [text for text in wrong + what_is_left(folder, before) if text], output
 
 
 def scenarios_of(args):
@@ -166,22 +184,67 @@ def complain(wrong, output, what):
         print("".join(f"# {line}\n" for line in output.splitlines()[-15:]), end="", flush=True)
 
 
+def draw_launch(args, seed, number):
+    """The rounds of one launch: scenario, memory, victim and moment; so many ranks that two or three are left."""
+    chance = random.Random(f"{seed}.{number}")
+    count = min(DEATHS, args.rounds - number * DEATHS)
+    ranks = count + 2 + chance.randrange(2)
+    return ranks, [(chance.choice(SCENARIOS["faults_random"]), chance.choice(("allocate", "create")), victim,
+                    int(DELAY_MOST_US * chance.random() ** 2)) for victim in chance.sample(range(ranks), count)]
+
+
+def judge_round(args, folder, number, rank):
+    """What is wrong with a survivor's report of a round, and what it holds after that."""
+    report = report_of(folder, f"round-{number}", rank, 9)
+    if report is None:
+        return f"rank {rank} never came back", {}
+    free_seconds, free_failed, *holds, victim, verdict, seconds, text = report
+    wrong = judge_verdict(args, rank, int(victim), verdict, seconds, text)
+    if not wrong and free_failed != "1":
+        wrong = f"rank {rank} freed the window as if nobody had died, or did not free it"
+    if not wrong and float(free_seconds) > BOUND_SECONDS:
+        wrong = f"rank {rank} took {free_seconds} s to free the window"
+    return wrong, dict(zip(MAY_GROW, map(int, holds)))
+
+
+def judge_launch(args, folder, rounds, ranks):
+    wrong, first, dead = [], {}, set()
+    for number, (scenario, memory, victim, delay_us) in enumerate(rounds):
+        dead.add(victim)
+        for rank in set(range(ranks)) - dead:
+            said, holds = judge_round(args, folder, number, rank)
+            if said:
+                wrong.append(f"round {number} ({scenario}/{memory}, rank {victim} dies after {delay_us} us): {said}")
+            for what, count in holds.items():
+                if count > first.setdefault((rank, what), count) + MAY_GROW[what]:
+                    wrong.append(f"round {number}: rank {rank} has {count} {what}, {first[rank, what]} after the first round")
+    return wrong
+
+
+def try_launch(args, seed, number):
+    ranks, rounds = draw_launch(args, seed, number)
+    own = argparse.Namespace(**{**vars(args), "ranks": ranks})
+    with tempfile.TemporaryDirectory(prefix="oriel-faults.") as folder:
+        os.chmod(folder, 0o777)
+        before = shared_memory_files()
+        words = [f"{scenario}:{memory}:{victim}:{delay_us}" for scenario, memory, victim, delay_us in rounds]
+        output = run_job(own, job_command(own, folder, *words), folder)
+        return number, ranks, rounds, judge_launch(own, folder, rounds, ranks) + what_is_left(folder, before), output
+
+
 def try_rounds(args):
-    """Launches that are drawn: scenario, memory, number of ranks, victim and moment."""
     seed = args.seed if args.seed is not None else int(time.time())
-    print(f"# {args.rounds} rounds, --seed {seed}", flush=True)
-    chance = random.Random(seed)
+    launches = range((args.rounds + DEATHS - 1) // DEATHS) if args.launch_number is None else [args.launch_number]
+    print(f"# {args.rounds} deaths, at most {DEATHS} for each launch, --seed {seed}", flush=True)
     failures = 0
-    for _ in range(args.rounds):
-        scenario = chance.choice(list(scenarios_of(args)))
-        memory = chance.choice(("allocate", "create"))
-        args.ranks = args.net or chance.randint(2, 4)
-        args.victim = chance.randrange(args.ranks)
-        args.cut_off = [args.victim]
-        args.delay_us = int(DELAY_MOST_US * chance.random() ** 2)
-        wrong, output = run_once(args, scenario, memory)
-        failures += bool(wrong)
-        complain(wrong, output, f"{scenario}/{memory}/{args.ranks} ranks/rank {args.victim} after {args.delay_us} us")
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(try_launch, args, seed, number) for number in launches]):
+            number, ranks, rounds, wrong, output = done.result()
+            failures += bool(wrong)
+            complain(wrong, output, f"launch {number} of {ranks} ranks, {len(rounds)} of which die")
+            if wrong:
+                print(f"# again: add --seed {seed} --rounds {args.rounds} --launch-number {number}", flush=True)
+    print(f"# {failures} of {len(launches)} launches failed", flush=True)
     return 1 if failures else 0
 
 
@@ -229,7 +292,8 @@ def main():
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--delay-us", type=int, default=10000, help="the moment of a death in a row of calls")
+    parser.add_argument("--jobs", type=int, default=1, help="of drawn rounds, so many launches at a time")
+    parser.add_argument("--launch-number", type=int, help="of drawn rounds, this launch alone")
     parser.add_argument("program")
     parser.add_argument("scenarios", nargs="*")
     args = parser.parse_args()

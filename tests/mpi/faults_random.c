@@ -1,6 +1,6 @@
 /* A rank is killed at any moment of rows of calls that all ranks make (fault.h): the others are told, or go on and are told by
  * the fence that follows.  TEST_DELAY_US says when.  Who has an error still gives back what it holds, as the others may wait
- * for it.  faults.py --rounds starts it. */
+ * for it.  faults.py --rounds starts it, for many deaths in one job (fault_rounds.c). */
 #include "fault.h"
 
 #include <pthread.h>
@@ -8,15 +8,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const double WHILE_SECONDS = 0.4; /* longer than any TEST_DELAY_US */
-
 static MPI_Group others;
+
+static useconds_t delay_us(void)
+{
+    const char *said = getenv("TEST_DELAY_US");
+    return said ? (useconds_t)atoi(said) : 10000;
+}
 
 static void *kill_soon(void *unused)
 {
-    const char *delay_us = getenv("TEST_DELAY_US");
     (void)unused;
-    usleep(delay_us ? (useconds_t)atoi(delay_us) : 10000);
+    usleep(delay_us());
     raise(SIGKILL);
     return NULL;
 }
@@ -25,7 +28,7 @@ static void connect_and_group(void)
 {
     MPI_Group world;
     connect_all();
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Comm_group(everybody, &world);
     MPI_Group_excl(world, 1, &world_rank, &others);
 }
 
@@ -134,7 +137,7 @@ static int repeat_until_error(int (*turn_of)(int turn)) { return repeat(turn_of,
 /* Or nobody does, unless it is in the way. */
 static int repeat_and_fence(int (*turn_of)(int turn))
 {
-    int code = repeat(turn_of, WHILE_SECONDS);
+    int code = repeat(turn_of, 1e-6 * delay_us() + 0.05);
     return first_of(code, MPI_Win_fence(0, win));
 }
 

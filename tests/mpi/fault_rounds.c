@@ -1,0 +1,143 @@
+/* Runs scenarios of fault.h one after the other in one job: each round has a victim of its own, and those who survive make the
+ * next round's window with who is left.  faults.py starts it: PROGRAM FOLDER SCENARIO:MEMORY:VICTIM:DELAY_US..., the victims by their
+ * ranks in MPI_COMM_WORLD, no rank twice.
+ *
+ * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c), and after MPI_Win_free, which
+ * fails and frees it all the same, how many mappings, descriptors and KiB of its memory file the process has.  FOLDER/rank.RANK says that it is through. */
+#include "fault.h"
+
+#include "footprint.h"
+#include "memory_file.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS_MOST = 16 };
+
+static struct round {
+    const struct scenario *scenario;
+    bool allocate;
+    int victim; /* in MPI_COMM_WORLD */
+    char delay_us[16];
+    MPI_Comm living;
+} rounds[ROUNDS_MOST];
+static int round_count;
+
+static void read_rounds(int count, char **words)
+{
+    char name[32], memory[16];
+    for (int i = 0; i < count && i < ROUNDS_MOST; i++) {
+        struct round *round = &rounds[round_count++];
+        if (sscanf(words[i], "%31[^:]:%15[^:]:%d:%15s", name, memory, &round->victim, round->delay_us) != 4) {
+            fprintf(stderr, "no round: %s\n", words[i]);
+            exit(2);
+        }
+        round->scenario = scenario_find(name);
+        round->allocate = strcmp(memory, "allocate") == 0;
+    }
+}
+
+/* The round in which a rank dies, or round_count. */
+static int dies_in(int rank)
+{
+    int round = 0;
+    while (round < round_count && rounds[round].victim != rank)
+        round++;
+    return round;
+}
+
+/* MPICH's launcher ends all when the connection of one process closes without a farewell (fault.c): a copy of each victim, made
+ * before MPI starts, keeps it open until the survivors are through. */
+static void keep_connection_open(const char *folder)
+{
+    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    const char *size = getenv("PMI_SIZE") ? getenv("PMI_SIZE") : getenv("OMPI_COMM_WORLD_SIZE");
+    pid_t parent = getpid();
+    if (!rank || !size || dies_in(atoi(rank)) == round_count || fork() != 0)
+        return;
+    double end = seconds_now() + 60;
+    for (int i = 0; i < atoi(size); i++)
+        while (dies_in(i) == round_count && !file_is_there(folder, "rank", i) && seconds_now() < end)
+            usleep(5000);
+    if (getppid() == parent)
+        kill(parent, SIGKILL);
+    _exit(0);
+}
+
+/* Each round's communicator, while all live. */
+static void make_communicators(int rank)
+{
+    for (int i = 0; i < round_count; i++)
+        MPI_Comm_split(MPI_COMM_WORLD, dies_in(rank) < i ? MPI_UNDEFINED : 0, rank, &rounds[i].living);
+}
+
+static void begin_round(const struct round *round)
+{
+    MPI_Group all, living;
+    everybody = round->living;
+    MPI_Comm_rank(everybody, &world_rank);
+    MPI_Comm_size(everybody, &world_size);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Comm_group(everybody, &living);
+    MPI_Group_translate_ranks(all, 1, &round->victim, living, &victim);
+    MPI_Group_free(&all);
+    MPI_Group_free(&living);
+    setenv("TEST_DELAY_US", round->delay_us, 1);
+    window_make(round->allocate);
+}
+
+static void play(const char *folder, int number, int rank)
+{
+    const struct round *round = &rounds[number];
+    char name[32], line[VERDICT_BYTES], text[VERDICT_BYTES + 200];
+    begin_round(round);
+    if (world_rank == victim)
+        round->scenario->prepare();
+    else if (round->scenario->survivor)
+        round->scenario->survivor();
+    MPI_Barrier(everybody);
+    if (world_rank == victim)
+        round->scenario->last_act();
+    double begin = seconds_now();
+    int code = round->scenario->wait();
+    verdict_of(round->scenario, code, seconds_now() - begin, line);
+    begin = seconds_now();
+    code = MPI_Win_free(&win);
+    window_forget();
+    struct footprint print = footprint_read();
+    bool is_right = code != MPI_SUCCESS && win == MPI_WIN_NULL;
+    snprintf(text, sizeof text, "%.3f %d %ld %ld %ld %d %s", seconds_now() - begin, is_right, print.mappings, print.descriptors,
+             memory_file_kib(), victim, line);
+    snprintf(name, sizeof name, "round-%d", number);
+    file_write(folder, name, rank, text);
+}
+
+int main(int argc, char **argv)
+{
+    int rank;
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s FOLDER SCENARIO:MEMORY:VICTIM:DELAY_US...\n", argv[0]);
+        return 2;
+    }
+    read_rounds(argc - 2, argv + 2);
+    signal(SIGUSR1, SIG_IGN);
+    keep_connection_open(argv[1]);
+    MPI_Init(&argc, &argv);
+    signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of a death by this signal */
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    make_communicators(rank);
+    for (int i = 0; i < round_count; i++)
+        play(argv[1], i, rank);
+    file_write(argv[1], "rank", rank, "through");
+    for (double end = seconds_now() + 20; seconds_now() < end;) {
+        int missing = 0, size;
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        for (int i = 0; i < size; i++)
+            missing += dies_in(i) == round_count && !file_is_there(argv[1], "rank", i);
+        if (missing == 0)
+            break;
+        usleep(5000);
+    }
+    _exit(0);
+}
