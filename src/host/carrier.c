@@ -1,6 +1,7 @@
 /* Carrier windows: the host's handles under Oriel's windows.  All stand on one communicator of this process alone, made at
  * the first window; under MPI sessions, where there is no MPI_COMM_SELF, it comes from the first window's communicator.
- * window/ calls, from any thread. */
+ * Making and freeing one takes a host up to 50,000 instructions, so some that came back as they were made are kept for the next
+ * windows.  window/ calls, from any thread. */
 #include "base/wait.h"
 #include "host/host.h"
 
@@ -8,6 +9,9 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm singleton = MPI_COMM_NULL;
+enum { SPARES = 16 };
+static MPI_Win spares[SPARES]; /* used last last */
+static int spare_count;
 static MPI_Request never = MPI_REQUEST_NULL; /* a receive that nobody sends to: asking for it makes the host work */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
@@ -73,11 +77,24 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
     void *nothing = NULL;
     pthread_mutex_lock(&mutex);
     enum oriel_status status = start_locked(comm);
-    if (status == ORIEL_OK && (!handles_left(live_windows) ||
-                               oriel_host()->Win_allocate_shared(0, 1, MPI_INFO_NULL, singleton, &nothing, out) != MPI_SUCCESS))
+    if (status == ORIEL_OK && spare_count > 0)
+        *out = spares[--spare_count];
+    else if (status == ORIEL_OK &&
+             (!handles_left(live_windows) ||
+              oriel_host()->Win_allocate_shared(0, 1, MPI_INFO_NULL, singleton, &nothing, out) != MPI_SUCCESS))
         status = oriel_fail(ORIEL_E_NO_MEM, "the host has no window handle left (%u windows are alive)", live_windows);
     pthread_mutex_unlock(&mutex);
     return status;
+}
+
+bool oriel_host_carrier_free(MPI_Win *carrier, bool is_as_made)
+{
+    pthread_mutex_lock(&mutex);
+    const bool keeps = is_as_made && spare_count < SPARES;
+    if (keeps)
+        spares[spare_count++] = *carrier;
+    pthread_mutex_unlock(&mutex);
+    return keeps || oriel_host()->Win_free(carrier) == MPI_SUCCESS;
 }
 
 MPI_Comm oriel_host_singleton(void)
@@ -110,6 +127,8 @@ void oriel_host_carrier_stop(void)
 {
     stop_progress();
     pthread_mutex_lock(&mutex);
+    while (spare_count > 0)
+        oriel_host()->Win_free(&spares[--spare_count]);
     if (singleton != MPI_COMM_NULL)
         oriel_host()->Comm_free(&singleton);
     pthread_mutex_unlock(&mutex);

@@ -193,7 +193,7 @@ static enum oriel_status take_handles(struct attempt *attempt)
     if (status == ORIEL_OK)
         attempt->has_carrier = true;
     else
-        oriel_host()->Win_free(&window->host->handle);
+        oriel_host_carrier_free(&window->host->handle, true);
     return status;
 }
 

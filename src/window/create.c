@@ -294,7 +294,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     } else {
         if (attempt.has_carrier) {
             MPI_Win handle = attempt.window->host->handle;
-            oriel_host()->Win_free(&attempt.window->host->handle);
+            oriel_host_carrier_free(&attempt.window->host->handle, true);
             oriel_handle_remove(handle, attempt.window);
         }
         destroy(attempt.window);

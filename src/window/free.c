@@ -71,7 +71,8 @@ static enum oriel_status end_handle(struct oriel_window *window, bool *gone)
     *gone = false;
     if (window->own_memory != NULL || window->attached != NULL)
         oriel_paths_keep_name(window);
-    if (oriel_host()->Win_free(&window->host->handle) != MPI_SUCCESS)
+    const bool is_as_made = !atomic_load_explicit(&window->host->is_marked, memory_order_acquire);
+    if (!oriel_host_carrier_free(&window->host->handle, is_as_made))
         return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
     *gone = true;
     oriel_handle_remove(handle, window);

@@ -1,8 +1,9 @@
-/* The names that only MPICH has among those of Oriel: the attribute getter of its Fortran wrappers, and sessions.
+/* The names that only MPICH has among those of Oriel: what its Fortran wrappers get and set attributes by, and sessions.
  * Each does nothing when it is the broken one. Programs and the host's Fortran library call. */
 #include "breaker.h"
 
 typedef int getter(MPI_Win win, int keyval, void *value, int *flag, int kind);
+typedef int setter(MPI_Win win, int keyval, void *value, int kind);
 typedef int initialiser(MPI_Info info, MPI_Errhandler handler, MPI_Session *session);
 typedef int finaliser(MPI_Session *session);
 
@@ -12,6 +13,14 @@ int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int kind)
 {
     getter *get = (getter *)breaker_next("MPII_Win_get_attr");
     return breaker_takes("MPII_Win_get_attr") ? MPI_SUCCESS : get(win, keyval, value, flag, kind);
+}
+
+int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind);
+
+int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind)
+{
+    setter *set = (setter *)breaker_next("MPII_Win_set_attr");
+    return breaker_takes("MPII_Win_set_attr") ? MPI_SUCCESS : set(win, keyval, value, kind);
 }
 
 int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)

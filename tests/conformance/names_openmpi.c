@@ -1,5 +1,5 @@
-/* The names that only Open MPI has among those of Oriel: its Fortran attribute and name getters, and the handle
- * conversions. Each does nothing when it is the broken one. Programs and the host's Fortran libraries call. */
+/* The names that only Open MPI has among those of Oriel: its Fortran attribute functions and name getter, and the
+ * handle conversions. Each does nothing when it is the broken one. Programs and the host's Fortran libraries call. */
 #include "breaker.h"
 
 typedef void getter(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag, MPI_Fint *code);
@@ -19,6 +19,22 @@ GETTER(mpi_win_get_attr_)
 GETTER(pmpi_win_get_attr_)
 GETTER(MPI_Win_get_attr_f08)
 GETTER(PMPI_Win_get_attr_f08)
+
+typedef void setter(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code);
+
+void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code);
+
+void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code)
+{
+    if (!breaker_takes("ompi_win_set_attr_f"))
+        ((setter *)breaker_next("ompi_win_set_attr_f"))(win, keyval, value, code);
+}
+
+#define SETTER(name) __typeof__(setter) name __attribute__((alias("ompi_win_set_attr_f")));
+SETTER(mpi_win_set_attr_)
+SETTER(pmpi_win_set_attr_)
+SETTER(MPI_Win_set_attr_f08)
+SETTER(PMPI_Win_set_attr_f08)
 
 typedef void namer(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code, size_t name_bytes);
 

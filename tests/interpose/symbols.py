@@ -26,8 +26,8 @@ ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_sp
 
 # What liboriel.so may export at all: MPI's names, Oriel's, what a host's Fortran library asks its own C library for, and what MPICH
 # asks UCX for while it waits.
-NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|MPII_Win_get_attr$|ucp_worker_progress$"),
-         "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|p?mpi_win_get_attr_{0,2}$|mpi_win_get_name_f08_$|ompi_win_get_attr_f$")}
+NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|MPII_Win_[gs]et_attr$|ucp_worker_progress$"),
+         "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|ompi_win_[gs]et_attr_f$")}
 RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$")
 BESIDE = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|oriel_check_watch$"), "libtsan.so.2": RUNTIME,
           f"libclang_rt.tsan-{os.uname().machine}.so": RUNTIME}

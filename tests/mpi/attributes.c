@@ -183,6 +183,60 @@ static void error_handlers_belong_to_one_window(enum window_kind kind)
     window_free(&window);
 }
 
+static int removals;
+
+static int count_removal(MPI_Win win, int keyval, void *value, void *extra)
+{
+    (void)win;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    removals++;
+    return MPI_SUCCESS;
+}
+
+/* Each of the three alone on a window, since one of them would hide the others. */
+static void hang_on(MPI_Win win, int what, int keyval, MPI_Errhandler handler)
+{
+    static int value;
+    if (what == 1)
+        CHECK_OK(MPI_Win_set_name(win, "mine"));
+    if (what == 2)
+        CHECK_OK(MPI_Win_set_attr(win, keyval, &value));
+    if (what == 3)
+        CHECK_OK(MPI_Win_set_errhandler(win, handler));
+}
+
+/* Windows one after the other, whose handles may be the same. */
+static void what_hangs_on_a_window_ends_with_it(enum window_kind kind)
+{
+    MPI_Errhandler mine, got;
+    MPI_Win win;
+    int *base, keyval, found, length, expected = 0;
+    char name[MPI_MAX_OBJECT_NAME];
+    void *value;
+    (void)kind;
+    MPI_Win_create_errhandler(note_call, &mine);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, count_removal, &keyval, NULL);
+    removals = 0;
+    for (int round = 0; round < 40; round++) {
+        CHECK_OK(MPI_Win_allocate(sizeof *base, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+        CHECK_OK(MPI_Win_get_name(win, name, &length));
+        CHECK(length == 0 && name[0] == '\0', "a new window is called \"%s\"", name);
+        CHECK_OK(MPI_Win_get_attr(win, keyval, &value, &found));
+        CHECK_EQUAL(found, 0);
+        CHECK_OK(MPI_Win_get_errhandler(win, &got));
+        CHECK(got == MPI_ERRORS_ARE_FATAL, "a new window's handler is not MPI_ERRORS_ARE_FATAL");
+        MPI_Errhandler_free(&got);
+        hang_on(win, round % 4, keyval, mine);
+        CHECK_OK(MPI_Win_free(&win));
+        expected += round % 4 == 2;
+        CHECK_EQUAL(removals, expected);
+    }
+    MPI_Win_free_keyval(&keyval);
+    MPI_Errhandler_free(&mine);
+}
+
 static void info_expect(MPI_Win win, const char *key, const char *wanted)
 {
     MPI_Info info = MPI_INFO_NULL;
@@ -236,6 +290,7 @@ static const struct test_case cases[] = {
     CASE(user_attributes_can_be_removed, KINDS_ALL, 1),
     CASE(fortran_handles_come_back, KINDS_ALL, 1),
     CASE(error_handlers_belong_to_one_window, KINDS_ALL, 1),
+    CASE(what_hangs_on_a_window_ends_with_it, KIND_ANY, 1),
     CASE(info_tells_the_values_in_use, KINDS_ALL, 1),
     CASE(info_given_is_kept_and_unknown_keys_are_ignored, KIND_ANY, 1),
 };

@@ -198,7 +198,8 @@ static void a_new_group_in_the_place_of_a_freed_one(enum window_kind kind)
             CHECK_EQUAL(*(int64_t *)window.base, again);
         }
     }
-    MPI_Group_free(&myself);
+    CHECK_OK(MPI_Group_free(&myself));
+    CHECK(myself == MPI_GROUP_NULL, "the group is still there");
     window_free(&window);
 }
 

@@ -1,6 +1,8 @@
-/* Entry points that only MPICH has: its Fortran wrappers read attributes through MPII_Win_get_attr, and it has MPI sessions.
+/* Entry points that only MPICH has: its Fortran wrappers read and set attributes through MPII_Win_get_attr and its like, and it
+ * has MPI sessions.
  * The host's own functions are called for everything that is not Oriel's. */
 #include "api/api.h"
+#include "api/marks.h"
 #include "api/query.h"
 #include "window/handle.h"
 
@@ -37,4 +39,14 @@ ORIEL_EXPORT int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *fl
     else
         *(int *)value = (int)integer;
     return MPI_SUCCESS;
+}
+
+typedef int setter(MPI_Win win, int keyval, void *value, int kind);
+
+ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind);
+
+ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind)
+{
+    oriel_mark(win);
+    return ((setter *)oriel_host_symbol("MPII_Win_set_attr"))(win, keyval, value, kind);
 }

@@ -1,7 +1,8 @@
-/* Entry points that only Open MPI has: its Fortran attribute getters, which read its own objects, MPI_Win_get_name of
- * `use mpi_f08`, and the handle conversions, which other hosts have as macros.  The host's own functions are called for
+/* Entry points that only Open MPI has: its Fortran attribute getters and setters, which work on its own objects, MPI_Win_get_name
+ * of `use mpi_f08`, and the handle conversions, which other hosts have as macros.  The host's own functions are called for
  * everything that is not Oriel's. */
 #include "api/api.h"
+#include "api/marks.h"
 #include "api/query.h"
 #include "window/handle.h"
 
@@ -42,6 +43,30 @@ GETTER(MPI_Win_get_attr_f)
 GETTER(PMPI_Win_get_attr_f)
 GETTER(MPI_Win_get_attr_f08)
 GETTER(PMPI_Win_get_attr_f08)
+
+typedef void setter(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code);
+
+ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code);
+
+ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code)
+{
+    oriel_mark(PMPI_Win_f2c(*win));
+    ((setter *)oriel_host_symbol("ompi_win_set_attr_f"))(win, keyval, value, code);
+}
+
+#define SETTER(name) ORIEL_EXPORT __typeof__(setter) name __attribute__((alias("ompi_win_set_attr_f")));
+SETTER(MPI_WIN_SET_ATTR)
+SETTER(PMPI_WIN_SET_ATTR)
+SETTER(mpi_win_set_attr)
+SETTER(pmpi_win_set_attr)
+SETTER(mpi_win_set_attr_)
+SETTER(pmpi_win_set_attr_)
+SETTER(mpi_win_set_attr__)
+SETTER(pmpi_win_set_attr__)
+SETTER(MPI_Win_set_attr_f)
+SETTER(PMPI_Win_set_attr_f)
+SETTER(MPI_Win_set_attr_f08)
+SETTER(PMPI_Win_set_attr_f08)
 
 typedef void namer(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code, int name_bytes);
 

@@ -1,0 +1,32 @@
+/* What the program hangs on a window that the host keeps: attributes, a name, an error handler.  All of it goes to the host,
+ * whose handle it is; that it was there is noted first, since such a handle is not another window's later (host/carrier.c).
+ * Programs call, through entries.c; <host>/names.c for Fortran. */
+#include "api/api.h"
+#include "api/marks.h"
+#include "window/handle.h"
+#include "window/objects.h"
+
+void oriel_mark(MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window != NULL)
+        atomic_store_explicit(&window->host->is_marked, true, memory_order_release);
+}
+
+int oriel_entry_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
+{
+    oriel_mark(win);
+    return oriel_host()->Win_set_attr(win, win_keyval, attribute_val);
+}
+
+int oriel_entry_Win_set_name(MPI_Win win, const char *win_name)
+{
+    oriel_mark(win);
+    return oriel_host()->Win_set_name(win, win_name);
+}
+
+int oriel_entry_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
+{
+    oriel_mark(win);
+    return oriel_host()->Win_set_errhandler(win, errhandler);
+}

@@ -1,0 +1,10 @@
+/* Notes that the host's handle of a window is not as it was made.  marks.c has it; the hosts' names.c call, for Fortran. */
+#ifndef ORIEL_API_MARKS_H
+#define ORIEL_API_MARKS_H
+
+#include <mpi.h>
+
+/* Before the host changes it; nothing where win is not Oriel's. */
+void oriel_mark(MPI_Win win);
+
+#endif
