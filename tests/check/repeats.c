@@ -1,0 +1,194 @@
+/* The same operations from the same calls again and again, which the checker looks at in a shorter way than at first: what is wrong
+ * with the last one must be found all the same. */
+#include "offenders.h"
+
+#include <sched.h>
+
+enum { TIMES = 5, LAST = TIMES - 1 };
+
+CASE(C1, repeated_puts_meet_in_the_end, 2)
+{
+    MPI_Win win = ints_window(4 * TIMES);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank < 2; i++) {
+        int at = i == LAST && !right ? 0 : 1 + 2 * TIMES * rank + i;
+        MPI_Put(&rank, 1, MPI_INT, size - 1, at, 1, MPI_INT, win); /* FINDS C1 here, saying 'bytes 0 to 3' */
+        delay();
+        MPI_Win_flush(size - 1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, repeated_puts_without_a_flush_in_the_end, 2)
+{
+    MPI_Win win = ints_window(4);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Put(&i, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
+        if (i < LAST || right)
+            MPI_Win_flush(1, win);
+        if (i == LAST)
+            MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_unlock(1, win);
+    }
+    MPI_Win_free(&win);
+}
+
+CASE(C2, repeated_fetches_beside_a_put, 2)
+{
+    int one = 1, old;
+    MPI_Win win = ints_window(TIMES + 1);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Fetch_and_op(&one, &old, MPI_INT, 1, i, MPI_SUM, win); /* FINDS C2 here */
+        MPI_Win_flush(1, win);
+    }
+    for (int i = 0; i < TIMES && rank == 1; i++) {
+        MPI_Put(&one, 1, MPI_INT, 1, i < LAST || right ? TIMES : i, 1, MPI_INT, win); /* FINDS C2 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, repeated_gets_into_one_buffer, 2)
+{
+    int got[TIMES] = {0};
+    MPI_Win win = ints_window(2 * TIMES);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Get(&got[i < LAST ? i : 0], 1, MPI_INT, 1, 2 * i, 1, MPI_INT, win); /* FINDS C4 here */
+        if (i == LAST - 1 && right)
+            MPI_Win_flush_local(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, repeated_fetches_into_what_is_added, 2)
+{
+    int value = 1, old;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Fetch_and_op(&value, i < LAST || right ? &old : &value, MPI_INT, 1, 0, MPI_SUM, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, repeated_puts_of_a_buffer_that_comes_by_message, 2)
+{
+    int value = 1;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank == 0)
+            MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+        if (rank == 0 && (i < LAST || right))
+            MPI_Win_flush(1, win);
+        if (rank == 0)
+            MPI_Recv(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS C4 here */
+        if (rank == 1)
+            MPI_Send(&i, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(E1, repeated_puts_behind_the_last_unlock, 2)
+{
+    MPI_Win win = ints_window(2);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        bool locks = i < LAST || right;
+        if (locks)
+            MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E1 here */
+        if (locks)
+            MPI_Win_unlock(1, win);
+    }
+    MPI_Win_free(&win);
+}
+
+CASE(E19, repeated_flushes_of_another_in_the_end, 2)
+{
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank == 0) {
+            MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E19 here */
+            MPI_Win_flush(i < LAST || right ? 1 : 0, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) {
+            MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E19 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(A1, repeated_puts_over_the_end, 2)
+{
+    MPI_Win win = ints_window(TIMES - 1);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Put(&i, 1, MPI_INT, 1, i == LAST && right ? 0 : i, 1, MPI_INT, win); /* FINDS A1 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(A3, repeated_gets_before_the_beginning, 2)
+{
+    int got;
+    MPI_Win win = ints_window(TIMES);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Get(&got, 1, MPI_INT, 1, LAST - 1 - (i == LAST && right ? 0 : i), 1, MPI_INT, win); /* FINDS A3 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(A4, repeated_puts_to_one_rank_too_many, 2)
+{
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Put(&i, 1, MPI_INT, i < LAST || right ? size - 1 : size, 0, 1, MPI_INT, win); /* FINDS A4 here */
+        MPI_Win_flush(size - 1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* All count in one word under a lock of their own making, which the word 0 is: who has it knows what all had done before. */
+CASE(C1, repeated_puts_under_a_lock_of_words, 2)
+{
+    int one = 1, zero = 0, old;
+    MPI_Win win = ints_window(32);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < 4 * TIMES && rank < 2; i++) {
+        bool locks = i < 4 * TIMES - 1 || right;
+        for (old = 1; locks && old != 0;) {
+            MPI_Compare_and_swap(&one, &zero, &old, MPI_INT, 0, 0, win);
+            MPI_Win_flush(0, win);
+            sched_yield();
+        }
+        MPI_Put(&i, 1, MPI_INT, 0, 16, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(0, win);
+        if (locks) {
+            MPI_Fetch_and_op(&zero, &old, MPI_INT, 0, 0, MPI_REPLACE, win);
+            MPI_Win_flush(0, win);
+        }
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
