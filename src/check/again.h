@@ -6,9 +6,9 @@
 
 #include "check/windows_operate.h"
 
-/* All that is to be done before the call, for a small operation of plain bytes in a lock's epoch that this thread has made from this
- * call site before, on this window and with these datatypes, counts and operator.  False, and nothing has happened: it is another
- * one, or something about it is wrong. */
+/* All that is to be done before the call, for a small operation of plain bytes in a lock's epoch that this thread has made from
+ * this call site before, on this window and with these datatypes, counts and operator.  False, and nothing has happened: it is
+ * another one, or something about it is wrong. */
 bool oriel_again_begin(struct oriel_operation *operation);
 
 /* And behind it, if it has fetched. */

@@ -35,8 +35,8 @@ struct oriel_brief_run {
     uint64_t high;
     bool writes;
 };
-static inline void oriel_brief_add(const struct oriel_brief_run *run, uint64_t group, const struct oriel_site *site, unsigned first,
-                                   oriel_conflict_fn *tell, void *closure)
+static inline void oriel_brief_add(const struct oriel_brief_run *run, uint64_t group, const struct oriel_site *site,
+                                   unsigned first, oriel_conflict_fn *tell, void *closure)
 {
     for (unsigned i = 0; i < first; i++)
         if (__builtin_expect(oriel_briefs.list[i].low <= run->high && run->low <= oriel_briefs.list[i].high, 0)) {

@@ -85,8 +85,8 @@ void oriel_history_leave(oriel_place history);
 uint64_t oriel_history_add(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure);
 
-/* The same of one run, with the number that is at *trait, 0 at first, for accesses that differ in nothing but numbers and bytes; whether
- * it is pending in cells, and is completed by oriel_history_complete_cells. */
+/* The same of one run that is pending; *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.
+ * Whether it stands in cells alone, where oriel_history_complete_cells finds it. */
 bool oriel_history_add_again(oriel_place history, const struct oriel_access *access, oriel_place *trait,
                              const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
 

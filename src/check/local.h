@@ -46,8 +46,8 @@ void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype dataty
 void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
                        const struct oriel_site *site);
 
-/* The same of all buffers of an operation, one to three, each of plain bytes; only the last one may be written.  False: nothing has
- * happened, they are for oriel_local_items. */
+/* The same of all buffers of an operation, one to three, each of plain bytes; only the last one may be written.  False: nothing
+ * has happened, they are for oriel_local_items. */
 struct oriel_brief_run;
 bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site);
 

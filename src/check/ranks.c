@@ -1,5 +1,5 @@
-/* Rows of clocks, and clocks under keys.  What is in a row is its process's; who takes all of it asks for a larger number (order.c,
- * O2).  ranks.h says who may call. */
+/* Rows of clocks, and clocks under keys.  What is in a row is its process's; who takes all of it asks for a larger number
+ * (order.c, O2).  ranks.h says who may call. */
 #include "check/ranks.h"
 
 #include "check/order.h"

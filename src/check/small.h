@@ -28,8 +28,8 @@ extern struct oriel_underways {
 enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
 
 /* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
- * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.  *trait: its trait,
- * or 0, which is then looked up. */
+ * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.
+ * *trait: its trait, or 0, which is then looked up. */
 enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place history, oriel_place *trait,
                                  const struct oriel_extent *runs);
 

@@ -18,8 +18,8 @@ struct oriel_word;
  * nothing has happened: the board is full. */
 bool oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
 
-/* The same in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.  NULL: the
- * board is full.  Not where several threads may be at work. */
+/* The same in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.
+ * NULL: the board is full.  Not where several threads may be at work. */
 struct oriel_word *oriel_word_offer(oriel_place words, uint64_t offset, bool *offered);
 void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches);
 

@@ -1,10 +1,10 @@
-/* The same operations from the same calls again and again, which the checker looks at in a shorter way than at first: what is wrong
- * with the last one must be found all the same. */
+/* The same operations from the same calls again and again, which the checker looks at in a shorter way than at first: what is
+ * wrong with the last one must be found all the same. */
 #include "offenders.h"
 
 #include <sched.h>
 
-enum { TIMES = 5, LAST = TIMES - 1 };
+enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300 };
 
 CASE(C1, repeated_puts_meet_in_the_end, 2)
 {
@@ -175,8 +175,8 @@ CASE(C1, repeated_puts_under_a_lock_of_words, 2)
     int one = 1, zero = 0, old;
     MPI_Win win = ints_window(32);
     MPI_Win_lock_all(0, win);
-    for (int i = 0; i < 4 * TIMES && rank < 2; i++) {
-        bool locks = i < 4 * TIMES - 1 || right;
+    for (int i = 0; i < TURNS && rank < 2; i++) {
+        bool locks = i < TURNS - 1 || right;
         for (old = 1; locks && old != 0;) {
             MPI_Compare_and_swap(&one, &zero, &old, MPI_INT, 0, 0, win);
             MPI_Win_flush(0, win);
