@@ -93,7 +93,7 @@ typedef void loop(char *restrict to, int64_t to_stride, const char *restrict fro
 #define WIDTH(name, least, most, head_bytes, tail_bytes) LOOP(copy_##name, ORIEL_WIDTH_##name)
 #include "transport/shared/widths.def"
 #undef WIDTH
-LOOP(copy_65_to_256, ORIEL_WIDTH_65_TO_256)
+LOOP(copy_129_to_256, ORIEL_WIDTH_129_TO_256)
 LOOP(copy_more, ORIEL_WIDTH_MORE)
 
 /* ---- where the destination is dense ---- */
@@ -196,7 +196,7 @@ void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from
 #define WIDTH(name, least, most, head_bytes, tail_bytes) [ORIEL_WIDTH_##name] = copy_##name,
 #include "transport/shared/widths.def"
 #undef WIDTH
-        [ORIEL_WIDTH_65_TO_256] = copy_65_to_256,
+        [ORIEL_WIDTH_129_TO_256] = copy_129_to_256,
         [ORIEL_WIDTH_MORE] = copy_more,
     };
     loop *copy = loops[oriel_width_of(run_bytes)];

@@ -11,20 +11,20 @@ enum oriel_width {
 #define WIDTH(name, least, most, head_bytes, tail_bytes) ORIEL_WIDTH_##name,
 #include "transport/shared/widths.def"
 #undef WIDTH
-    ORIEL_WIDTH_65_TO_256,
+    ORIEL_WIDTH_129_TO_256,
     ORIEL_WIDTH_MORE, /* memmove */
 };
 
 static inline enum oriel_width oriel_width_of(uint64_t len_bytes)
 {
-    static const unsigned char widths[65] = {
+    static const unsigned char widths[129] = {
 #define WIDTH(name, least, most, head_bytes, tail_bytes) [least ... most] = ORIEL_WIDTH_##name,
 #include "transport/shared/widths.def"
 #undef WIDTH
     };
-    if (len_bytes <= 64)
+    if (len_bytes <= 128)
         return (enum oriel_width)widths[len_bytes];
-    return len_bytes <= 256 ? ORIEL_WIDTH_65_TO_256 : ORIEL_WIDTH_MORE;
+    return len_bytes <= 256 ? ORIEL_WIDTH_129_TO_256 : ORIEL_WIDTH_MORE;
 }
 
 /* A vector register of any processor that has one; loads and stores need no alignment. */
@@ -93,12 +93,24 @@ static inline __attribute__((always_inline)) void oriel_move_parts(unsigned head
     struct oriel_word first = oriel_load(from, part);
     struct oriel_word second = head_bytes > 16 ? oriel_load(from + 16, 16) : first;
     struct oriel_word third = head_bytes > 32 ? oriel_load(from + 32, 16) : first;
+    struct oriel_word fourth = head_bytes > 48 ? oriel_load(from + 48, 16) : first;
+    struct oriel_word fifth = head_bytes > 64 ? oriel_load(from + 64, 16) : first;
+    struct oriel_word sixth = head_bytes > 80 ? oriel_load(from + 80, 16) : first;
+    struct oriel_word seventh = head_bytes > 96 ? oriel_load(from + 96, 16) : first;
     struct oriel_word last = tail_bytes > 0 ? oriel_load(from + len_bytes - tail_bytes, tail_bytes) : first;
     oriel_store(to, part, first);
     if (head_bytes > 16)
         oriel_store(to + 16, 16, second);
     if (head_bytes > 32)
         oriel_store(to + 32, 16, third);
+    if (head_bytes > 48)
+        oriel_store(to + 48, 16, fourth);
+    if (head_bytes > 64)
+        oriel_store(to + 64, 16, fifth);
+    if (head_bytes > 80)
+        oriel_store(to + 80, 16, sixth);
+    if (head_bytes > 96)
+        oriel_store(to + 96, 16, seventh);
     if (tail_bytes > 0)
         oriel_store(to + len_bytes - tail_bytes, tail_bytes, last);
 }
@@ -129,7 +141,7 @@ static inline __attribute__((always_inline)) void oriel_move_run(enum oriel_widt
         return;
 #include "transport/shared/widths.def"
 #undef WIDTH
-    case ORIEL_WIDTH_65_TO_256:
+    case ORIEL_WIDTH_129_TO_256:
         oriel_move_long(to, from, len_bytes);
         return;
     case ORIEL_WIDTH_MORE:
@@ -141,8 +153,10 @@ static inline __attribute__((always_inline)) void oriel_move_run(enum oriel_widt
 /* One run among others of other lengths: few branches, which processors learn better than jumps to one of many places. */
 static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes)
 {
-    if (len_bytes > 64)
-        oriel_move_run(len_bytes <= 256 ? ORIEL_WIDTH_65_TO_256 : ORIEL_WIDTH_MORE, to, from, len_bytes);
+    if (len_bytes > 256)
+        memmove(to, from, len_bytes);
+    else if (len_bytes > 64)
+        oriel_move_long(to, from, len_bytes);
     else if (len_bytes > 48)
         oriel_move_parts(48, 16, to, from, len_bytes);
     else if (len_bytes > 32)
