@@ -671,6 +671,12 @@ MUTANTS = [
                                   "    pthread_mutex_unlock"),
                                  ("    shut_out();\n", "    atomic_store_explicit(&is_started, false, memory_order_release);\n")],
      "net_edges", "net_progress_beside_stops_and_starts_is_harmless", "who is in a call is waited for by the stop"),
+    ("transport/ucx/peers.c", [(" && !renew_peer(peer, &head, address)", "")],
+     "net_edges", "net_knows_no_more_of_one_that_starts_again_and_again", "a process that starts anew is the same peer"),
+    ("transport/ucx/callers.c", [("        replace_others(caller);\n        const char *address", "        const char *address")],
+     "net_edges", "net_knows_no_more_of_one_that_starts_again_and_again", "and takes the place of its former caller"),
+    ("transport/ucx/callers.c", [("        end_caller(caller);\n        replace_others(caller);\n", "        end_caller(caller);\n")],
+     "net_edges", "net_knows_no_more_of_one_that_starts_again_and_again", "also where it had sent nothing"),
     ("transport/ucx/peers.c", [("    oriel_net_disconnect(&oriel_net.origin, peer->ep); /* nothing may be sent before its hello */\n"
                                 "    peer->ep = NULL;\n", "")],
      "net_edges", "net_lack_of_memory_is_told_and_over_when_there_is_some", "a hello that was not sent is sent later"),

@@ -118,12 +118,76 @@ static void net_lack_of_memory_is_told_and_over_when_there_is_some(void **state)
     team_run(2, begin_in_poverty);
 }
 
+/* Rank 1's net stops and starts again and again, while rank 0 keeps its own: it tells with a new session each time. */
+enum { AGAIN = 24 };
+
+static unsigned count_known(void)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    for (const struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
+        count++;
+    for (const struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
+        count++;
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    return count;
+}
+
+static void open_anew(int32_t rank)
+{
+    team_expect(oriel_net_open(&team->members[rank].process, netting_shared->bytes[rank], netting_shared->len_bytes[rank],
+                               &netting_peers[rank]) == ORIEL_OK);
+}
+
+static void echo_by(struct stream *stream, int32_t to)
+{
+    struct question question;
+    stream->peer = netting_peers[to];
+    netting_send(stream, ECHO, 100, &question);
+    netting_await(&question);
+}
+
+static void start_beside_one_that_stays(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    for (uint32_t i = 0; i < AGAIN; i++) {
+        if (team_rank == 0 ? i % 4 != 0 : i < 8) /* now and then one has sent nothing, in the end rank 1 never */
+            echo_by(&stream, 1 - team_rank);
+        team_meet();
+        if (team_rank == 1) {
+            oriel_net_stop();
+            team_expect(oriel_net_start(&team->members[1].process, NULL, &netting_service) == ORIEL_OK);
+            memcpy(netting_shared->bytes[1], oriel_net_address(&netting_shared->len_bytes[1]), netting_shared->len_bytes[1]);
+        } else if (i % 4 != 1) {
+            for (int turns = 0; turns < 100 && !atomic_load(&netting_peers[1]->is_shunned); turns++) {
+                oriel_net_progress(); /* which finds the other's connections broken */
+                usleep(500);
+            }
+        }
+        team_meet();
+        open_anew(1 - team_rank);
+        team_expect(team_rank == 1 || count_known() <= 6);
+    }
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_knows_no_more_of_one_that_starts_again_and_again(void **state)
+{
+    (void)state;
+    team_run(2, start_beside_one_that_stays);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(net_progress_beside_stops_and_starts_is_harmless),
         cmocka_unit_test(net_answer_is_taken_where_there_is_no_memory),
         cmocka_unit_test(net_lack_of_memory_is_told_and_over_when_there_is_some),
+        cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
     };
     netting_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

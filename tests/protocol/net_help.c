@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 60, MESSAGES = 400 };
+enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 60, LOOKS = 40, MESSAGES = 400 };
 
 static uint64_t served(void)
 {
@@ -113,15 +113,15 @@ static void leave_something(struct oriel_window *window)
     for (uint32_t stay = 1; stay <= STAYS; stay++) {
         if (team_rank == 1) {
             team_flag_await(0, stay);
-            echo(&stream);
+            netting_send(&stream, SLOWLY, 8, NULL); /* the agent's thread is asleep again before it is served */
             team_flag_await(1, stay);
             continue;
         }
         atomic_store(&netting_looks, 0);
-        atomic_store(&netting_looks_left, 5);
+        atomic_store(&netting_looks_left, LOOKS);
         team_flag_set(0, stay);
         help_until(stay);
-        while (atomic_load(&netting_looks) < 5)
+        while (atomic_load(&netting_looks) < LOOKS)
             usleep(50);
         team_flag_set(1, stay);
     }

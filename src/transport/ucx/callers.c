@@ -1,6 +1,7 @@
 /* The processes that send to this one: their messages are put in order here, and answered.  A caller is known from its first
- * message until the net stops, so that what comes late of one that has ended is recognised.  The agent's thread takes messages,
- * with the agent's mutex held; any thread answers.
+ * message until the net stops, so that what comes late of one that has ended is recognised; or until its process, whose net has
+ * stopped and started again, is another one: after that nothing comes late.  So there are at most two for each process.  The
+ * agent's thread takes messages, with the agent's mutex held; any thread answers.
  *
  * Order (N1).  The sender counts its messages.  One that comes before its turn is held back until all before it have come; one
  * that came already is dropped.  What is ready goes into one list, which the thread serves in order after its turn, without the
@@ -53,6 +54,12 @@ static struct oriel_net_caller *caller_of(uint64_t session)
     oriel_net.callers = caller;
     (void)oriel_net_has_spare_caller(); /* or the next one tries */
     return caller;
+}
+
+static void end_caller(struct oriel_net_caller *caller)
+{
+    caller->has_ended = true;
+    oriel_net.any_ended = true;
 }
 
 /* --- answers --- */
@@ -225,6 +232,31 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
 
 /* --- what the net itself is told --- */
 
+static void forget(struct oriel_net_caller **place)
+{
+    struct oriel_net_caller *caller = *place;
+    *place = caller->next;
+    if (oriel_net.agent.gather.whose == caller)
+        send_gathered();
+    if (caller->ep != NULL)
+        oriel_net_disconnect(&oriel_net.agent, caller->ep);
+    oriel_net_drop_early(caller);
+    oriel_table_remove(&oriel_net.by_session, caller->session, caller);
+    free(caller);
+}
+
+/* With the mutex held: forgets what the process of this caller was before it started anew. */
+static void replace_others(const struct oriel_net_caller *caller)
+{
+    struct oriel_net_caller **place = &oriel_net.callers;
+    while (oriel_net.any_ended && *place != NULL) {
+        if (*place != caller && (*place)->has_ended && oriel_identity_equal(&(*place)->identity, &caller->identity))
+            forget(place);
+        else
+            place = &(*place)->next;
+    }
+}
+
 static void caller_broke(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_caller *caller = whose;
@@ -241,6 +273,7 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
     pthread_mutex_lock(&oriel_net.agent.mutex);
     if (held->len_bytes > sizeof caller->identity && caller->ep == NULL) {
         memcpy(&caller->identity, held->data, sizeof caller->identity);
+        replace_others(caller);
         const char *address = held->data + sizeof caller->identity;
         caller->ep = oriel_net_connect(&oriel_net.agent, address, caller_broke, caller, &status);
     }
@@ -267,7 +300,7 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
         oriel_net.service.serve(&asker, &caller->identity, &message);
         break;
     case ORIEL_WIRE_BYE:
-        caller->has_ended = true;
+        end_caller(caller);
         oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
         break;
     case ORIEL_WIRE_SYNC:
@@ -287,7 +320,7 @@ void oriel_net_bury_callers(void)
         if (!caller->is_broken || (caller->has_ended && caller->ep == NULL))
             continue;
         bool is_lost = !caller->has_ended;
-        caller->has_ended = true;
+        end_caller(caller);
         if (caller->ep != NULL)
             oriel_net_disconnect(&oriel_net.agent, caller->ep);
         caller->ep = NULL;
@@ -302,6 +335,21 @@ void oriel_net_bury_callers(void)
     pthread_mutex_unlock(&oriel_net.agent.mutex);
 }
 
+static void shun(const struct oriel_net_peer *peer)
+{
+    struct oriel_net_caller *caller = caller_of(peer->session);
+    if (caller == NULL)
+        return;
+    if (caller->expected != 0) {
+        caller->is_broken = true;
+        oriel_net.any_caller_broken = true;
+    } else { /* before it began: nobody knows of it */
+        caller->identity = peer->identity;
+        end_caller(caller);
+        replace_others(caller);
+    }
+}
+
 /* A process that was given up is to learn that, though it may only have been slow: else it would wait for ever for what this one
  * cannot tell it any more.  In the agent's thread without the mutex. */
 void oriel_net_shun_lost(void)
@@ -310,16 +358,11 @@ void oriel_net_shun_lost(void)
     if (peer == NULL)
         return;
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    for (; peer != NULL; peer = peer->next_lost) {
-        struct oriel_net_caller *caller = caller_of(peer->session);
-        if (caller == NULL)
-            continue;
-        if (caller->expected == 0) {
-            caller->has_ended = true; /* before it began: nobody knows of it */
-            continue;
-        }
-        caller->is_broken = true;
-        oriel_net.any_caller_broken = true;
+    while (peer != NULL) {
+        struct oriel_net_peer *next = peer->next_lost;
+        shun(peer);
+        atomic_store_explicit(&peer->is_shunned, true, memory_order_release); /* the last */
+        peer = next;
     }
     pthread_mutex_unlock(&oriel_net.agent.mutex);
 }

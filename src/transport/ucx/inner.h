@@ -36,9 +36,10 @@ struct oriel_net_peer {
     ucp_ep_h ep; /* NULL before it is first used, and when lost */
     bool is_broken; /* UCX says so: to be lost at the end of this progress */
     _Atomic bool is_lost;
+    _Atomic bool is_shunned; /* once lost: by the agent's thread, which has no use for this any more */
     struct oriel_net_peer *next_lost;
     char why[200]; /* before is_lost */
-    size_t address_bytes;
+    size_t room_bytes; /* for addresses */
     char address[];
 };
 
@@ -52,7 +53,7 @@ struct oriel_net_caller {
     struct oriel_net_held *early; /* by sequence */
     unsigned early_count;
     bool is_broken;  /* UCX says so */
-    bool has_ended; /* bye, or lost: late messages are dropped */
+    bool has_ended; /* bye, or lost: late messages are dropped, until the same process comes with another session */
 };
 
 /* A message that has come, until it is served: in its buffer, before its data. */
@@ -93,6 +94,7 @@ struct oriel_net {
     struct oriel_net_held *ready;  /* to be served, in order */
     struct oriel_net_held **ready_end;
     bool any_caller_broken;
+    bool any_ended; /* callers */
     _Atomic(struct oriel_net_peer *) lost; /* peers whose callers are to be given up as well, newest first */
     int wake_fd;                   /* eventfd: wakes the agent's thread */
     _Atomic bool is_minded;        /* the agent's thread looks after sends of the origin's worker (N3) */

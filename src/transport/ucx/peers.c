@@ -1,5 +1,6 @@
 /* The processes to which this one sends, what it asked them, and their answers.  A peer is connected when something is first sent
- * to it and stays known, alive or lost, until the net stops.  Called through net.h; all of it holds the origin's mutex.
+ * to it and stays known, alive or lost, until the net stops; where the process has stopped its net and started it again, as the
+ * same peer.  Called through net.h; all of it holds the origin's mutex.
  *
  * Flow control.  So that a fast sender does not fill the memory of a slow receiver, a peer's messages are counted in halves of
  * HALF_MESSAGES or HALF_BYTES.  After each half a sync is asked for, and the next half ends by waiting for its answer: so at most
@@ -33,7 +34,7 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const s
     struct oriel_net_peer *peer = malloc(sizeof *peer + head->agent_bytes);
     if (peer == NULL)
         return NULL;
-    *peer = (struct oriel_net_peer){.identity = *who, .session = head->session, .address_bytes = head->agent_bytes};
+    *peer = (struct oriel_net_peer){.identity = *who, .session = head->session, .room_bytes = head->agent_bytes};
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
     peer->same = oriel_table_find(&oriel_net.by_identity, key_of(who)); /* the same process, started anew */
@@ -44,6 +45,22 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const s
     peer->next = oriel_net.peers;
     oriel_net.peers = peer;
     return peer;
+}
+
+/* The process has started anew: nobody uses the peer that it was, since a net stops when no window is left.  False where this one
+ * may still be looked at, or its room is too small. */
+static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_address *head, const void *address)
+{
+    bool is_used = peer->open != 0 || (peer->is_lost && !atomic_load_explicit(&peer->is_shunned, memory_order_acquire));
+    if (is_used || oriel_net.origin.gather.whose == peer || head->agent_bytes > peer->room_bytes)
+        return false;
+    if (peer->ep != NULL)
+        oriel_net_disconnect(&oriel_net.origin, peer->ep);
+    *peer = (struct oriel_net_peer){.identity = peer->identity, .next = peer->next, .same = peer->same, .session = head->session,
+                                    .room_bytes = peer->room_bytes};
+    peer->sync.done = true;
+    memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
+    return true;
 }
 
 enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address, size_t len_bytes,
@@ -58,7 +75,7 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
         return oriel_fail(ORIEL_E_OTHER, "the address of process %d is no address of this version of Oriel", (int)who->pid);
     pthread_mutex_lock(&oriel_net.origin.mutex);
     struct oriel_net_peer *peer = oriel_net_find(who);
-    if (peer == NULL || peer->session != head.session)
+    if (peer == NULL || (peer->session != head.session && !renew_peer(peer, &head, address)))
         peer = add_peer(who, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     *out = peer;
