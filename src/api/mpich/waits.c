@@ -1,7 +1,7 @@
 /* A rank that waits in MPICH keeps its processor busy without ever giving it away, and its agent's thread needs one for each
  * message from another machine.  So the rank serves by itself there: Debian's MPICH reaches other machines through UCX, too, and
- * calls ucp_worker_progress as long as it waits.  That one stands in front of UCX's here and, while the program is in one of
- * the functions of waits.def, gives Oriel's net a turn as well.  An MPICH without UCX never calls it; then the agent's thread serves.
+ * calls ucp_worker_progress as long as it waits.  That one stands in front of UCX's here and, while the program is in one of the
+ * functions of waits.def, gives Oriel's net a turn as well.  An MPICH without UCX never calls it: the agent's thread serves then.
  *
  * W1  It serves where the program has called the host, never where Oriel has, which might hold what serving takes.
  * W2  Not where several threads may be in MPI at once: one that moves pages stops the others wherever they are, and what serving
