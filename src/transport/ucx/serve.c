@@ -29,15 +29,19 @@
 _Thread_local bool oriel_net_in_agent;
 
 enum { AWAKE_NS = 30000, LOOK_NS = 50000, MIND_NS = 300000, ARMED_NS = 1000000, ENDING_NS = 1000000000 };
-enum { CROWD_NS = 40000, CROWD_LASTS = 64, HELPED_NS = 4000000, TURNS_HELPED = 4 };
+enum { SPIN_NS = 20000, VAIN_MOST = 4, CROWD_NS = 40000, CROWD_LASTS = 64, HELPED_NS = 4000000, TURNS_HELPED = 4 };
 
 struct turn {
     bool any;        /* something was done: there may be more soon */
+    bool served;     /* a message, namely */
+    bool is_spinning;
     bool is_minding; /* the origin's worker has something to send */
     bool is_armed;   /* and its descriptor tells when it can */
     uint64_t turns;  /* the program's, when this thread looked last */
     uint64_t busy_ns;  /* when something was done last */
     unsigned crowded;  /* so many sleeps until it is tried whether others want the processor */
+    unsigned vain;     /* so often in a row nothing came while it spun */
+    unsigned sleeps;   /* since then */
     uint64_t helped;   /* messages that others have served, when this thread looked last */
 };
 
@@ -112,21 +116,21 @@ static void mind_origin(struct turn *turn)
     oriel_net_unguard(slot);
 }
 
-/* With serving held; whether there was anything. */
-static bool serve_turn(void)
+/* With serving held; whether there was anything, and a message to be served. */
+static bool serve_turn(bool *served)
 {
     oriel_net_shun_lost();
     pthread_mutex_lock(&oriel_net.agent.mutex);
     bool any = oriel_net_turn_until(&oriel_net.agent, has_ready);
     bool is_broken = oriel_net.any_caller_broken;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
-    bool served = serve_ready();
+    *served = serve_ready();
     if (is_broken)
         oriel_net_bury_callers();
-    if (served || looks)
+    if (*served || looks)
         looks = oriel_net.service.look != NULL && oriel_net.service.look();
     oriel_net_send_answers();
-    return any || served;
+    return any || *served;
 }
 
 /* A turn of the agent's thread, if nobody else is at it. */
@@ -135,7 +139,7 @@ static void take_turn(struct turn *turn)
     turn->any = false;
     if (pthread_mutex_trylock(&serving) != 0)
         return;
-    turn->any = serve_turn();
+    turn->any = serve_turn(&turn->served);
     pthread_mutex_unlock(&serving);
 }
 
@@ -168,9 +172,10 @@ static bool help_once(void)
     if (pthread_mutex_trylock(&serving) != 0)
         return false;
     bool untold = oriel_wait_untold;
+    bool served;
     oriel_net_in_agent = true;
     oriel_wait_untold = true;
-    bool any = serve_turn();
+    bool any = serve_turn(&served);
     oriel_wait_untold = untold;
     oriel_net_in_agent = false;
     if (any)
@@ -237,12 +242,30 @@ static void sleep_until_asked(const struct turn *turn)
         drain_wakes();
 }
 
+/* Whether it looks again at once.  As long as a sleep and its end take, it spins as well: what comes next is often there by then,
+ * as after the lock of an origin that puts and unlocks.  Where it was not, some times in a row, as beside an origin that needs this
+ * processor, it is tried now and then. */
+static bool spins(struct turn *turn, uint64_t now_ns)
+{
+    if (turn->any) {
+        if (turn->is_spinning && turn->served)
+            turn->vain = 0;
+        turn->is_spinning = turn->vain < VAIN_MOST;
+    } else if (turn->is_spinning && now_ns - turn->busy_ns >= SPIN_NS) {
+        turn->is_spinning = false;
+        turn->vain++;
+    }
+    return turn->is_spinning;
+}
+
 /* Between two turns. */
 static void rest(struct turn *turn)
 {
     uint64_t now_ns = oriel_now_ns();
     if (turn->any)
         turn->busy_ns = now_ns;
+    if (spins(turn, now_ns))
+        return;
     if (is_helped(turn)) {
         sleep_aside();
         return;
@@ -255,6 +278,8 @@ static void rest(struct turn *turn)
     }
     if (turn->crowded > 0)
         turn->crowded--;
+    if (turn->vain == VAIN_MOST && ++turn->sleeps % CROWD_LASTS == 0)
+        turn->vain--;
     sleep_until_asked(turn);
 }
 
