@@ -671,6 +671,8 @@ MUTANTS = [
                                   "    pthread_mutex_unlock"),
                                  ("    shut_out();\n", "    atomic_store_explicit(&is_started, false, memory_order_release);\n")],
      "net_edges", "net_progress_beside_stops_and_starts_is_harmless", "who is in a call is waited for by the stop"),
+    ("transport/ucx/workers.c", [("oriel_now_ns() + oriel_net.timeout_ns;", "oriel_now_ns() + 2000000000;")],
+     "net_edges", "net_stop_waits_for_a_slow_receiver", "who stops waits for who is slow, as long as for any other"),
     ("transport/ucx/peers.c", [(" && !renew_peer(peer, &head, address)", "")],
      "net_edges", "net_knows_no_more_of_one_that_starts_again_and_again", "a process that starts anew is the same peer"),
     ("transport/ucx/callers.c", [("        replace_others(caller);\n        const char *address", "        const char *address")],

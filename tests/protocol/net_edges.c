@@ -181,12 +181,37 @@ static void net_knows_no_more_of_one_that_starts_again_and_again(void **state)
     team_run(2, start_beside_one_that_stays);
 }
 
+/* What rank 1 has told before it stops is served, though that takes seconds. */
+static void stop_before_a_slow_one(struct oriel_window *window)
+{
+    enum { MANY = 400 };
+    netting_start(window);
+    struct stream stream = netting_stream(0, 0);
+    uint64_t before = atomic_load(&netting_shared->served[0]);
+    team_meet();
+    for (int i = 0; team_rank == 1 && i < MANY; i++)
+        netting_send(&stream, VERY_SLOWLY, 8, NULL);
+    if (team_rank == 1)
+        oriel_net_stop();
+    team_meet();
+    team_expect(atomic_load(&netting_shared->served[0]) == before + MANY);
+    free(stream.data);
+    oriel_net_stop();
+}
+
+static void net_stop_waits_for_a_slow_receiver(void **state)
+{
+    (void)state;
+    team_run(2, stop_before_a_slow_one);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(net_progress_beside_stops_and_starts_is_harmless),
         cmocka_unit_test(net_answer_is_taken_where_there_is_no_memory),
         cmocka_unit_test(net_lack_of_memory_is_told_and_over_when_there_is_some),
+        cmocka_unit_test(net_stop_waits_for_a_slow_receiver),
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
     };
     netting_prepare(argc, argv);

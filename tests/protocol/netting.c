@@ -63,6 +63,8 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
         atomic_store(&netting_kept_count, place + 1);
     } else if (note.op == SLOWLY) {
         usleep(1000);
+    } else if (note.op == VERY_SLOWLY) {
+        usleep(6000);
     }
 }
 

@@ -9,7 +9,7 @@
 
 enum { STREAMS = TEAM_MOST * 2, ASKERS_MOST = 256 };
 
-enum op { PASS, ECHO, KEEP, SLOWLY };
+enum op { PASS, ECHO, KEEP, SLOWLY, VERY_SLOWLY };
 
 /* The head of every message. */
 struct note {

@@ -17,7 +17,7 @@
 
 #define STACK_BYTES (UINT64_C(1) << 20)
 
-enum { BYE_NS = 2000000000, FLUSH_NS = 50000000 };
+enum { CLOSE_NS = 2000000000, FLUSH_NS = 50000000 };
 
 /* The mutexes are there before the first start and stay from one start to the next: whoever comes late finds them. */
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER, .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -287,28 +287,36 @@ void oriel_net_wake_agent(void)
 
 /* --- stop --- */
 
-/* Says goodbye to all at once.  Who answers has been served all, and will not take the end of the connection for a death. */
+static enum oriel_status is_in_time(void *end_ns)
+{
+    return oriel_now_ns() < *(const uint64_t *)end_ns ? ORIEL_OK : ORIEL_E_OTHER;
+}
+
+/* With the origin's mutex held, which it leaves meanwhile. */
+static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
+{
+    const struct oriel_watch watch = {.check = is_in_time, .context = end_ns};
+    if (peer->is_lost || peer->sync.done || is_in_time(end_ns) != ORIEL_OK)
+        return;
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+    (void)oriel_net_await(&peer->sync, &watch);
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+}
+
+/* Says goodbye to all at once.  Who answers has been served all, and will not take the end of the connection for a death.  Who is
+ * slow to answer is waited for as at any time: what was told it last would be lost, which may be what it waits for itself. */
 static void say_goodbye(void)
 {
-    uint64_t begin_ns = oriel_now_ns();
+    uint64_t end_ns = oriel_now_ns() + oriel_net.timeout_ns;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
-        while (peer->ep != NULL && !peer->is_lost && !peer->sync.done && oriel_now_ns() - begin_ns < BYE_NS) {
-            pthread_mutex_unlock(&oriel_net.origin.mutex);
-            oriel_net_progress();
-            sched_yield();
-            pthread_mutex_lock(&oriel_net.origin.mutex);
-        }
+        if (peer->ep != NULL)
+            await_sync(peer, &end_ns);
         if (peer->ep != NULL && !peer->is_lost && peer->sync.done)
             oriel_net_ask_own(peer, ORIEL_WIRE_BYE, &peer->sync);
     }
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
-        while (!peer->is_lost && !peer->sync.done && oriel_now_ns() - begin_ns < BYE_NS) {
-            pthread_mutex_unlock(&oriel_net.origin.mutex);
-            oriel_net_progress();
-            sched_yield();
-            pthread_mutex_lock(&oriel_net.origin.mutex);
-        }
+        await_sync(peer, &end_ns);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
 }
 
@@ -333,7 +341,7 @@ static void flush_answers(void)
 static void finish_closing(void)
 {
     uint64_t begin_ns = oriel_now_ns();
-    while (oriel_net.agent.closing + oriel_net.origin.closing != 0 && oriel_now_ns() - begin_ns < BYE_NS) {
+    while (oriel_net.agent.closing + oriel_net.origin.closing != 0 && oriel_now_ns() - begin_ns < CLOSE_NS) {
         oriel_net_turn(&oriel_net.agent);
         oriel_net_turn(&oriel_net.origin);
         sched_yield();
