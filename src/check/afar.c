@@ -93,12 +93,16 @@ bool oriel_afar_is_lost(void)
     return far.lost;
 }
 
-/* F4 */
-static void lose(struct channel *channel)
+static void disconnect(struct channel *channel)
 {
     if (channel->fd >= 0)
         close(channel->fd);
     channel->fd = -1;
+}
+
+/* F4 */
+static void lose(void)
+{
     if (atomic_exchange(&far.lost, true))
         return;
     oriel_warn("the checker of another machine does not answer (%s): no conflict is told from now on", oriel_fail_message());
@@ -150,8 +154,11 @@ bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struc
     pthread_mutex_lock(&channel->mutex);
     bool answered = connect_channel(channel, machine, thread) &&
                     exchange(channel->fd, all, parts_count + 1, answer, data, room_bytes);
-    if (!answered)
-        lose(channel);
+    if (!answered) {
+        disconnect(channel);
+        if (request->kind < ORIEL_AFAR_QUIET)
+            lose();
+    }
     pthread_mutex_unlock(&channel->mutex);
     return answered;
 }

@@ -73,6 +73,10 @@ enum oriel_afar_kind {
     ORIEL_AFAR_FLOOR = ORIEL_AFAR_LEAVES, /* : whether any rank runs; a clock */
     ORIEL_AFAR_NOTE,         /* window; struct oriel_note_ask: whether it was answered; struct oriel_note_answer */
     ORIEL_AFAR_SITE,         /* table, slot; what it shall hold if it is empty, or nothing: what it holds */
+    ORIEL_AFAR_QUIET,        /* from here on: nobody misses the answer */
+    ORIEL_AFAR_WAITS = ORIEL_AFAR_QUIET, /* : struct oriel_wait_report */
+    ORIEL_AFAR_GATHERING,    /* id, is_window: struct oriel_gathering */
+    ORIEL_AFAR_GIVEN,        /* key: whether it was given */
     ORIEL_AFAR_KINDS,
 };
 

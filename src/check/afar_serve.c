@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "check/afar_socket.h"
+#include "check/afar_waits.h"
 #include "check/guard.h"
 #include "check/notes.h"
 #include "check/order.h"
@@ -126,6 +127,11 @@ static struct iovec work(struct server *server, const struct oriel_afar_request 
         return (struct iovec){.iov_base = server->data,
                               .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1], server->data,
                                                          (size_t)request->len_bytes, &answer->word)};
+    case ORIEL_AFAR_WAITS:
+    case ORIEL_AFAR_GATHERING:
+    case ORIEL_AFAR_GIVEN:
+        return (struct iovec){.iov_base = server->data,
+                              .iov_len = oriel_afar_waits_answer(request, server->data, &answer->word)};
     default: break;
     }
     if (!oriel_part_is_open(words[0])) /* freed by a program that is wrong */
@@ -150,6 +156,11 @@ static bool make_room(struct server *server, size_t len_bytes)
     return true;
 }
 
+static size_t answer_room_bytes(const struct oriel_afar_request *request)
+{
+    return request->kind < ORIEL_AFAR_QUIET ? ORIEL_SITE_SLOT_BYTES : oriel_afar_waits_bytes();
+}
+
 /* Whether the connection stays. */
 static bool answer_one(struct server *server, int fd)
 {
@@ -158,7 +169,7 @@ static bool answer_one(struct server *server, int fd)
     struct told told = {.count = 0};
     bool leaf = server == &servers[1];
     if (!oriel_afar_read(fd, &request, sizeof request) || request.kind >= ORIEL_AFAR_KINDS ||
-        (request.kind >= ORIEL_AFAR_LEAVES) != leaf || !make_room(server, request.len_bytes + ORIEL_SITE_SLOT_BYTES) ||
+        (request.kind >= ORIEL_AFAR_LEAVES) != leaf || !make_room(server, request.len_bytes + answer_room_bytes(&request)) ||
         !oriel_afar_read(fd, server->data, request.len_bytes))
         return false;
     struct iovec parts[2] = {{.iov_base = &answer, .iov_len = sizeof answer}};

@@ -218,8 +218,8 @@ static bool detached(struct oriel_operation *operation, struct oriel_stretch run
     bool above = run.address < nearest.address;
     return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
                 "The nearest region that rank %d has attached is %#" PRIx64 " to %#" PRIx64 ", %" PRIu64 " bytes %s.",
-                operation->target_rank, nearest.address, end, above ? nearest.address - run.address : run.address - nearest.address,
-                above ? "above" : "below");
+                operation->target_rank, nearest.address, end,
+                above ? nearest.address - run.address : run.address - nearest.address, above ? "above" : "below");
 }
 
 static bool attached_range(struct oriel_operation *operation)

@@ -125,7 +125,7 @@ static void set_id(struct oriel_comm *comm, uint64_t id)
 {
     comm->id = id;
     comm->matching.id = id;
-    if (comm->is_here && comm->size > 1)
+    if (comm->is_reached && comm->size > 1)
         comm->gathering = oriel_gathering_find(id, false, comm->size, comm->world_ranks);
 }
 

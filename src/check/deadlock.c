@@ -10,6 +10,7 @@
 
 enum {
     LOOKS = 4,
+    ALIKE = 3, /* looks find as many: who is stuck too, and was seen so a little later, is told with the others */
     TURNS = 8,
     RAN_NS = 20000000,
     SLOW = 5, /* times the patience where a message may be on its way that nobody has counted */
@@ -112,27 +113,24 @@ static bool is_alone(const struct oriel_wait_record *record)
 /* Whether the wait hangs on a message that may be on its way without anybody having counted it. */
 static bool is_slow(const struct oriel_wait_noted *noted)
 {
-    for (uint32_t i = 0; i < noted->count; i++)
+    for (uint32_t i = 0; i < noted->count && i < ORIEL_WAIT_NEEDS; i++)
         if ((noted->needs[i].kind & ~(uint32_t)ORIEL_NEED_MAYBE) == ORIEL_NEED_RECEIVE)
             return true;
     return false;
 }
 
-/* Those of the set that have waited long enough, and are what they seem. */
-static void keep_certain(struct oriel_deadlock *finder, uint64_t now_ns)
+/* One that has waited long enough, and is what it seems. */
+static bool is_steady(const struct oriel_deadlock *finder, const struct oriel_looked *looked,
+                      const struct oriel_deadlock_seen *seen, uint64_t now_ns)
 {
-    for (int rank = 0; rank < finder->look.n; rank++) {
-        const struct oriel_looked *looked = &finder->look.ranks[rank];
-        const struct oriel_deadlock_seen *seen = &finder->seen[rank];
-        if (!finder->set[rank])
-            continue;
-        uint64_t patience = finder->patience_ns * (is_slow(&looked->noted) ? SLOW : 1);
-        finder->set[rank] = seen->looks >= LOOKS && now_ns - seen->since_ns >= patience && had_turns(seen, looked->record) &&
-                            is_alone(looked->record);
-    }
+    if (looked->state != ORIEL_STUCK_WAITS || seen->looks < LOOKS || now_ns - seen->since_ns < finder->patience_ns)
+        return false;
+    uint64_t patience_ns = finder->patience_ns * (is_slow(&looked->record->noted) ? SLOW : 1);
+    return now_ns - seen->since_ns >= patience_ns && had_turns(seen, looked->record) && is_alone(looked->record);
 }
 
-int oriel_deadlock_look(struct oriel_deadlock *finder, uint64_t now_ns)
+/* Who of this machine waits steadily; says so, for whoever looks at all. */
+static bool look_here(struct oriel_deadlock *finder, uint64_t now_ns)
 {
     bool any = false;
     oriel_look_states(&finder->look);
@@ -143,17 +141,30 @@ int oriel_deadlock_look(struct oriel_deadlock *finder, uint64_t now_ns)
             seen->looks++;
         else
             first_seen(seen, looked, now_ns);
-        finder->set[rank] = looked->state == ORIEL_STUCK_WAITS && seen->looks > 0;
+        finder->set[rank] = is_steady(finder, looked, seen, now_ns);
+        if (looked->record != NULL)
+            atomic_store(&looked->record->steady, finder->set[rank] ? looked->serial : 0);
         any = any || finder->set[rank];
     }
-    if (!any)
+    return any;
+}
+
+static int find(struct oriel_deadlock *finder, uint64_t now_ns)
+{
+    bool any = look_here(finder, now_ns);
+    if (finder->marks || (finder->look.far == NULL ? !any : !oriel_look_machines(&finder->look, finder->set)))
         return 0;
     oriel_look_waits(&finder->look, finder->set);
     if (oriel_stuck_find(&finder->look.graph, finder->set) == 0)
         return 0;
-    keep_certain(finder, now_ns);
-    if (oriel_stuck_find(&finder->look.graph, finder->set) == 0)
-        return 0;
     oriel_look_again(&finder->look, finder->set);
     return oriel_stuck_find(&finder->look.graph, finder->set);
+}
+
+int oriel_deadlock_look(struct oriel_deadlock *finder, uint64_t now_ns)
+{
+    int found = find(finder, now_ns);
+    finder->alike = found == finder->found ? finder->alike + 1 : 1;
+    finder->found = found;
+    return finder->alike >= ALIKE ? found : 0;
 }

@@ -18,6 +18,9 @@ struct oriel_deadlock {
     struct oriel_deadlock_seen *seen;
     bool *set;
     uint64_t patience_ns; /* a rank has waited so long */
+    int found;            /* how many ranks the last look found stuck */
+    uint32_t alike;       /* how many looks in a row have found so many */
+    bool marks;           /* nothing is found here: another machine looks at all ranks */
 };
 
 bool oriel_deadlock_open(struct oriel_deadlock *finder, int world_size, uint64_t patience_ns);
@@ -27,6 +30,6 @@ void oriel_deadlock_close(struct oriel_deadlock *finder);
 int oriel_deadlock_look(struct oriel_deadlock *finder, uint64_t now_ns);
 
 /* Tells a set that was found. */
-void oriel_deadlock_tell(const struct oriel_deadlock *finder);
+void oriel_deadlock_tell(struct oriel_deadlock *finder);
 
 #endif

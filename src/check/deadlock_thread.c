@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "base/wait.h"
+#include "check/afar_waits.h"
 #include "check/finding.h"
 #include "check/guard.h"
 #include "host/host.h"
@@ -25,6 +26,7 @@ static struct {
     pthread_mutex_t mutex;
     pthread_cond_t bell;
     bool runs, ends;
+    enum oriel_deadlock_reach reach;
 } looking = {.mutex = PTHREAD_MUTEX_INITIALIZER, .bell = PTHREAD_COND_INITIALIZER};
 
 /* Should MPI_Abort not come to an end. */
@@ -73,9 +75,11 @@ static bool sleep_some(void)
 static void *watch(void *closure)
 {
     struct oriel_deadlock finder;
-    (void)closure;
+    enum oriel_deadlock_reach reach = *(const enum oriel_deadlock_reach *)closure;
     oriel_check_enter(); /* what it calls is not the program's */
     bool open = oriel_deadlock_open(&finder, oriel_board_world_size(), patience_ns);
+    finder.look.far = reach == ORIEL_DEADLOCK_ALL ? oriel_afar_look() : NULL;
+    finder.marks = reach == ORIEL_DEADLOCK_MARKS;
     while (open && sleep_some())
         if (oriel_deadlock_look(&finder, oriel_now_ns()) > 0) {
             oriel_deadlock_tell(&finder);
@@ -95,15 +99,16 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
-void oriel_deadlock_start(void)
+void oriel_deadlock_start(enum oriel_deadlock_reach reach)
 {
     pthread_attr_t how;
     sigset_t before;
     looking.ends = false;
+    looking.reach = reach;
     pthread_attr_init(&how);
     pthread_attr_setstacksize(&how, STACK_BYTES);
     block_signals(&before);
-    looking.runs = pthread_create(&looking.thread, &how, watch, NULL) == 0;
+    looking.runs = pthread_create(&looking.thread, &how, watch, &looking.reach) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&how);
     if (looking.runs)

@@ -42,20 +42,21 @@ static const char *call_of(uint16_t call)
 }
 
 /* What the rank shall do. */
-static void say_need(struct oriel_text *text, const struct oriel_wait_need *need, int next)
+static void say_need(struct oriel_text *text, struct oriel_look *look, int rank, const struct oriel_wait_need *need, int next)
 {
     const struct oriel_gathering *gathering = NULL;
+    uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
     switch (need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) {
     case ORIEL_NEED_KEY:
         oriel_text_add(text, "%s of rank %d",
-                       need->words[0] == ORIEL_ORDER_POST       ? "MPI_Win_post"
-                       : need->words[0] == ORIEL_ORDER_COMPLETE ? "MPI_Win_complete"
+                       key_kind == ORIEL_ORDER_POST       ? "MPI_Win_post"
+                       : key_kind == ORIEL_ORDER_COMPLETE ? "MPI_Win_complete"
                                                                 : "a message",
                        next);
         break;
     case ORIEL_NEED_CALL:
-        gathering = oriel_board_at(need->words[0]);
-        for (int i = 0; i < gathering->n; i++)
+        gathering = oriel_look_gathering(look, rank, need);
+        for (int i = 0; gathering != NULL && i < gathering->n; i++)
             if (gathering->slots[i].world_rank - 1 == next &&
                 oriel_look_mismatch(gathering, i, need->words[1], (uint16_t)(need->words[2] >> 1)))
                 oriel_text_add(text, "rank %d, which has called another function there in place of %s", next,
@@ -80,7 +81,7 @@ static void say_need(struct oriel_text *text, const struct oriel_wait_need *need
     }
 }
 
-static void tell(const struct oriel_deadlock *finder, int rank, int next, const struct oriel_stuck_clause *by, const char *rest)
+static void tell(struct oriel_deadlock *finder, int rank, int next, const struct oriel_stuck_clause *by, const char *rest)
 {
     const struct oriel_looked *looked = &finder->look.ranks[rank];
     const struct oriel_looked *waited = &finder->look.ranks[next];
@@ -93,14 +94,14 @@ static void tell(const struct oriel_deadlock *finder, int rank, int next, const 
     finding.other.epoch = 0;
     finding.window = looked->noted.name[0] == '\0' ? NULL : looked->noted.name;
     oriel_text_add(&text, "Rank %d waits for ", rank);
-    say_need(&text, oriel_look_need(&finder->look, rank, by), next);
+    say_need(&text, &finder->look, rank, oriel_look_need(&finder->look, rank, by), next);
     if (waited->state == ORIEL_STUCK_FINISHED)
         oriel_text_add(&text, ", which has %s", waited->noted.site.call == 0 ? "ended" : "finished");
     oriel_text_add(&text, "%s.", rest);
     oriel_finding_tell(&finding);
 }
 
-static void tell_finished(const struct oriel_deadlock *finder, int told)
+static void tell_finished(struct oriel_deadlock *finder, int told)
 {
     const struct oriel_stuck_clause *by;
     int count = 0;
@@ -147,7 +148,7 @@ static void say_cycle(const struct oriel_deadlock *finder, int first, char *out,
         oriel_text_add(&text, ", and so on");
 }
 
-static void tell_cycle(const struct oriel_deadlock *finder)
+static void tell_cycle(struct oriel_deadlock *finder)
 {
     const struct oriel_stuck_clause *by;
     char rest[160];
@@ -165,7 +166,7 @@ static void tell_cycle(const struct oriel_deadlock *finder)
     }
 }
 
-void oriel_deadlock_tell(const struct oriel_deadlock *finder)
+void oriel_deadlock_tell(struct oriel_deadlock *finder)
 {
     int finished = count_finished(finder);
     if (finished > 0)

@@ -1,7 +1,10 @@
 /* Communicators and windows as places where members meet: how far each has come with collective calls, and who holds which lock.
- * A member writes its own slot and its own row; it is said before the call that others may wait in, and taken back before the
- * one that lets them go on.  waits.h says who may call. */
+ * A member writes its own slot and its own row, on its own machine's board; it is said before the call that others may wait in,
+ * and taken back before the one that lets them go on.  waits.h says who may call. */
+#include "check/order.h"
 #include "check/waits_parts.h"
+
+#include <string.h>
 
 static struct oriel_key key_of(uint64_t id, bool is_window)
 {
@@ -11,19 +14,21 @@ static struct oriel_key key_of(uint64_t id, bool is_window)
 struct oriel_gathering *oriel_gathering_find(uint64_t id, bool is_window, int n, const int *world_ranks)
 {
     struct oriel_key key = key_of(id, is_window);
-    size_t members = (size_t)(unsigned)n;
     bool has_locks = is_window && n <= ORIEL_GATHERING_LOCKS;
-    size_t len_bytes = sizeof(struct oriel_gathering) + members * sizeof(struct oriel_gathering_slot) +
-                       (has_locks ? members * (members + 1) : 0);
-    struct oriel_gathering *gathering = oriel_board_at(oriel_board_find(&key, len_bytes, NULL));
+    struct oriel_gathering *gathering =
+        oriel_board_at(oriel_board_find(&key, oriel_gathering_bytes(n, has_locks), NULL));
+    uint32_t members_here = 0;
     if (gathering == NULL)
         return NULL;
+    gathering->id = id;
     gathering->is_window = is_window; /* all write the same */
     gathering->has_locks = has_locks;
     for (int i = 0; i < n; i++) {
         int world_rank = world_ranks == NULL ? i : world_ranks[i];
         atomic_store_explicit(&gathering->slots[i].world_rank, world_rank + 1, memory_order_relaxed);
+        members_here += oriel_order_is_here(world_rank);
     }
+    gathering->members_here = members_here;
     gathering->n = n;
     return gathering;
 }
@@ -33,7 +38,7 @@ static bool has_left(void *at, bool made, void *closure)
     struct oriel_gathering *gathering = at;
     (void)made;
     (void)closure;
-    return atomic_fetch_add(&gathering->left, 1) + 1 < (uint32_t)gathering->n;
+    return atomic_fetch_add(&gathering->left, 1) + 1 < gathering->members_here;
 }
 
 void oriel_gathering_leave(struct oriel_gathering *gathering, uint64_t id)
@@ -63,4 +68,30 @@ void oriel_gathering_hold(struct oriel_gathering *gathering, int member, int tar
 {
     if (gathering->has_locks != 0)
         atomic_store_explicit(oriel_gathering_holds(gathering, member, target), (uint8_t)how, memory_order_release);
+}
+
+struct copy {
+    void *out;
+    size_t room_bytes, len_bytes;
+};
+
+static bool copy(void *at, bool made, void *closure)
+{
+    const struct oriel_gathering *gathering = at;
+    struct copy *into = closure;
+    size_t len_bytes = oriel_gathering_bytes(gathering->n, gathering->has_locks != 0);
+    (void)made;
+    if (gathering->n > 0 && len_bytes <= into->room_bytes) {
+        memcpy(into->out, at, len_bytes);
+        into->len_bytes = len_bytes;
+    }
+    return true;
+}
+
+size_t oriel_gathering_copy(uint64_t id, bool is_window, void *out, size_t room_bytes)
+{
+    struct oriel_key key = key_of(id, is_window);
+    struct copy into = {.out = out, .room_bytes = room_bytes};
+    oriel_board_work(&key, 0, copy, &into);
+    return into.len_bytes;
 }

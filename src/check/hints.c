@@ -97,8 +97,8 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
              oriel_words("Rank %d frees the window and does not call this fence.", answer.gone_rank));
 }
 
-/* The answer about the epoch in which the operation is is final: its fence has returned on all members, or its post is there. */
-static bool asks_for_promise(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_note_answer *answer)
+/* Of the epoch of the operation.  A no is kept: the fence has returned on all members, or the post is there. */
+static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_note_answer *answer)
 {
     struct oriel_checked *window = operation->window;
     int32_t target = operation->target_rank;
@@ -122,7 +122,7 @@ void oriel_hint_no_put(const struct oriel_operation *operation)
     bool fence = !(window->epochs.targets[target] & ORIEL_TARGET_STARTED);
     uint64_t epoch = fence ? window->epochs.fences : window->started[target];
     if (operation->applied == ORIEL_OPERATOR_NO_OP || epoch == 0 || (fence && !window->epochs.fence.open) ||
-        window->unpromised[target] == (epoch << 1 | fence) || !asks_for_promise(operation, epoch, fence, &answer))
+        window->unpromised[target] == (epoch << 1 | fence) || !was_promised(operation, epoch, fence, &answer))
         return;
     tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site, "The target has promised that nothing is put there.");
 }

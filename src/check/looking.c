@@ -18,6 +18,7 @@ bool oriel_look_open(struct oriel_look *look, int n)
 
 void oriel_look_close(struct oriel_look *look)
 {
+    oriel_look_machines_close(look);
     free(look->ranks);
     oriel_stuck_close(&look->graph);
     *look = (struct oriel_look){.n = 0};
@@ -32,7 +33,7 @@ static bool is_waiting(uint64_t serial)
 
 static void look_at(struct oriel_looked *looked, oriel_place place)
 {
-    const struct oriel_wait_record *record = oriel_board_at(place);
+    struct oriel_wait_record *record = oriel_board_at(place);
     looked->record = record;
     looked->state = ORIEL_STUCK_COMPUTES;
     looked->serial = 0;
@@ -51,10 +52,15 @@ static void look_at(struct oriel_looked *looked, oriel_place place)
     }
 }
 
-void oriel_look_states(struct oriel_look *look)
+static const oriel_place *find_records(int n)
 {
     struct oriel_key key = oriel_wait_table_key();
-    const oriel_place *records = oriel_board_at(oriel_board_find(&key, (size_t)(unsigned)look->n * sizeof *records, NULL));
+    return oriel_board_at(oriel_board_find(&key, (size_t)(unsigned)n * sizeof(oriel_place), NULL));
+}
+
+void oriel_look_states(struct oriel_look *look)
+{
+    const oriel_place *records = find_records(look->n);
     for (int rank = 0; rank < look->n; rank++)
         look_at(&look->ranks[rank], records == NULL ? 0 : __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
 }
@@ -67,9 +73,43 @@ static bool has_gone_on(const struct oriel_looked *looked)
 
 void oriel_look_again(const struct oriel_look *look, bool *set)
 {
+    if (look->far != NULL) {
+        oriel_look_machines_again(look, set);
+        return;
+    }
     atomic_thread_fence(memory_order_seq_cst);
     for (int rank = 0; rank < look->n; rank++)
         set[rank] = set[rank] && !has_gone_on(&look->ranks[rank]);
+}
+
+/* --- reports --- */
+
+static bool report(struct oriel_wait_report *out, const struct oriel_looked *looked)
+{
+    if (looked->state == ORIEL_STUCK_COMPUTES ||
+        (looked->state == ORIEL_STUCK_WAITS && atomic_load(&looked->record->steady) != looked->serial))
+        return false;
+    out->state = looked->state;
+    out->serial = looked->serial;
+    memcpy((void *)&out->record, (const void *)looked->record, sizeof out->record);
+    if (looked->state == ORIEL_STUCK_FINISHED)
+        out->record.noted.site = looked->noted.site;
+    atomic_thread_fence(memory_order_seq_cst);
+    return looked->state == ORIEL_STUCK_FINISHED || !has_gone_on(looked);
+}
+
+size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room)
+{
+    size_t count = 0;
+    int n = oriel_board_world_size();
+    const oriel_place *records = find_records(n);
+    for (int rank = 0; rank < n && records != NULL && count < room; rank++) {
+        struct oriel_looked looked = {.serial = 0};
+        look_at(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
+        out[count].rank = rank;
+        count += report(&out[count], &looked);
+    }
+    return count;
 }
 
 /* --- needs --- */
@@ -82,13 +122,30 @@ static bool there_is(void *at, bool made, void *closure)
     return true;
 }
 
-/* Whether it was given; taken for given where giving may have found no room, or numbers are in doubt. */
-static bool is_given(const uint64_t words[4])
+bool oriel_wait_is_given(const struct oriel_key *key)
+{
+    return oriel_board_refused() > 0 || (key->words[0] == ORIEL_ORDER_MESSAGE && oriel_order_is_doubtful()) ||
+           oriel_board_work(key, 0, there_is, NULL);
+}
+
+static bool is_given(const struct oriel_look *look, int waiter, const uint64_t words[4])
 {
     struct oriel_key key;
     memcpy(key.words, words, sizeof key.words);
-    return oriel_board_refused() > 0 || (key.words[0] == ORIEL_ORDER_MESSAGE && oriel_order_is_doubtful()) ||
-           oriel_board_work(&key, 0, there_is, NULL);
+    int machine = (int)(key.words[0] >> ORIEL_ORDER_HOME_SHIFT) - 1;
+    key.words[0] &= (UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1;
+    return look->far == NULL ? oriel_wait_is_given(&key)
+                             : look->far->is_given(machine < 0 ? look->far->machine_of(waiter) : machine, &key);
+}
+
+const struct oriel_gathering *oriel_look_gathering(struct oriel_look *look, int rank, const struct oriel_wait_need *need)
+{
+    uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
+    if (look->far == NULL)
+        return oriel_board_at(need->words[kind == ORIEL_NEED_RECEIVE ? 2 : 0]);
+    if (kind == ORIEL_NEED_RECEIVE)
+        return oriel_look_met(look, rank, need->words[0], false);
+    return oriel_look_met(look, rank, need->words[3], kind == ORIEL_NEED_LOCK || (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
 }
 
 static int32_t world_rank(const struct oriel_gathering *gathering, int member)
@@ -115,24 +172,23 @@ static bool has_come(const struct oriel_gathering *gathering, int member, uint64
            !oriel_look_mismatch(gathering, member, number, call);
 }
 
-static void add_call(struct oriel_look *look, int n, const struct oriel_wait_need *need)
+static void add_call(struct oriel_look *look, const struct oriel_gathering *gathering, const struct oriel_wait_need *need)
 {
-    const struct oriel_gathering *gathering = oriel_board_at(need->words[0]);
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
     int first = below || need->rank < 0 ? 0 : need->rank;
     int end = need->rank < 0 ? gathering->n : below ? need->rank : need->rank + 1;
-    for (int member = first; member < end && gathering->n <= n; member++)
+    for (int member = first; member < end; member++)
         if (!has_come(gathering, member, need->words[1], call))
             oriel_stuck_member(&look->graph, world_rank(gathering, member));
 }
 
-static void add_lock(struct oriel_look *look, int n, const struct oriel_wait_need *need, int waiter)
+static void add_lock(struct oriel_look *look, const struct oriel_gathering *gathering, const struct oriel_wait_need *need,
+                     int waiter)
 {
-    const struct oriel_gathering *gathering = oriel_board_at(need->words[0]);
     int target = (int)(int64_t)need->words[1];
     uint8_t allowed = need->words[2] ? ORIEL_HOLDS_NOTHING : ORIEL_HOLDS_SHARED;
-    for (int member = 0; member < gathering->n && gathering->n <= n; member++) {
+    for (int member = 0; member < gathering->n; member++) {
         uint8_t all = atomic_load_explicit(oriel_gathering_holds(gathering, member, -1), memory_order_acquire);
         bool holds = all > allowed;
         for (int of = target < 0 ? 0 : target; of < (target < 0 ? gathering->n : target + 1) && !holds; of++)
@@ -184,12 +240,14 @@ static bool is_sent(const struct oriel_look *look, int from, int waiter, const s
 
 static void add_receive(struct oriel_look *look, int waiter, const struct oriel_wait_need *need)
 {
-    const struct oriel_gathering *gathering = oriel_board_at(need->words[2]);
-    if (need->rank >= 0) {
-        if (!is_sent(look, need->rank, waiter, need))
-            oriel_stuck_member(&look->graph, need->rank);
-        return;
-    }
+    if (need->rank >= 0 && need->rank < look->n && !is_sent(look, need->rank, waiter, need))
+        oriel_stuck_member(&look->graph, need->rank);
+}
+
+/* From any member of the gathering. */
+static void add_receive_any(struct oriel_look *look, const struct oriel_gathering *gathering, int waiter,
+                            const struct oriel_wait_need *need)
+{
     for (int member = 0; member < gathering->n; member++) {
         int32_t from = world_rank(gathering, member);
         if (from < 0 || from >= look->n || is_sent(look, from, waiter, need))
@@ -200,22 +258,41 @@ static void add_receive(struct oriel_look *look, int waiter, const struct oriel_
             oriel_stuck_member(&look->graph, world_rank(gathering, member));
 }
 
+static void add_met(struct oriel_look *look, int waiter, uint32_t kind, const struct oriel_wait_need *need)
+{
+    const struct oriel_gathering *gathering = oriel_look_gathering(look, waiter, need);
+    if (gathering == NULL || gathering->n > look->n)
+        return;
+    if (kind == ORIEL_NEED_CALL)
+        add_call(look, gathering, need);
+    else if (kind == ORIEL_NEED_LOCK)
+        add_lock(look, gathering, need, waiter);
+    else
+        add_receive_any(look, gathering, waiter, need);
+}
+
 static void add_need(struct oriel_look *look, int waiter, uint32_t number)
 {
     const struct oriel_wait_need *need = &look->ranks[waiter].noted.needs[number];
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
     bool is_rank = need->rank >= 0 && need->rank < look->n;
-    oriel_stuck_clause(&look->graph, waiter, number, kind == ORIEL_NEED_RECEIVE && need->rank < 0,
-                       (need->kind & ORIEL_NEED_MAYBE) != 0);
-    if (kind == ORIEL_NEED_CALL)
-        add_call(look, look->n, need);
-    else if (kind == ORIEL_NEED_LOCK)
-        add_lock(look, look->n, need, waiter);
-    else if (kind == ORIEL_NEED_RECEIVE && need->rank < look->n)
+    bool from_any = kind == ORIEL_NEED_RECEIVE && need->rank < 0;
+    oriel_stuck_clause(&look->graph, waiter, number, from_any, (need->kind & ORIEL_NEED_MAYBE) != 0);
+    if (kind == ORIEL_NEED_CALL || kind == ORIEL_NEED_LOCK || from_any)
+        add_met(look, waiter, kind, need);
+    else if (kind == ORIEL_NEED_RECEIVE)
         add_receive(look, waiter, need);
-    else if ((kind == ORIEL_NEED_RANK && is_rank) || (kind == ORIEL_NEED_KEY && is_rank && !is_given(need->words)) ||
+    else if ((kind == ORIEL_NEED_RANK && is_rank) ||
+             (kind == ORIEL_NEED_KEY && is_rank && !is_given(look, waiter, need->words)) ||
              (kind == ORIEL_NEED_SEND && is_rank && !is_received(look, waiter, need)))
         oriel_stuck_member(&look->graph, need->rank);
+}
+
+/* Reports of all machines are as they were while they were copied. */
+static void look_again_here(const struct oriel_look *look, bool *set)
+{
+    if (look->far == NULL)
+        oriel_look_again(look, set);
 }
 
 void oriel_look_waits(struct oriel_look *look, bool *set)
@@ -229,7 +306,7 @@ void oriel_look_waits(struct oriel_look *look, bool *set)
         else
             looked->noted.count = 0;
     }
-    oriel_look_again(look, set);
+    look_again_here(look, set);
     for (int rank = 0; rank < look->n; rank++) {
         if (!set[rank])
             continue;
@@ -238,5 +315,5 @@ void oriel_look_waits(struct oriel_look *look, bool *set)
         for (uint32_t i = 0; i < noted->count && i < ORIEL_WAIT_NEEDS; i++)
             add_need(look, rank, i);
     }
-    oriel_look_again(look, set);
+    look_again_here(look, set);
 }

@@ -13,7 +13,7 @@ static struct oriel_wait_need receive_need(const struct oriel_comm *comm, const 
 {
     struct oriel_envelope from = receiving->wanted;
     struct oriel_wait_need need = {.kind = ORIEL_NEED_UNKNOWN};
-    if (from.peer != ORIEL_ANY && !oriel_order_is_here(from.peer)) /* who waits for whom is known on one machine only */
+    if (from.peer != ORIEL_ANY && !oriel_order_reaches(from.peer))
         return need;
     if (receiving->state == ORIEL_RECEIVE_NUMBERED && from.peer != ORIEL_ANY && from.tag != ORIEL_ANY)
         return (struct oriel_wait_need){.kind = ORIEL_NEED_KEY,
@@ -30,7 +30,7 @@ int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_rece
 {
     static const struct oriel_wait_need unknown = {.kind = ORIEL_NEED_UNKNOWN};
     int count = 0;
-    if (send != NULL && (send->is_unknown || (send->destination >= 0 && !oriel_order_is_here(send->destination))))
+    if (send != NULL && (send->is_unknown || (send->destination >= 0 && !oriel_order_reaches(send->destination))))
         needs[count++] = unknown;
     else if (send != NULL && send->destination >= 0) {
         needs[count] = oriel_need_send(send->destination, send->id, send->sending.envelope.tag);
@@ -66,7 +66,7 @@ bool oriel_wait_probe(const struct oriel_site *site, MPI_Comm comm, int source, 
     if (entry == NULL || (source != MPI_ANY_SOURCE && (source < 0 || source >= entry->size)))
         return false;
     int peer = source == MPI_ANY_SOURCE ? -1 : oriel_comm_world_rank(entry, source);
-    if (peer >= 0 && !oriel_order_is_here(peer))
+    if (peer >= 0 && !oriel_order_reaches(peer))
         return false;
     struct oriel_wait_need need = oriel_need_receive(peer, entry->id, tag == MPI_ANY_TAG ? -1 : tag, entry->gathering);
     return note(site, &need, 1);

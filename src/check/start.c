@@ -157,7 +157,7 @@ static void span_machines(void)
                    world_rank, oriel_fail_message());
     if (!reaches_all)
         oriel_finding_count("windows over several machines: the order of accesses was not looked at");
-    if (machines_count > 1)
+    if (machines_count > 1 && !reaches_all)
         oriel_finding_count("waits for ranks of other machines: deadlocks with them were not looked for");
 }
 
@@ -190,8 +190,11 @@ static void start(bool threads)
     oriel_local_order_atomics(oriel_window_order_atomic);
     oriel_type_start();
     pthread_atfork(NULL, NULL, stop_in_child);
+    oriel_comm_find(MPI_COMM_WORLD); /* each machine knows it, whether or not its ranks use it */
     if (is_first_here())
-        oriel_deadlock_start();
+        oriel_deadlock_start(machines_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE
+                             : world_rank == 0                   ? ORIEL_DEADLOCK_ALL
+                                                                 : ORIEL_DEADLOCK_MARKS);
     oriel_check_running = true;
 }
 

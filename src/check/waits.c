@@ -102,7 +102,9 @@ struct oriel_wait_need oriel_need_call(const struct oriel_gathering *gathering, 
 {
     return (struct oriel_wait_need){.kind = ORIEL_NEED_CALL,
                                     .rank = member,
-                                    .words = {oriel_board_place(gathering), number, (uint64_t)call << 1 | below}};
+                                    .words = {oriel_board_place(gathering), number,
+                                              (uint64_t)call << 1 | below | (gathering->is_window ? ORIEL_NEED_OF_WINDOW : 0),
+                                              gathering->id}};
 }
 
 void oriel_wait_for_call(const struct oriel_gathering *gathering, int member, uint64_t number, uint16_t call, bool below)
@@ -115,7 +117,7 @@ void oriel_wait_for_lock(const struct oriel_gathering *gathering, int target, bo
 {
     struct oriel_wait_need need = {.kind = ORIEL_NEED_LOCK,
                                    .rank = -1,
-                                   .words = {oriel_board_place(gathering), (uint64_t)(int64_t)target, exclusive}};
+                                   .words = {oriel_board_place(gathering), (uint64_t)(int64_t)target, exclusive, gathering->id}};
     if (gathering->has_locks == 0)
         need.kind = ORIEL_NEED_UNKNOWN;
     oriel_wait_add(&need);

@@ -70,12 +70,14 @@ enum oriel_need {
     ORIEL_NEED_UNKNOWN, /* may be fulfilled by anybody: nobody is stuck for it */
     ORIEL_NEED_RANK,    /* the rank must act */
     ORIEL_NEED_KEY,     /* the rank must give what order.h calls so; words: the key */
-    ORIEL_NEED_CALL,    /* members must make that collective call: gathering, number, call << 1 | whether only lower members */
-    ORIEL_NEED_LOCK,    /* holders must unlock: gathering, target, exclusive */
+    ORIEL_NEED_CALL,    /* members must make that collective call: gathering, number, call << 1 | whether only lower members |
+                           ORIEL_NEED_OF_WINDOW, gathering's id */
+    ORIEL_NEED_LOCK,    /* holders must unlock: gathering, target, exclusive, gathering's id */
     ORIEL_NEED_SEND,    /* the rank must receive what this process sends: communicator's id, tag */
     ORIEL_NEED_RECEIVE, /* the rank must send: communicator's id, tag (-1: any), gathering, of rank -1 (whose members may) */
     ORIEL_NEED_MAYBE = 1 << 16, /* beside a kind: it may be fulfilled already, unseen */
 };
+#define ORIEL_NEED_OF_WINDOW (UINT64_C(1) << 32)
 
 /* More needs than a record has room for make a wait for any unknown; of a wait for all they are left out. */
 void oriel_wait_add(const struct oriel_wait_need *need);
@@ -111,8 +113,10 @@ void oriel_waits_finish(const struct oriel_site *site);
 void oriel_waits_stop(void);
 
 /* The thread that looks for deadlocks: in one process of each machine, from behind oriel_waits_start and oriel_finding_start
- * until the findings have met. */
-void oriel_deadlock_start(void);
+ * until the findings have met.  Of several machines that reach each other one looks at all ranks, and the others say of theirs
+ * which wait steadily. */
+enum oriel_deadlock_reach { ORIEL_DEADLOCK_HERE, ORIEL_DEADLOCK_ALL, ORIEL_DEADLOCK_MARKS };
+void oriel_deadlock_start(enum oriel_deadlock_reach reach);
 void oriel_deadlock_stop(void);
 
 #endif

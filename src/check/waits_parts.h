@@ -1,4 +1,4 @@
-/* What lies in the board about waiting, as its writers (waits.c, gathering.c) and whoever looks (looking.c) share it.  A record
+/* What lies in the board about waiting, as its writers (waits.c, gathering.c) and whoever looks (looking*.c) share it.  A record
  * is written by its own process; its needs change only while its serial is even.  Nobody else includes this. */
 #ifndef ORIEL_CHECK_WAITS_PARTS_H
 #define ORIEL_CHECK_WAITS_PARTS_H
@@ -28,6 +28,7 @@ struct oriel_wait_noted {
 
 struct oriel_wait_record {
     _Atomic uint64_t serial; /* odd: waits; each change is another wait or none */
+    _Atomic uint64_t steady; /* the serial that has stood long enough, by what its machine's looker sees; 0: none */
     _Atomic uint32_t state;  /* enum oriel_wait_state */
     _Atomic int32_t thread;  /* the first one that waited, as the kernel numbers it */
     _Atomic uint32_t many;   /* another one has: nothing is said any more */
@@ -60,11 +61,20 @@ struct oriel_gathering {
     uint32_t is_window;
     uint32_t has_locks;
     _Atomic uint32_t left;
-    uint32_t unused[12];
+    uint64_t id;
+    uint32_t members_here; /* on this machine; those of others have a gathering of their own */
+    uint32_t unused[9];
     struct oriel_gathering_slot slots[];
     /* has_locks: then n rows of n + 1 bytes, enum oriel_holding of the member for each target and for all */
 };
 _Static_assert(sizeof(struct oriel_gathering) == 64, "slots begin lines");
+
+static inline size_t oriel_gathering_bytes(int n, bool has_locks)
+{
+    size_t members = (size_t)(unsigned)n;
+    return sizeof(struct oriel_gathering) + members * sizeof(struct oriel_gathering_slot) +
+           (has_locks ? members * (members + 1) : 0);
+}
 
 static inline _Atomic uint8_t *oriel_gathering_holds(const struct oriel_gathering *gathering, int member, int target)
 {
@@ -74,6 +84,26 @@ static inline _Atomic uint8_t *oriel_gathering_holds(const struct oriel_gatherin
 }
 
 struct oriel_key oriel_wait_table_key(void);
+
+/* --- for who looks from another machine --- */
+
+/* A rank that waits, steadily, or that has finished; the record as it was all that time. */
+struct oriel_wait_report {
+    int32_t rank;
+    uint32_t state; /* enum oriel_stuck_state */
+    uint64_t serial;
+    struct oriel_wait_record record;
+};
+
+/* Those of this machine; how many. */
+size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room);
+
+/* A copy of this machine's gathering, if it has room; its bytes, 0: there is none. */
+size_t oriel_gathering_copy(uint64_t id, bool is_window, void *out, size_t room_bytes);
+
+/* Whether what a need calls a key was given on this machine's board; taken for given where giving may have found no room, or
+ * numbers are in doubt. */
+bool oriel_wait_is_given(const struct oriel_key *key);
 
 /* Threads of a process of this machine; a count of -1 where the system does not say, or there are more than that. */
 int oriel_wait_threads_list(int32_t pid, int32_t *threads, int room);

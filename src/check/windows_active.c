@@ -170,7 +170,7 @@ static void add_post(const struct oriel_checked *window, int32_t target)
 static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets, int32_t count, bool fresh,
                            const struct oriel_site *site)
 {
-    if (!window->here || !oriel_window_wait_open(window, site))
+    if (!window->ordered || !oriel_window_wait_open(window, site))
         return false;
     for (int32_t i = 0; i < count; i++)
         if (fresh || window->untaken[targets[i]])
@@ -182,7 +182,7 @@ static bool wait_for_posts(const struct oriel_checked *window, const int32_t *ta
 /* Of the origins of this process's post. */
 static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
 {
-    if (!window->here || !oriel_window_wait_open(window, site))
+    if (!window->ordered || !oriel_window_wait_open(window, site))
         return false;
     for (int32_t i = 0; i < window->epochs.posted_count; i++) {
         int32_t origin = window->epochs.posted[i];

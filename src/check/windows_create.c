@@ -180,7 +180,7 @@ static struct oriel_gathering *find_gathering(const struct oriel_checked *window
     int *ranks = calloc((size_t)(unsigned)window->n, sizeof *ranks);
     for (int i = 0; i < window->n && ranks != NULL; i++)
         ranks[i] = (int)window->members[i].world_rank;
-    if (ranks != NULL && window->here)
+    if (ranks != NULL && window->ordered)
         gathering = oriel_gathering_find(window->id, true, window->n, ranks);
     free(ranks);
     return gathering;

@@ -19,8 +19,6 @@ LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 STATUS = 86
 SKIP = 77
 TIMED_OUT = 124
-# Offenders of these are found on one machine only (docs/checker.md); their twins are right everywhere.
-ONE_MACHINE = {"D1"}
 MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here(?:, (not )?saying '([^']+)')? \*/")
 
 Case = collections.namedtuple("Case", "name rule file line ranks innocent alone end marks says")
@@ -195,8 +193,8 @@ def main():
     chosen = [case for case in cases if (not args.cases or case.name in args.cases) and
               (not args.rules or case.rule in args.rules.split(","))]
     if args.net or args.node_size:  # whose ranks share no memory
-        chosen = [case for case in chosen if (case.innocent or case.rule not in ONE_MACHINE) and "shared_memory" not in case.name]
-    if args.net:  # a job of its own for each would take long
+        chosen = [case for case in chosen if "shared_memory" not in case.name]
+    if args.net and not args.rules:  # a job of its own for each would take long
         chosen = [case for case in chosen if not case.alone]
     for case in chosen:
         if not case.innocent and not case.marks:
