@@ -74,12 +74,27 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     oriel_window_tell(place->window, &finding, NULL);
 }
 
+/* What completes the earlier of two uses of a buffer. */
+static const char *missing_completion(const struct oriel_access *access)
+{
+    if (access->flags & ORIEL_ACCESS_MESSAGE)
+        return "MPI_Wait, for the request of the first call, between the two calls";
+    switch (access->site.call) {
+    case ORIEL_CALL_Rput:
+    case ORIEL_CALL_Rget:
+    case ORIEL_CALL_Raccumulate:
+    case ORIEL_CALL_Rget_accumulate:
+        return "MPI_Wait, for the request of the first call, or MPI_Win_flush_local, between the two calls";
+    default: return "MPI_Win_flush_local, or the end of the epoch, between the two calls";
+    }
+}
+
 void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     (void)closure;
     finding.rule = rule_of_kinds(NULL, &conflict->earlier, &conflict->later);
-    finding.missing = "MPI_Win_flush_local, or whatever completes the first call, between the two calls";
+    finding.missing = missing_completion(&conflict->earlier);
     snprintf(finding.detail, sizeof finding.detail, "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);
     describe(&finding, conflict);

@@ -123,7 +123,7 @@ CASE(C4, two_gets_into_one_buffer, 2)
         MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
         MPI_Get(&got[0], 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
         delay();
-        MPI_Get(&got[right ? 1 : 0], 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Get(&got[right ? 1 : 0], 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here, saying 'MPI_Win_flush_local, or' */
         MPI_Win_flush_local(1, win);
         MPI_Get(&got[0], 1, MPI_INT, 1, 2, 1, MPI_INT, win);
         MPI_Win_unlock(1, win);

@@ -178,7 +178,7 @@ CASE(C4, origin_of_a_request_that_is_open, 2)
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C4 here */
+        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C4 here, saying 'first call, or' */
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Get(&value, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
@@ -187,6 +187,26 @@ CASE(C4, origin_of_a_request_that_is_open, 2)
     }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
+}
+
+/* Nothing of it is one-sided. */
+CASE(C4, receive_into_the_buffer_of_a_send, 2)
+{
+    int value = rank;
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Isend(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request); /* FINDS C4 here, saying 'first call, between' */
+        delay();
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Recv(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS C4 here */
+        if (!right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (rank == 1) {
+        MPI_Recv(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    }
 }
 
 CASE(A2, put_into_what_was_detached, 2)

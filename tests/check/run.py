@@ -103,7 +103,7 @@ def brief(finding):
 
 def words_of(finding):
     place = "" if finding["offset"] is None else f"bytes {finding['offset']} to {finding['offset'] + finding['bytes'] - 1}"
-    return f"window {finding['window']}, {place}: {finding['detail']}"
+    return f"window {finding['window']}, {place}: {finding['detail']}; missing: {finding['missing']}"
 
 
 def job_run(args, ranks, seed, words):
