@@ -6,6 +6,7 @@ is blamed; the job's status is 86 with findings and 0 without. What failed is pr
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import random
@@ -33,6 +34,7 @@ def arguments():
     parser.add_argument("--ranks", default="2-8", help="of each run one of these: 4, or 2-8")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one job")
+    parser.add_argument("--jobs", type=int, default=1, help="so many jobs at a time: those that hang mostly wait")
     parser.add_argument("--rules", default="", help="only the cases of these rules: C1,E3")
     parser.add_argument("--net", type=int, default=0, help="across so many machines, made for each job")
     parser.add_argument("--node-size", type=int, default=0, help="every so many ranks believe to be a machine of their own")
@@ -118,8 +120,8 @@ def job_run(args, ranks, seed, words):
                    args.program, "--seed", str(seed), *words]
         job = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if args.net and job.returncode == SKIP:
-            print(job.stdout + job.stderr)
-            sys.exit(SKIP)
+            print(job.stdout + job.stderr, flush=True)
+            os._exit(SKIP)
         try:
             with open(path, encoding="utf-8") as file:
                 findings = json.load(file)["findings"]
@@ -166,25 +168,27 @@ def guilty_judge(status, findings, ran, cases):
         yield f"status {status}, not {STATUS}"
 
 
-def run(args, number, cases, chosen):
-    """One run: all twins in a job, all offenders in another, and those that need one of their own."""
-    seed = args.seed + number
+def jobs_of(args, chosen):
+    """The jobs of all runs, as seed, ranks and cases: of each run all twins together, all offenders that can be, and those that
+    need a job of their own."""
     least, _, most = args.ranks.partition("-")
-    ranks = random.Random(seed).randint(int(least), int(most or least))
-    here = [case for case in chosen if case.ranks <= ranks]
-    jobs = [[case for case in here if not case.alone and case.innocent == innocent] for innocent in (True, False)]
-    jobs += [[case] for case in here if case.alone]
-    failed = 0
-    for job in filter(None, jobs):
-        status, text, findings = job_run(args, ranks, seed, [case.name for case in job])
-        judge = innocent_judge(status, findings, cases) if job[0].innocent else guilty_judge(status, findings, job, cases)
-        complaints = list(judge)
-        for complaint in complaints:
-            print(f"seed {seed}, {ranks} ranks: {complaint}")
-        if complaints:
-            failed += 1
-            print(text[-6000:], flush=True)
-    return failed
+    for seed in range(args.seed, args.seed + args.runs):
+        ranks = random.Random(seed).randint(int(least), int(most or least))
+        here = [case for case in chosen if case.ranks <= ranks]
+        together = [[case for case in here if case.innocent], [case for case in here if not case.innocent and not case.alone]]
+        for job in together + [[case] for case in here if case.alone and not case.innocent]:
+            if job:
+                yield seed, ranks, job
+
+
+def run(args, seed, ranks, job, cases):
+    """One job: whether it did what it should."""
+    status, text, findings = job_run(args, ranks, seed, [case.name for case in job])
+    judge = innocent_judge(status, findings, cases) if job[0].innocent else guilty_judge(status, findings, job, cases)
+    complaints = [f"seed {seed}, {ranks} ranks: {complaint}" for complaint in judge]
+    if complaints:
+        print("\n".join([*complaints, text[-6000:]]), flush=True)
+    return not complaints
 
 
 def main():
@@ -199,7 +203,9 @@ def main():
     for case in chosen:
         if not case.innocent and not case.marks:
             sys.exit(f"{case.name}: no line is marked with FINDS {case.rule} here")
-    failed = sum(run(args, number, cases, chosen) for number in range(args.runs))
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        futures = [pool.submit(run, args, *job, cases) for job in jobs_of(args, chosen)]
+        failed = sum(not future.result() for future in futures)
     print(f"{args.runs} runs of {len(chosen)} cases on {args.host}, {failed} jobs failed")
     return 1 if failed else 0
 
