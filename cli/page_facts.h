@@ -9,6 +9,6 @@
 void oriel_page_names(json_t *out);
 
 json_t *oriel_page_facts(const struct oriel_page_run *run);
-json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t window);
+json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place);
 
 #endif

@@ -60,7 +60,9 @@ static char read_state(int32_t pid, int32_t tid)
     char text[512];
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
     const char *end = read_small(path, text, sizeof text) ? strrchr(text, ')') : NULL;
-    return end != NULL && end[1] == ' ' ? end[2] : '?';
+    if (end == NULL || end[1] != ' ')
+        return '?';
+    return end[2];
 }
 
 static void first_seen(struct oriel_deadlock_seen *seen, const struct oriel_looked *looked, uint64_t now_ns)
