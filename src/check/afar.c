@@ -3,11 +3,14 @@
 #include "check/afar.h"
 
 #include "base/log.h"
+#include "base/options.h"
+#include "base/status.h"
 #include "check/afar_order.h"
 #include "check/afar_socket.h"
 #include "check/finding.h"
 #include "check/notes.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -132,10 +135,13 @@ bool oriel_afar_try(void)
 
 static bool exchange(int fd, struct iovec *parts, int count, struct oriel_afar_answer *answer, void *data, size_t room_bytes)
 {
-    if (!oriel_afar_write(fd, parts, count) || !oriel_afar_read(fd, answer, sizeof *answer))
-        return false;
-    size_t kept = answer->len_bytes < room_bytes ? answer->len_bytes : room_bytes;
-    return oriel_afar_read(fd, data, kept) && oriel_afar_skip(fd, answer->len_bytes - kept);
+    bool answered = oriel_afar_write(fd, parts, count) && oriel_afar_read(fd, answer, sizeof *answer);
+    size_t kept = !answered ? 0 : answer->len_bytes < room_bytes ? answer->len_bytes : room_bytes;
+    if (answered && oriel_afar_read(fd, data, kept) && oriel_afar_skip(fd, answer->len_bytes - kept))
+        return true;
+    (void)oriel_fail(ORIEL_E_OTHER, errno == EAGAIN ? "it was silent for %d s" : "its connection ended",
+                     oriel_options()->timeout_s);
+    return false;
 }
 
 bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *parts, int parts_count,

@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { THREADS = 2, STACK_BYTES = 1 << 18, LISTENER = 0, BELL = 1, CONNECTIONS = 2, CONFLICTS = 16 };
+enum { THREADS = 2, STACK_BYTES = 1 << 18, LISTENER = 0, BELL = 1, CONNECTIONS = 2, CONFLICTS = 16, PATIENCE_S = 1 };
 
 #define DATA_MOST (UINT64_C(1) << 32)
 
@@ -148,7 +148,7 @@ static bool make_room(struct server *server, size_t len_bytes)
 {
     if (len_bytes <= server->data_bytes)
         return true;
-    char *more = len_bytes > DATA_MOST ? NULL : realloc(server->data, len_bytes);
+    char *more = realloc(server->data, len_bytes);
     if (more == NULL)
         return false;
     server->data = more;
@@ -169,7 +169,8 @@ static bool answer_one(struct server *server, int fd)
     struct told told = {.count = 0};
     bool leaf = server == &servers[1];
     if (!oriel_afar_read(fd, &request, sizeof request) || request.kind >= ORIEL_AFAR_KINDS ||
-        (request.kind >= ORIEL_AFAR_LEAVES) != leaf || !make_room(server, request.len_bytes + answer_room_bytes(&request)) ||
+        (request.kind >= ORIEL_AFAR_LEAVES) != leaf || request.len_bytes > DATA_MOST ||
+        !make_room(server, request.len_bytes + answer_room_bytes(&request)) ||
         !oriel_afar_read(fd, server->data, request.len_bytes))
         return false;
     struct iovec parts[2] = {{.iov_base = &answer, .iov_len = sizeof answer}};
@@ -185,6 +186,7 @@ static void admit(struct server *server)
     int fd = oriel_afar_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0)
         return;
+    oriel_afar_limit(fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
     if (server->count == server->room) {
         size_t room = 2 * server->room;
         struct pollfd *fds = realloc(server->fds, room * sizeof *fds);

@@ -2,6 +2,7 @@
  * have told each other over MPI; nothing is encrypted.  afar_socket.h says who may call. */
 #include "check/afar_socket.h"
 
+#include "base/options.h"
 #include "base/status.h"
 
 #include <arpa/inet.h>
@@ -159,6 +160,7 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
         int fd = connect_one(to, i, thread);
         if (fd >= 0 && proves(fd, to)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+            oriel_afar_limit(fd, oriel_options()->timeout_s);
             return oriel_afar_high(fd);
         }
         if (fd >= 0)
@@ -169,6 +171,13 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
 }
 
 /* --- messages --- */
+
+void oriel_afar_limit(int fd, int seconds)
+{
+    struct timeval limit = {.tv_sec = seconds};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
 
 bool oriel_afar_write(int fd, struct iovec *parts, int count)
 {

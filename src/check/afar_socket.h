@@ -21,6 +21,9 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread);
 /* Out of the way of programs that count their descriptors. */
 int oriel_afar_high(int fd);
 
+/* Neither reads nor writes wait for the other side for longer. */
+void oriel_afar_limit(int fd, int seconds);
+
 /* All of it, or false. */
 bool oriel_afar_write(int fd, struct iovec *parts, int count);
 bool oriel_afar_read(int fd, void *data, size_t len_bytes);

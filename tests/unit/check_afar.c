@@ -1,0 +1,174 @@
+/* The server of a machine's checker and those who ask it: whoever stops in the middle of a question, or says that it is longer
+ * than it can be, keeps nobody else from an answer; a server that has stopped or died is given up. */
+#include "check/afar.h"
+#include "check/afar_socket.h"
+#include "check/finding.h"
+#include "check/order.h"
+#include "check/ranks.h"
+#include "check/sites.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "check_team.h"
+
+enum { BOARD = 8 << 20, SERVER = 0, PROOF = 0, PORTS = 2, PROCESS = 3, SERVES = 1, DONE = 2 };
+
+/* Of summary.c: nobody ends with findings here. */
+void oriel_finding_end_alone(void)
+{
+    abort();
+}
+
+static void serve_until_done(bool dies)
+{
+    struct oriel_afar_address address;
+    team_expect(oriel_order_start(SERVER, team->n) == ORIEL_OK);
+    team_expect(oriel_afar_serve(&address));
+    memcpy((void *)&team->words[PROOF], address.proof, sizeof address.proof);
+    team->words[PORTS] = (uint64_t)address.ports[0] | (uint64_t)address.ports[1] << 16;
+    team->words[PROCESS] = (uint64_t)getpid();
+    team_step(SERVES);
+    while (atomic_load(&team->step) < DONE)
+        usleep(1000);
+    if (!dies)
+        oriel_afar_serve_stop();
+}
+
+static struct oriel_afar_address server(void)
+{
+    struct oriel_afar_address address = {.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
+    team_await(SERVES);
+    address.proof[0] = team->words[PROOF];
+    address.proof[1] = team->words[PROOF + 1];
+    address.ports[0] = (uint16_t)team->words[PORTS];
+    address.ports[1] = (uint16_t)(team->words[PORTS] >> 16);
+    return address;
+}
+
+/* How many have what nobody has: none. */
+static bool is_answered(const struct oriel_afar_address *address)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT};
+    struct oriel_afar_answer answer = {.word = 77};
+    struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
+    int fd = oriel_afar_connect(address, 0);
+    bool answered = fd >= 0 && oriel_afar_write(fd, &part, 1) && oriel_afar_read(fd, &answer, sizeof answer);
+    close(fd);
+    return answered && answer.word == 0 && answer.len_bytes == 0;
+}
+
+static void ask_half(int rank)
+{
+    if (rank == SERVER) {
+        serve_until_done(false);
+        return;
+    }
+    struct oriel_afar_address address = server();
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .len_bytes = 1000};
+    struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
+    int fd = oriel_afar_connect(&address, 0);
+    team_expect(fd >= 0 && oriel_afar_write(fd, &part, 1));
+    team_expect(is_answered(&address));
+    team_expect(!oriel_afar_read(fd, &request, 1)); /* it has been dropped */
+    close(fd);
+    team_step(DONE);
+}
+
+static void half_a_question_keeps_nobody_from_an_answer(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, ask_half);
+}
+
+static void ask_too_much(int rank)
+{
+    static char much[1 << 16];
+    if (rank == SERVER) {
+        serve_until_done(false);
+        return;
+    }
+    struct oriel_afar_address address = server();
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .len_bytes = UINT64_MAX - ORIEL_SITE_SLOT_BYTES + 1};
+    struct iovec parts[2] = {{.iov_base = &request, .iov_len = sizeof request}, {.iov_base = much, .iov_len = sizeof much}};
+    team_expect(is_answered(&address)); /* so that the server has a little room for questions */
+    memset(much, 0x5a, sizeof much);
+    int fd = oriel_afar_connect(&address, 0);
+    team_expect(fd >= 0 && oriel_afar_write(fd, parts, 2));
+    team_expect(!oriel_afar_read(fd, &request, 1));
+    close(fd);
+    team_expect(is_answered(&address));
+    team_step(DONE);
+}
+
+static void length_that_wraps_is_refused(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, ask_too_much);
+}
+
+/* With ORIEL_TIMEOUT=1; the server on machine 1, this process on machine 0. */
+static void ask_silent(int rank)
+{
+    struct oriel_afar_address addresses[2] = {{.count = 0}, {.count = 0}};
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT};
+    struct oriel_afar_answer answer;
+    if (rank == SERVER) {
+        serve_until_done(true);
+        return;
+    }
+    addresses[1] = server();
+    team_expect(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
+    team_expect(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
+    kill((pid_t)team->words[PROCESS], SIGSTOP);
+    while (oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)) /* it may take a moment to stop */
+        continue;
+    team_expect(oriel_afar_is_lost());
+    oriel_afar_stop();
+    kill((pid_t)team->words[PROCESS], SIGKILL);
+}
+
+static void server_that_has_stopped_is_given_up(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 1u << SERVER, ask_silent);
+}
+
+static void ask_dead(int rank)
+{
+    struct oriel_afar_address addresses[2] = {{.count = 0}, {.count = 0}};
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT};
+    struct oriel_afar_answer answer;
+    if (rank == SERVER) {
+        serve_until_done(true);
+        return;
+    }
+    addresses[1] = server();
+    team_expect(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
+    team_expect(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
+    kill((pid_t)team->words[PROCESS], SIGKILL);
+    while (oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0))
+        continue;
+    team_expect(!oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
+    oriel_afar_stop();
+}
+
+static void server_that_has_died_is_given_up(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 1u << SERVER, ask_dead);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
+        cmocka_unit_test(length_that_wraps_is_refused),
+        cmocka_unit_test(server_that_has_stopped_is_given_up),
+        cmocka_unit_test(server_that_has_died_is_given_up),
+    };
+    setenv("ORIEL_TIMEOUT", "1", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
