@@ -154,6 +154,8 @@ static void close_all(void)
         oriel_net_drop_early(caller);
         free(caller);
     }
+    free(oriel_net.spare_caller);
+    oriel_net.spare_caller = NULL;
     oriel_table_close(&oriel_net.by_session);
     oriel_pool_close(&oriel_net.agent.pool);
 }
