@@ -7,6 +7,7 @@
 #   make faults [ROUNDS=n]     kills ranks at random moments, so often on each host
 #   make soak [MINUTES=n]      random programs with known results on both hosts and in all places, until one fails or the time is over
 #   make lint                  looks for defects by clang-tidy and cppcheck
+#   make coverage              which lines and functions of the library the tests execute
 #   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
@@ -37,6 +38,9 @@ endif
 ifneq ($(SANITIZE),)
   CONFIGURE += -DSANITIZE=$(SANITIZE)
 endif
+ifneq ($(COVERAGE),)
+  CONFIGURE += -DCOVERAGE=$(COVERAGE)
+endif
 
 # A test says how many processors it wants; one that wants more than there are runs alone.
 CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shell nproc)
@@ -44,7 +48,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shel
 # For the scripts below, which look for the programs there.
 export BUILD
 
-.PHONY: help all configure deps ready demo test test-full lint faults fuzz soak bench install uninstall deb clean
+.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -72,6 +76,10 @@ test-full: ready
 
 lint: ready
 	scripts/lint --build $(BUILD) $(ARGS)
+
+coverage: deps
+	$(MAKE) all BUILD=build-coverage COVERAGE=ON
+	scripts/coverage --build build-coverage $(ARGS)
 
 faults: ready
 	for host in mpich openmpi; do \
