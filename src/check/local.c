@@ -390,6 +390,28 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
     oriel_local_buffer(buffer, count, datatype, writes, ORIEL_ACCESS_MESSAGE, group, site);
 }
 
+/* Under the lock. */
+static void complete_in(oriel_place history, oriel_local_group group, oriel_tick now)
+{
+    if (history == own.history || now == ORIEL_TICK_PENDING)
+        oriel_history_end_one(history, group);
+    else
+        oriel_history_complete_one(history, group, now);
+}
+
+void oriel_local_complete_shared(oriel_local_group group)
+{
+    if (own.history == 0 || inside)
+        return;
+    lock();
+    struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
+    oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
+    for (size_t i = 0; use != NULL && i < use->histories_count; i++)
+        if (use->histories[i] != own.history)
+            complete_in(use->histories[i], group, now);
+    unlock();
+}
+
 void oriel_local_complete(oriel_local_group group)
 {
     if (own.history == 0 || inside || group == 0)
@@ -398,12 +420,8 @@ void oriel_local_complete(oriel_local_group group)
     oriel_brief_end(group);
     struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
     oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
-    for (size_t i = 0; use != NULL && i < use->histories_count; i++) {
-        if (use->histories[i] == own.history || now == ORIEL_TICK_PENDING)
-            oriel_history_end_one(use->histories[i], group);
-        else
-            oriel_history_complete_one(use->histories[i], group, now);
-    }
+    for (size_t i = 0; use != NULL && i < use->histories_count; i++)
+        complete_in(use->histories[i], group, now);
     if (use != NULL)
         oriel_use_end(use);
     unlock();

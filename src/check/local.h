@@ -55,6 +55,10 @@ bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_
 void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
                          const struct oriel_site *site);
 
+/* What the group has used of windows' memory, which others may access as soon as the call that completes it lets them go on:
+ * over before that call.  The rest of its uses, and the group, end by oriel_local_complete. */
+void oriel_local_complete_shared(oriel_local_group group);
+
 /* All uses of the group are over: flush_local, flush, unlock, the end of an epoch, the completion of a request.  Behind the
  * call, and behind what it takes. */
 void oriel_local_complete(oriel_local_group group);

@@ -187,6 +187,8 @@ static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
 void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
 {
     unsigned had = window->touched[target];
+    if (had & ORIEL_TOUCHED_BUFFERS)
+        oriel_local_complete_shared(window->buffers[target]);
     if (!(had & ORIEL_TOUCHED_HISTORY))
         return;
     if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0)) { /* again.c's alone, which threads have none of */

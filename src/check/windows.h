@@ -213,8 +213,8 @@ static inline oriel_place oriel_window_words(const struct oriel_checked *window,
     return made != 0 ? made : oriel_window_make_words(window, target);
 }
 
-/* Operations on the target (-1: on all) are complete, and their buffers free: before the call that completes them.
- * oriel_window_completed follows behind the call. */
+/* Operations on the target (-1: on all) are complete, and their buffers in windows' memory free: before the call that completes
+ * them.  oriel_window_completed follows behind the call, for the other buffers. */
 void oriel_window_complete(struct oriel_checked *window, int32_t target);
 void oriel_window_completed(struct oriel_checked *window, int32_t target);
 

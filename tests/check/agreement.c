@@ -75,6 +75,22 @@ CASE(A7, fences_that_promise_different_things, 2)
     MPI_Win_free(&win);
 }
 
+/* What was got is stored when its epoch ends, and not after that. */
+CASE(H8, get_before_a_fence_without_stores, 2)
+{
+    int *base, found;
+    MPI_Win win = ints_window(64);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Get(base + 8, 20, MPI_INT, 1, 40, 20, MPI_INT, win); /* FINDS H8 here */
+    if (right)
+        MPI_Win_fence(0, win);
+    delay();
+    MPI_Win_fence(MPI_MODE_NOSTORE, win); /* FINDS H8 here */
+    fence_and_free(win);
+}
+
 CASE(H8, receive_before_a_fence_without_stores, 2)
 {
     static int memory[4];

@@ -28,6 +28,41 @@ CASE(C1, put_and_get_in_one_fence_epoch, 2)
     fence_and_free(win);
 }
 
+/* Memory of the window is an origin's buffer: it is free for others when the epoch has ended. */
+CASE(C1, put_from_the_window_in_one_fence_epoch, 2)
+{
+    int *base, found;
+    MPI_Win win = ints_window(64);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Put(base + 8, 20, MPI_INT, 1, 0, 20, MPI_INT, win); /* FINDS C1 here */
+    if (right)
+        MPI_Win_fence(0, win);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 0, 9, 1, MPI_INT, win); /* FINDS C1 here */
+    delay();
+    fence_and_free(win);
+}
+
+CASE(C1, get_into_the_window_in_one_fence_epoch, 2)
+{
+    int *base, found, got[20];
+    MPI_Win win = ints_window(64);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Get(base + 8, 20, MPI_INT, 1, 40, 20, MPI_INT, win); /* FINDS C1 here */
+    if (right)
+        MPI_Win_fence(0, win);
+    if (rank == 1)
+        MPI_Get(got, 20, MPI_INT, 0, 8, 20, MPI_INT, win); /* FINDS C1 here */
+    delay();
+    fence_and_free(win);
+}
+
 CASE(C1, two_puts_of_one_origin_without_a_flush, 2)
 {
     int first = 1, second = 2;
