@@ -64,6 +64,8 @@ static void op_count(const struct op *op)
         count_one(COUNT_UNEQUAL);
     if ((size_t)op->to.count * (size_t)op->to.type->size_bytes >= 1 << 16)
         count_one(COUNT_WIDE);
+    if (op->from.inside)
+        count_one(COUNT_INSIDE);
     if (op->from.len_bytes < 8000 && !random_type_is_disjoint(op->origin.type, op->origin.count))
         count_one(COUNT_OVERLAPPING);
 }
@@ -211,7 +213,7 @@ static void store(const struct plan *plan, struct op *op)
 {
     unsigned char *at = op_region(plan, op)->at + op->disp;
     MPI_Win_sync(plan->window->win);
-    struct buffer seen = { at, op->from.wanted, op->len_bytes, 0, false };
+    struct buffer seen = { .bytes = at, .wanted = op->from.wanted, .len_bytes = op->len_bytes };
     buffer_check(plan, op, &seen, "what was there before the store");
     memcpy(at, op->from.bytes, op->len_bytes);
     MPI_Win_sync(plan->window->win);

@@ -77,7 +77,7 @@ void buffer_free(struct buffer *buffer)
 {
     if (buffer->alloc_mem)
         MPI_Free_mem(buffer->bytes);
-    else
+    else if (!buffer->inside)
         free(buffer->bytes);
     free(buffer->wanted);
     *buffer = (struct buffer){ 0 };
@@ -209,7 +209,7 @@ static void messages_draw(struct plan *plan)
         struct op op = { .kind = receives ? OP_RECEIVE : OP_SEND, .actor = actor_of(plan, receives ? receiver : sender, 0),
                          .target = receives ? sender : receiver, .area = -1, .len_bytes = len_bytes };
         struct random random = { contents + (uint64_t)sender };
-        op.from = (struct buffer){ calloc(len_bytes + 1, 1), malloc(len_bytes + 1), len_bytes, 0, false };
+        op.from = (struct buffer){ .bytes = calloc(len_bytes + 1, 1), .wanted = malloc(len_bytes + 1), .len_bytes = len_bytes };
         bytes_draw(op.from.wanted, len_bytes, &random);
         if (!receives)
             memcpy(op.from.bytes, op.from.wanted, len_bytes);
@@ -308,7 +308,7 @@ static void asserts_draw(struct plan *plan)
             int *assert = &plan->assert[phase][i];
             if ((phase == plan->phases || !plan->written[phase][i]) && one_in(random, 2))
                 *assert |= MPI_MODE_NOPUT;
-            if (phase > 0 && one_in(random, 2))
+            if (phase > 0 && !plan->stored[phase - 1][i] && one_in(random, 2))
                 *assert |= MPI_MODE_NOSTORE;
             if (plan->epoch == EPOCH_PSCW)
                 *assert |= checked ? 0 : MPI_MODE_NOCHECK;

@@ -15,6 +15,7 @@ enum answer { GRANTED, AFTER_FLUSH, REFUSED };
 /* The bytes of the region that the operation in hand touches, in the order in which they move. */
 static struct {
     uint32_t places[PLAIN_MOST_BYTES];
+    uint32_t inside[PLAIN_MOST_BYTES]; /* and of the region that the origin buffer is in */
     unsigned char packed[PLAIN_MOST_BYTES];
     size_t count;
 } hand;
@@ -26,11 +27,11 @@ bool type_is_computed(const struct test_type *type)
     return !((group == GROUP_FLOATING || group == GROUP_COMPLEX) && type->value_bytes / parts == sizeof(long double));
 }
 
-static enum answer claims_ask(const struct region *region, int actor, bool writes, uint16_t flush)
+static enum answer claims_ask(const struct region *region, const uint32_t *places, int actor, bool writes, uint16_t flush)
 {
     enum answer answer = GRANTED;
     for (size_t i = 0; i < hand.count; i++) {
-        const struct claim *claim = &region->claims[hand.places[i]];
+        const struct claim *claim = &region->claims[places[i]];
         if (claim->kind == CLAIM_RESERVED || (claim->kind == CLAIM_OWNED && claim->actor != actor) ||
             (claim->kind == CLAIM_READ && claim->actor != actor && writes))
             return REFUSED;
@@ -55,7 +56,7 @@ static void claims_take(struct region *region, int actor, bool writes, uint16_t 
 /* Asks for the bytes in hand, with a flush before the operation if that is what it takes. */
 static bool claims_win(struct plan *plan, struct region *region, int actor, int target, bool writes)
 {
-    enum answer answer = claims_ask(region, actor, writes, plan->flushes[actor][target]);
+    enum answer answer = claims_ask(region, hand.places, actor, writes, plan->flushes[actor][target]);
     if (answer == REFUSED || (answer == AFTER_FLUSH && !epoch_is_passive(plan->epoch)))
         return false;
     if (answer == AFTER_FLUSH)
@@ -100,6 +101,15 @@ static bool sides_draw(struct plan *plan, struct op *op, const struct region *re
            (op->kind == OP_PUT || op->kind == OP_ACCUMULATE || is_disjoint(&op->origin));
 }
 
+/* The bytes that the side's items touch from a byte on. */
+static void places_list(uint32_t *places, const struct side *side, MPI_Aint from)
+{
+    const struct random_type *type = side->type;
+    for (size_t i = 0; i < hand.count; i++)
+        places[i] = (uint32_t)(from + (MPI_Aint)(i / (size_t)type->size_bytes) * type->extent +
+                               type->map[i % (size_t)type->size_bytes]);
+}
+
 static bool place_draw(struct plan *plan, struct op *op, const struct region *region)
 {
     MPI_Aint low, high, unit = region->unit;
@@ -109,10 +119,7 @@ static bool place_draw(struct plan *plan, struct op *op, const struct region *re
     if (room < 0 || room / unit < least)
         return false;
     op->disp = least + (MPI_Aint)random_below(&plan->random, (uint64_t)(room / unit - least + 1));
-    const struct random_type *type = op->to.type;
-    for (size_t i = 0; i < hand.count; i++)
-        hand.places[i] = (uint32_t)(op->disp * unit + (MPI_Aint)(i / (size_t)type->size_bytes) * type->extent +
-                                    type->map[i % (size_t)type->size_bytes]);
+    places_list(hand.places, &op->to, op->disp * unit);
     return true;
 }
 
@@ -134,21 +141,67 @@ static bool kind_draw(struct plan *plan, struct op *op)
     return op->kind != OP_GET;
 }
 
+/* The origin buffer of a put or get in the window's own memory, where nobody writes and, in the second case, nobody reads. */
+static struct region *inside_draw(struct plan *plan, struct op *op)
+{
+    int me = actor_rank(plan, op->actor);
+    struct region *own = &plan->window->regions[me][below(&plan->random, plan->window->segments)];
+    MPI_Aint low, high;
+    random_type_bounds(op->origin.type, op->origin.count, &low, &high);
+    if (op->kind > OP_GET || plan->epoch == EPOCH_LOCK || plan->window->flavour == FLAVOUR_DYNAMIC || !plan->window->unified ||
+        own->model == NULL || (MPI_Aint)own->size <= high - low || !one_in(&plan->random, 4))
+        return NULL;
+    bool gets = op->kind == OP_GET;
+    MPI_Aint at = (MPI_Aint)random_below(&plan->random, own->size - (size_t)(high - low)) - low;
+    places_list(hand.inside, &op->origin, at);
+    if (claims_ask(own, hand.inside, op->actor, gets, plan->flushes[op->actor][me]) != GRANTED)
+        return NULL;
+    for (size_t i = 0; i < hand.count; i++) {
+        struct claim *claim = &own->claims[hand.inside[i]];
+        bool read = !gets && claim->kind != CLAIM_OWNED;
+        *claim = read ? (struct claim){ CLAIM_READ, ACTOR_MANY, 0 } : (struct claim){ CLAIM_OWNED, ACTOR_NOBODY, 0 };
+    }
+    plan->stored[plan->phase][me] |= gets;
+    op->from = (struct buffer){ .bytes = own->at, .at = at, .inside = true };
+    return own;
+}
+
+/* What comes out of the window's own memory, or into it. */
+static void inside_apply(struct plan *plan, const struct op *op, struct region *own)
+{
+    for (size_t i = 0; i < hand.count; i++) {
+        if (op->kind == OP_PUT) {
+            hand.packed[i] = own->model[hand.inside[i]];
+        } else {
+            own->model[hand.inside[i]] = hand.packed[i];
+            own->writers[hand.inside[i]] = (uint16_t)(plan->op_count + 1);
+        }
+    }
+}
+
 /* The buffers, what comes back, and what the target holds then. */
 static void model_apply(struct plan *plan, struct op *op, struct region *region, bool writes)
 {
     bool here = actor_is_here(op->actor);
     struct random random = { random_next(&plan->random) };
-    buffer_make(&op->from, &op->origin, &random, here);
+    struct region *own = inside_draw(plan, op);
+    if (own == NULL)
+        buffer_make(&op->from, &op->origin, &random, here);
     if (op->kind >= OP_GET_ACCUMULATE)
         buffer_make(&op->into, &op->result, &random, here);
     if (op->kind != OP_PUT && op->kind != OP_ACCUMULATE) {
         for (size_t i = 0; i < hand.count; i++)
             hand.packed[i] = region->model[hand.places[i]];
-        buffer_want(op->kind == OP_GET ? &op->from : &op->into, op->kind == OP_GET ? &op->origin : &op->result, hand.packed);
+        if (own != NULL)
+            inside_apply(plan, op, own);
+        else
+            buffer_want(op->kind == OP_GET ? &op->from : &op->into, op->kind == OP_GET ? &op->origin : &op->result, hand.packed);
     }
-    if (writes) {
+    if (writes && own != NULL)
+        inside_apply(plan, op, own);
+    else if (writes)
         random_type_gather(op->origin.type, (int)hand.count, op->from.bytes + op->from.at, hand.packed);
+    if (writes) {
         for (size_t i = 0; i < hand.count; i++) {
             region->model[hand.places[i]] = hand.packed[i];
             region->writers[hand.places[i]] = (uint16_t)(plan->op_count + 1);
@@ -249,7 +302,7 @@ bool store_draw(struct plan *plan, int actor, int target)
         return false;
     claims_take(region, actor, true, (uint16_t)(plan->flushes[actor][target] - 1)); /* it is done at once */
     unsigned char *model = region->model + op.disp;
-    op.from = (struct buffer){ malloc(op.len_bytes), malloc(op.len_bytes), op.len_bytes, 0, false };
+    op.from = (struct buffer){ .bytes = malloc(op.len_bytes), .wanted = malloc(op.len_bytes), .len_bytes = op.len_bytes };
     memcpy(op.from.wanted, model, op.len_bytes);
     bytes_draw(model, op.len_bytes, random);
     memcpy(op.from.bytes, model, op.len_bytes);

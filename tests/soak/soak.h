@@ -69,10 +69,10 @@ void memory_give(struct memory *memory);
 
 /* What a phase's operations have to do with a byte. */
 enum claim_kind { CLAIM_NONE, CLAIM_READ, CLAIM_OWNED, CLAIM_RESERVED };
-enum { ACTOR_MANY = 255 };
+enum { ACTOR_MANY = 255, ACTOR_NOBODY = 254 };
 struct claim {
     uint8_t kind;
-    uint8_t actor; /* who owns it or, of reads, who alone reads it, or ACTOR_MANY */
+    uint8_t actor; /* who owns it or, of reads, who alone reads it, or ACTOR_MANY; ACTOR_NOBODY: not again in this phase */
     uint16_t flush; /* the actor's flushes of the target before its last access */
 };
 

@@ -25,6 +25,7 @@ struct buffer {
     size_t len_bytes;
     MPI_Aint at; /* of displacement 0 */
     bool alloc_mem;
+    bool inside; /* a window, which compares it; nothing else here counts then but the place */
 };
 
 struct op {
@@ -95,6 +96,7 @@ struct plan {
     struct pool pools[SIGNATURES];
     bool access[PHASES_MOST][RANKS_MOST][RANKS_MOST]; /* EPOCH_PSCW: origin, target */
     bool written[PHASES_MOST][RANKS_MOST];
+    bool stored[PHASES_MOST][RANKS_MOST]; /* by gets into the window's own memory */
     int assert[PHASES_MOST + 1][RANKS_MOST]; /* of fences and posts */
     int start_assert[PHASES_MOST];
     uint16_t flushes[RANKS_MOST * THREADS_MOST][RANKS_MOST];
