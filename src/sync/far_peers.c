@@ -153,6 +153,15 @@ enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t targ
     return status;
 }
 
+enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
+{
+    struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
+    struct oriel_far_question *question;
+    enum oriel_status status = oriel_far_question(window, target, peer, &head, &question);
+    free(question);
+    return status == ORIEL_E_PEER ? status : ORIEL_OK;
+}
+
 static void ask_leader(struct oriel_window *window, int32_t target, struct oriel_net_peer *leader)
 {
     struct oriel_far *far = window->far;

@@ -378,10 +378,13 @@ void oriel_far_forget(struct oriel_window *window, int32_t rank)
 
 void oriel_far_close(struct oriel_window *window)
 {
+    uint32_t dead = window->control == NULL ? 0 : oriel_load_relaxed(&window->control->abandoned);
     while (window->far->locks != NULL) {
         struct oriel_far_lock *lock = window->far->locks;
         window->far->locks = lock->next;
-        if (lock->stage != STAGE_HELD)
+        if (lock->stage != STAGE_HELD && dead != 0)
+            refuse(&lock->asker, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
+        else if (lock->stage != STAGE_HELD)
             refuse(&lock->asker, oriel_fail(ORIEL_E_WIN, "the window is gone"));
         forget(lock);
     }

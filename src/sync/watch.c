@@ -4,6 +4,7 @@
 #include "sync/watch.h"
 
 #include "sync/far.h"
+#include "sync/far_peers.h"
 
 #include <stdio.h>
 
@@ -64,6 +65,8 @@ enum oriel_status oriel_watch_rank(void *context)
     struct oriel_net_peer *peer;
     if (window->group->peers[watched->win_rank] == NULL) { /* it may owe this process its first message */
         enum oriel_status status = oriel_far_peer(window, watched->win_rank, &peer);
+        if (status == ORIEL_OK && oriel_load_acquire(&window->common->broken) != 0) /* it may have left the window */
+            status = oriel_far_serves(window, watched->win_rank, peer);
         if (status != ORIEL_OK)
             return status;
     }

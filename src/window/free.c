@@ -13,6 +13,7 @@
 #include "window/machines.h"
 #include "window/objects.h"
 #include "window/paths.h"
+#include "window/serve.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -86,10 +87,11 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
         (void)oriel_far_flush(window, -1); /* answers that come later have nowhere to go */
     if (end_handle(window, gone) != ORIEL_OK)
         return;
+    oriel_serve_give_up(window, dead);
+    oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
     oriel_machines_close(window);
     window->abandoned = true;
     window->control_offset = window->common_offset = -1;
-    oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
     uint64_t begin_ns = oriel_now_ns();
     while (!all_have_abandoned(window) && oriel_now_ns() - begin_ns < ABANDON_NS)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);

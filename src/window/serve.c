@@ -13,6 +13,14 @@
 static struct oriel_table windows = ORIEL_TABLE_INIT;
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
 
+/* The last windows that ended after a death: who asks for one is told of whose. */
+enum { GIVEN_UP = 64 };
+static struct {
+    uint64_t id;
+    int32_t dead;
+} given_up[GIVEN_UP];
+static unsigned given_up_count;
+
 bool oriel_serve_add(struct oriel_window *window)
 {
     return oriel_table_set(&windows, window->far->id, window);
@@ -23,6 +31,17 @@ void oriel_serve_remove(struct oriel_window *window)
     pthread_mutex_lock(&serving);
     oriel_table_remove(&windows, window->far->id, window);
     oriel_far_close(window);
+    pthread_mutex_unlock(&serving);
+}
+
+void oriel_serve_give_up(struct oriel_window *window, int32_t dead)
+{
+    if (window->far == NULL)
+        return;
+    pthread_mutex_lock(&serving);
+    unsigned place = given_up_count++ % GIVEN_UP;
+    given_up[place].id = window->far->id;
+    given_up[place].dead = dead;
     pthread_mutex_unlock(&serving);
 }
 
@@ -42,13 +61,27 @@ static bool is_asked(const struct oriel_far_head *head)
     }
 }
 
-static void answer_nowhere(const struct oriel_net_asker *asker, const struct oriel_far_head *head, const char *why)
+static void answer_nowhere(const struct oriel_net_asker *asker, const struct oriel_far_head *head, enum oriel_status status,
+                           const char *why)
 {
-    struct oriel_far_answer answer = {.status = ORIEL_E_WIN};
+    struct oriel_far_answer answer = {.status = status};
     struct oriel_net_bytes bytes = {&answer, sizeof answer, NULL, 0};
     snprintf(answer.text, sizeof answer.text, "%s", why);
     if (is_asked(head))
         oriel_net_answer(asker, &bytes);
+}
+
+static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+{
+    char why[80];
+    for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
+        if (given_up[i].id != head->window)
+            continue;
+        snprintf(why, sizeof why, "rank %d has died, and the window is gone here", (int)given_up[i].dead);
+        answer_nowhere(asker, head, ORIEL_E_PEER, why);
+        return;
+    }
+    answer_nowhere(asker, head, ORIEL_E_WIN, "the window is gone");
 }
 
 /* Identity and address of a process of this machine. */
@@ -57,7 +90,7 @@ static void tell_address(struct oriel_window *window, const struct oriel_net_ask
     const struct oriel_peer *peer = head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
     const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
     if (reached == NULL) {
-        answer_nowhere(asker, head, "no such process on this machine");
+        answer_nowhere(asker, head, ORIEL_E_WIN, "no such process on this machine");
         return;
     }
     struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
@@ -101,9 +134,9 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     pthread_mutex_lock(&serving);
     struct oriel_window *window = oriel_table_find(&windows, head->window);
     if (window == NULL)
-        answer_nowhere(asker, head, "the window is gone");
+        answer_gone(asker, head);
     else if (!is_from(window, head, from))
-        answer_nowhere(asker, head, "the sender is none of the window's ranks");
+        answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
     else
         serve_window(window, asker, head, message);
     pthread_mutex_unlock(&serving);
