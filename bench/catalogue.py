@@ -158,6 +158,8 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-futex": _raw("futex round trip", [0], ranks=[2]),
     "raw-yield": _raw("sched_yield round trip", [0], ranks=[2]),
     "raw-barrier": _raw("barrier by hand", [0], ranks=RANKS),
+    "raw-barrier-sessions": _raw("barrier by hand, in a session each", [0], ranks=RANKS),
+    "raw-barrier-asleep": _raw("the same, asleep", [0], ranks=RANKS),
     "raw-barrier-put": _raw("store to the right, barrier by hand", [8], ranks=RANKS),
     "raw-pair": _raw("flag, store, flag between two processes", [8], ranks=[2]),
     "raw-ring": _raw("flag, store, flag around a ring", [8], ranks=RANKS),
@@ -168,6 +170,11 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-lock-all": _raw("two atomic adds on an own word, a store to the right between", [8], ranks=RANKS),
 }
 ALWAYS_RAW = ["raw-store", "raw-store-fence", "raw-load", "raw-atomic", "raw-cas", "raw-futex", "raw-yield"]
+BESIDE = {  # a limit: what is measured with it, to be compared
+    "raw-memcpy-shared": ["raw-memcpy"],
+    "raw-barrier": ["raw-barrier-sessions", "raw-barrier-asleep"],
+}
+SAID_RAW = ALWAYS_RAW + BESIDE["raw-barrier"]  # above the table
 GROUPS = list(dict.fromkeys(pattern.group for pattern in PATTERNS.values()))
 
 
@@ -235,7 +242,7 @@ def raw_cells(wanted):
     needed = dict.fromkeys(Cell(name, "local", RAW[name].ranks[0], RAW[name].sizes[0], 1) for name in ALWAYS_RAW)
     for limit in filter(None, map(limit_cell, wanted)):
         needed[limit] = None
-        if limit.pattern == "raw-memcpy-shared":
-            needed[limit._replace(pattern="raw-memcpy")] = None
+        if limit.ranks != 2:  # two have a processor each
+            needed.update((limit._replace(pattern=name), None) for name in BESIDE.get(limit.pattern, []))
     order = list(RAW)
     return sorted(needed, key=lambda cell: (order.index(cell.pattern), cell.ranks, cell.bytes))

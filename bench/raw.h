@@ -39,6 +39,7 @@ struct raw_operation {
     void (*move)(char *to, const char *from);
     void (*together)(struct member *me, uint64_t count);         /* of the teams, one of these two: each does as many, */
     void (*one)(struct member *me, uint64_t operation);          /* or each as many as it comes to */
+    bool sessions;                                               /* each of a team in one of its own */
 };
 
 /* Each ends with a row without a name. */

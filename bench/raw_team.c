@@ -1,16 +1,21 @@
 /* What processes do to each other without MPI: barriers of a counter, flags around a ring, locks and additions that all want
  * at once. They are the limits of active epochs, of contended locks and of the hot word.
  * A team is forked for each loop and begins at one moment, when all are there; whoever waits looks some times and then yields.
+ * Barriers are also there for processes in a session each, which the scheduler may make a group each, so that yields give way to
+ * nobody: so do some launchers.
  * Driven by raw.c through the table at the end. */
 #define _GNU_SOURCE
 #include "raw.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +31,7 @@ struct line {
 /* In pages that all share; words count from the beginning of a batch. */
 struct team {
     struct line arrived, go, stop, done; /* of the loop: who is there, when it begins and ends, operations in all */
+    _Alignas(LINE_BYTES) _Atomic uint32_t opened; /* the barrier of those asleep, so often */
     struct line counter;                 /* the barrier, and the lock word of the contended locks */
     struct line value;                   /* what locks protect, and the hot word */
     struct line posted[RAW_RANKS], completed[RAW_RANKS]; /* flags that others raise for this rank */
@@ -109,6 +115,21 @@ static void barrier(struct member *me, uint64_t count)
 {
     for (uint64_t k = me->first; k < me->first + count; k++)
         meet(me, k);
+}
+
+/* The same, asleep at once; the last one wakes all. */
+static void barrier_asleep(struct member *me, uint64_t count)
+{
+    struct line *counter = &me->team->counter;
+    _Atomic uint32_t *opened = &me->team->opened;
+    for (uint64_t k = me->first; k < me->first + count; k++) {
+        if (atomic_fetch_add(&counter->word, 1) + 1 == (k + 1) * (uint64_t)me->ranks) {
+            atomic_store(opened, (uint32_t)k + 1);
+            syscall(SYS_futex, opened, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        }
+        for (uint32_t now; (now = atomic_load(opened)) != (uint32_t)k + 1;)
+            syscall(SYS_futex, opened, FUTEX_WAIT, now, NULL, NULL, 0);
+    }
 }
 
 /* The neighbour's next put must not come before this one is looked at: slots in turn, as the pattern has them. */
@@ -236,6 +257,7 @@ static void work(struct member *me, const struct raw_operation *operation, uint6
 static _Noreturn void partner(struct member *me, const struct raw_operation *operation, uint64_t count)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    me->wrong |= operation->sessions && setsid() != getpid();
     atomic_fetch_add(&me->team->arrived.word, 1);
     wait_for(&me->team->go, 1);
     work(me, operation, count);
@@ -325,6 +347,8 @@ static void right_check(struct raw_run *run)
 
 const struct raw_operation raw_teams[] = {
     TEAM("raw-barrier", barrier_check, .together = barrier),
+    TEAM("raw-barrier-sessions", barrier_check, .together = barrier, .sessions = true),
+    TEAM("raw-barrier-asleep", barrier_check, .together = barrier_asleep, .sessions = true),
     TEAM("raw-barrier-put", barrier_check, .together = barrier_put),
     TEAM("raw-pair", completed_check, .together = pair),
     TEAM("raw-ring", completed_check, .together = ring),

@@ -175,7 +175,7 @@ def print_report(bench, results):
         "1 run" if bench.runs == 1 else "%d runs" % bench.runs,
         results["elapsed_s"], "" if results["complete"] else "; interrupted"))
     raw = [(cell, shown(bench.raw, cell)) for cell in bench.raw_cells  # those of each size stand in the table
-           if cell.pattern in catalogue.ALWAYS_RAW and (cell in bench.raw.samples or cell in bench.raw.failed)]
+           if cell.pattern in catalogue.SAID_RAW and (cell in bench.raw.samples or cell in bench.raw.failed)]
     print("This machine without MPI: " + ", ".join("%s %s" % (title(cell), text) for cell, text in raw) + "\n")
     _print_rows(_rows(bench))
     for line in _strange_ways(bench) if not bench.options.net else ():

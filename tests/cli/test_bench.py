@@ -239,6 +239,8 @@ class Measuring(BenchCase):
         for entry in limits:
             raw = found[entry["limit"], "raw"]
             self.assertEqual((raw["status"], raw["ranks"], raw["bytes"]), ("ok", ranks[entry["limit"]], entry["bytes"]))
+        for beside in ("raw-barrier-sessions", "raw-barrier-asleep"):
+            self.assertEqual((found[beside, "raw"]["status"], found[beside, "raw"]["ranks"]), ("ok", 3))
 
     def test_contended_locks_notice_that_they_exclude_nobody(self):
         names = ["lock-contended"]
