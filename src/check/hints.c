@@ -2,9 +2,9 @@
  * of other members is noted (notes.h), so that whoever comes second sees it.
  *
  * MPI_MODE_NOCHECK of locks.  Each lock held is an access to a history of the window in which a target is a byte: a shared lock
- * reads it, an exclusive one writes it, MPI_Win_lock_all reads all.  Locks without the assertion are ordered by each other, so
- * that two of them never conflict; one with it takes and gives no order, and conflicts with whatever the program has not ordered
- * otherwise.
+ * reads it, an exclusive one writes it, MPI_Win_lock_all reads all.  Two locks without the assertion exclude each other, also
+ * where the order between them is not known yet: a host may take a lock later than its call returns.  One with it takes and
+ * gives no order, and conflicts with whatever the program has not ordered otherwise.
  *
  * MPI_MODE_NOSTORE.  The window remembers its process's clock from just before the last synchronisation gave it: what of this
  * process's stores somebody with that clock does not know came after it.  windows*.c call. */
@@ -183,11 +183,13 @@ void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct 
         }
 }
 
+enum { CHECKED, UNCHECKED }; /* in the place of a lock's operator */
+
 static void nocheck_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     const struct oriel_checked *window = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    if (oriel_afar_is_lost())
+    if (oriel_afar_is_lost() || (conflict->later.op != UNCHECKED && conflict->earlier.op != UNCHECKED))
         return;
     finding.rule = ORIEL_RULE_NOCHECK_LOCK;
     finding.target = (int32_t)conflict->offset;
@@ -210,12 +212,14 @@ static oriel_place lock_history(struct oriel_checked *window)
     return found;
 }
 
-void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site)
+void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, bool no_check,
+                     const struct oriel_site *site)
 {
     oriel_place history = lock_history(window);
     if (history == 0)
         return;
     struct oriel_access access = {.kind = exclusive ? ORIEL_ACCESS_PUT : ORIEL_ACCESS_GET,
+                                  .op = no_check ? UNCHECKED : CHECKED,
                                   .flags = ORIEL_ACCESS_ALONE,
                                   .origin = oriel_order_rank(),
                                   .moment = oriel_order_moment(),

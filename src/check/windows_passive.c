@@ -111,7 +111,7 @@ static int lock(struct oriel_checked *window, int lock_type, int rank, int asser
             hold(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
             take_lock(window, rank, exclusive);
         }
-        oriel_hint_hold(window, rank, exclusive, site);
+        oriel_hint_hold(window, rank, exclusive, (assert & MPI_MODE_NOCHECK) != 0, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
@@ -166,7 +166,7 @@ static int lock_all(struct oriel_checked *window, int assert, const struct oriel
             hold(window, -1, ORIEL_HOLDS_SHARED);
             take_lock_all(window);
         }
-        oriel_hint_hold(window, -1, false, site);
+        oriel_hint_hold(window, -1, false, window->all_unchecked, site);
     }
     return oriel_quiet_end(&quiet, code);
 }

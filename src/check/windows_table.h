@@ -142,7 +142,8 @@ void oriel_hint_synchronised(struct oriel_checked *window);
 void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
 
 /* The lock is held, of target -1: of all; and it is given back. */
-void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site);
+void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, bool no_check,
+                     const struct oriel_site *site);
 void oriel_hint_unhold(struct oriel_checked *window, int32_t target);
 
 /* An operation that changes the target's memory. */
