@@ -25,8 +25,8 @@ void oriel_finding_end_alone(void)
 static void serve_until_done(bool dies)
 {
     struct oriel_afar_address address;
-    team_expect(oriel_order_start(SERVER, team->n) == ORIEL_OK);
-    team_expect(oriel_afar_serve(&address));
+    EXPECT(oriel_order_start(SERVER, team->n) == ORIEL_OK);
+    EXPECT(oriel_afar_serve(&address));
     memcpy((void *)&team->words[PROOF], address.proof, sizeof address.proof);
     team->words[PORTS] = (uint64_t)address.ports[0] | (uint64_t)address.ports[1] << 16;
     team->words[PROCESS] = (uint64_t)getpid();
@@ -70,9 +70,9 @@ static void ask_half(int rank)
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .len_bytes = 1000};
     struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
     int fd = oriel_afar_connect(&address, 0);
-    team_expect(fd >= 0 && oriel_afar_write(fd, &part, 1));
-    team_expect(is_answered(&address));
-    team_expect(!oriel_afar_read(fd, &request, 1)); /* it has been dropped */
+    EXPECT(fd >= 0 && oriel_afar_write(fd, &part, 1));
+    EXPECT(is_answered(&address));
+    EXPECT(!oriel_afar_read(fd, &request, 1)); /* it has been dropped */
     close(fd);
     team_step(DONE);
 }
@@ -93,13 +93,13 @@ static void ask_too_much(int rank)
     struct oriel_afar_address address = server();
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .len_bytes = UINT64_MAX - ORIEL_SITE_SLOT_BYTES + 1};
     struct iovec parts[2] = {{.iov_base = &request, .iov_len = sizeof request}, {.iov_base = much, .iov_len = sizeof much}};
-    team_expect(is_answered(&address)); /* so that the server has a little room for questions */
+    EXPECT(is_answered(&address)); /* so that the server has a little room for questions */
     memset(much, 0x5a, sizeof much);
     int fd = oriel_afar_connect(&address, 0);
-    team_expect(fd >= 0 && oriel_afar_write(fd, parts, 2));
-    team_expect(!oriel_afar_read(fd, &request, 1));
+    EXPECT(fd >= 0 && oriel_afar_write(fd, parts, 2));
+    EXPECT(!oriel_afar_read(fd, &request, 1));
     close(fd);
-    team_expect(is_answered(&address));
+    EXPECT(is_answered(&address));
     team_step(DONE);
 }
 
@@ -120,12 +120,12 @@ static void ask_silent(int rank)
         return;
     }
     addresses[1] = server();
-    team_expect(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
-    team_expect(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
+    EXPECT(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
+    EXPECT(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
     kill((pid_t)team->words[PROCESS], SIGSTOP);
     while (oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)) /* it may take a moment to stop */
         continue;
-    team_expect(oriel_afar_is_lost());
+    EXPECT(oriel_afar_is_lost());
     oriel_afar_stop();
     kill((pid_t)team->words[PROCESS], SIGKILL);
 }
@@ -146,12 +146,12 @@ static void ask_dead(int rank)
         return;
     }
     addresses[1] = server();
-    team_expect(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
-    team_expect(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
+    EXPECT(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
+    EXPECT(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
     kill((pid_t)team->words[PROCESS], SIGKILL);
     while (oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0))
         continue;
-    team_expect(!oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
+    EXPECT(!oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
     oriel_afar_stop();
 }
 
