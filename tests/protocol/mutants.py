@@ -714,7 +714,7 @@ MUTANTS = [
      "far_threads", "far_f1_f3_flush_completes_what_other_threads_told", "F1: it is marked after it has been sent"),
     ("sync/far.c", [("    int32_t rank = take_mark(window, target, mark); /* F2 */",
                      "    int32_t rank = target >= 0 && kind == ORIEL_FAR_FLUSH ? target : take_mark(window, target, mark);"),
-                    ("        rank = target < 0 && status != ORIEL_E_NO_MEM ? take_mark(window, -1, mark) : -1;\n",
+                    ("        rank = target < 0 && *is_asked ? take_mark(window, -1, mark) : -1;\n",
                      "        oriel_delay();\n"
                      "        if (target >= 0 && kind == ORIEL_FAR_FLUSH)\n            (void)take_mark(window, target, mark);\n"
                      "        rank = target < 0 ? take_mark(window, -1, mark) : -1;\n")],
@@ -731,9 +731,9 @@ MUTANTS = [
     ("sync/far.c", [("    far->failure = ORIEL_OK;\n", "")],
      "far", "far_failure_is_told_by_the_next_flush_once", "a failure is told once"),
     ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0)\n        rank = target;", "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;"),
-                    ("    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);",
-                     "    set_mark(window, target, ORIEL_FAR_TOLD);\n    oriel_delay();\n"
-                     "    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK);")],
+                    ("        return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK, is_given_back);",
+                     "    {\n        set_mark(window, target, ORIEL_FAR_TOLD);\n        oriel_delay();\n"
+                     "        return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK, is_given_back);\n    }")],
      "far_threads", "far_unlock_beside_another_threads_flushes_gives_back", "an unlock is sent whoever has flushed"),
     ("sync/far.c", [("            set_mark(window, target, ORIEL_FAR_HELD);\n", "            (void)0;\n")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: what lock_all has taken is given back"),
@@ -788,7 +788,7 @@ MUTANTS = [
      "far", "far_failure_at_a_leader_keeps_nobody_from_its_machine", "an address is no answer to an operation"),
     ("sync/far_serve.c", [("    while (*link != NULL && (*link)->from != from)", "    while (*link != NULL && from < 0)")],
      "far", "far_failure_is_told_to_its_origin", "a failure is its origin's"),
-    ("sync/far_serve.c", [("    if (*link != NULL)\n        return; /* the first counts */\n", "")],
+    ("sync/far_serve.c", [("    if (window->far->refused[from] != ORIEL_OK)\n        return; /* the first counts */\n", "")],
      "far", "far_failure_is_told_by_the_next_flush_once", "the first failure counts"),
     ("sync/far_serve.c", [("head->kind == ORIEL_FAR_POST ? &partner->posts", "head->kind == ORIEL_FAR_COMPLETE ? &partner->posts")],
      "far_epochs", "far_post_start_complete_wait_publish", "C1, C3: posts and completes are counted apart"),
