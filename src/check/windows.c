@@ -236,7 +236,7 @@ static __attribute__((noinline)) void take_late(struct oriel_checked *window)
 
 static void complete_late(struct oriel_checked *window, int32_t target)
 {
-    if (oriel_unlikely(window->late_count != 0))
+    if (oriel_unlikely(window->late_count != 0 || window->late_more))
         take_late(window);
     if (oriel_unlikely(window->asked != NULL))
         oriel_window_requests_flushed(window, target);

@@ -7,7 +7,8 @@
  * word's there and behind the call, and again behind the flush, where the host may have delayed it.  Nobody can tell whose value
  * was read: all that gave before are taken, which may hide a conflict and blames nobody.  An accumulate of more than one element
  * gives to one word of the target that stands for all of them, and every fetch takes that word too; a fetch of several elements
- * takes their words, up to WORDS_TAKEN.  Words stand in words_carried.c; those of another machine, and those that found no room,
+ * takes their words, one of more than WORDS_TAKEN all that any rank has done.  Words stand in words_carried.c; those of another
+ * machine, and those that found no room,
  * under keys, of which a large memory has at most WORD_KINDS: others share them.  The program's own atomic instructions are
  * accumulates of one element to the same words, where they are watched.  windows_operate.c calls, and local.c. */
 #include "check/windows_operate.h"
@@ -106,6 +107,20 @@ static void take_word(struct oriel_operation *operation, int64_t offset)
     oriel_window_leave(window);
 }
 
+/* Now, and again where it may have read later. */
+static void take_all(struct oriel_operation *operation)
+{
+    struct oriel_checked *window = operation->window;
+    for (int32_t i = 0; i < window->n; i++)
+        if (i != window->rank)
+            oriel_order_take_rank((int)window->members[i].world_rank);
+    if (window->prompt)
+        return;
+    oriel_window_enter(window);
+    window->late_more = true;
+    oriel_window_leave(window);
+}
+
 static void take_words(struct oriel_operation *operation)
 {
     struct oriel_extents extents;
@@ -115,12 +130,15 @@ static void take_words(struct oriel_operation *operation)
         take_word(operation, operation->offset);
         return;
     }
+    if (operation->items * operation->target_type->elements > WORDS_TAKEN) {
+        take_all(operation);
+        return;
+    }
     uint64_t element_bytes = operation->target_type->size_bytes / operation->target_type->elements;
-    unsigned taken = 0;
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK)
         for (size_t i = 0; i < extents.count; i++)
             for (uint64_t j = 0; j < extents.list[i].count; j++)
-                for (uint64_t at = 0; at < extents.list[i].len_bytes && taken < WORDS_TAKEN; at += element_bytes, taken++)
+                for (uint64_t at = 0; at < extents.list[i].len_bytes; at += element_bytes)
                     take_word(operation, extents.list[i].offset + (int64_t)j * extents.list[i].stride_bytes + (int64_t)at);
     oriel_extents_close(&extents);
 }
