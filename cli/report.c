@@ -68,8 +68,8 @@ static void request_parse(int argc, char **argv, struct request *out)
         .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel check --json FINDINGS "
                "has written, or both.\v"
                "Without options a summary is printed: for each window the operations, their paths, the time in each call and "
-               "what of it was waiting, who waited for whom, and the busiest pairs of ranks. Traces of a run that is still going, "
-               "or that was killed, are read up to what was written last. docs/traces.md tells more.",
+               "what of it was waiting, who waited for whom, and the busiest pairs of ranks. Traces of a run that is "
+               "still going, or that was killed, are read up to what was written last. docs/traces.md tells more.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, 0, NULL, out);

@@ -55,8 +55,8 @@ bool oriel_host_shares_memory(MPI_Comm comm);
  * microseconds and concerns nobody else.  ORIEL_E_NO_MEM when the host has no handle left.  comm is the user's. */
 enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_Win *out);
 
-/* Gives a carrier back.  is_as_made: the program has given it no attribute, name or error handler, so that another window may have
- * it.  False where a delete callback failed: it stays. */
+/* Gives a carrier back.  is_as_made: the program has given it no attribute, name or error handler, so that another window may
+ * have it.  False where a delete callback failed: it stays. */
 bool oriel_host_carrier_free(MPI_Win *carrier, bool is_as_made);
 
 /* Makes what carriers stand on, for those that need it without one (the checker).  comm is the user's. */

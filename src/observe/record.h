@@ -69,8 +69,8 @@ struct oriel_window_record {
     uint64_t toward;        /* offset of struct oriel_toward [n] in the same file */
     uint64_t ranks;         /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 where not in it */
     /* When this rank came to the window's barriers (fence, free), by the parity of their number, of the monotonic clock: who
-     * waited looks for the latest.  A rank comes to a barrier's second next only when all have come to the next, so that an entry stays
-     * for as long as anybody who was at its barrier can still look. */
+     * waited looks for the latest.  A rank comes to a barrier's second next only when all have come to the next, so that an
+     * entry stays for as long as anybody who was at its barrier can still look. */
     _Atomic uint64_t arrived_ns[2];
     uint8_t own_path;       /* enum oriel_counted_path on which others reach this rank's memory */
     uint8_t is_gathered;    /* 1: its process will tell its figures in MPI_Finalize */

@@ -83,7 +83,8 @@ struct oriel_trace_window {
 };
 
 /* This machine's monotonic clock reads own_ns when rank 0's reads zero_ns, give or take error_ns.  The first is taken in
- * MPI_Init, and is in the files of all its ranks; the last in MPI_Finalize, and is in one of them; between the two clocks run evenly. */
+ * MPI_Init, and is in the files of all its ranks; the last in MPI_Finalize, and is in one of them; between the two clocks run
+ * evenly. */
 struct oriel_trace_clock {
     uint64_t own_ns;
     uint64_t zero_ns;

@@ -1,6 +1,6 @@
-/* Windows over communicators that have had windows before: in any order of flavours, with ranks that come late, over what else the
- * communicators' processes have.  Every window takes a put from the left neighbour, under a barrier.
- * A plain MPI program, run by the test rows. */
+/* Windows over communicators that have had windows before: in any order of flavours, with ranks that come late, over what else
+ * the communicators' processes have.  Every window takes a put from the left neighbour, under a barrier.  A plain MPI program,
+ * run by the test rows. */
 #include "harness.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* Shared windows: where the segments of MPI_Win_allocate_shared lie, what MPI_Win_shared_query says, loads and stores between ranks.
- * Every rank's direct store is seen by every other rank after a synchronisation, and by gets.
- * A plain MPI program, run by the test rows. */
+/* Shared windows: where the segments of MPI_Win_allocate_shared lie, what MPI_Win_shared_query says, loads and stores between
+ * ranks.  Every rank's direct store is seen by every other rank after a synchronisation, and by gets.  A plain MPI program,
+ * run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Ranks that wait in the host, in each function in which Oriel may serve meanwhile, get what the function is to bring, and so does
- * the origin that uses their memory all the time. A plain MPI program, run by the test rows. */
+/* Ranks that wait in the host, in each function in which Oriel may serve meanwhile, get what the function is to bring, and so
+ * does the origin that uses their memory all the time.  A plain MPI program, run by the test rows. */
 #include "../mpi/harness.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Copies by the kernel (src/transport/cma/), and by the target's agent, into pages that are promoted and released all the time: no
- * write is lost, whatever its length, and a mover never waits for long.  Rank 0 is the target, the others write into parts of
- * their own. */
+/* Copies by the kernel (src/transport/cma/), and by the target's agent, into pages that are promoted and released all the
+ * time: no write is lost, whatever its length, and a mover never waits for long.  Rank 0 is the target, the others write into
+ * parts of their own. */
 #include "fabricate.h"
 
 #include "memory/agent.h"

@@ -58,8 +58,8 @@ struct oriel_net_asker {
 };
 
 struct oriel_net_service {
-    /* One message; in the agent's thread, or one that helps: one at a time, which serves nobody else meanwhile.  It may answer at once or later, or never if it
-     * was told and not asked.  from: the identity of the process that sent it. */
+    /* One message; in the agent's thread, or one that helps: one at a time, which serves nobody else meanwhile.  It may answer
+     * at once or later, or never if it was told and not asked.  from: the identity of the process that sent it. */
     void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from,
                   const struct oriel_net_arrived *message);
     /* Where something waits here for more than messages: called after every turn of the agent's thread until it returns false,
@@ -84,9 +84,9 @@ bool oriel_net_is_started(void);
 /* Sends what is left, and ends the thread and all connections.  When no window is left. */
 void oriel_net_stop(void);
 
-/* Around calls in which a thread of the program waits for something that is not the net's: in between oriel_net_help, called again
- * and again, serves what has come, which else the agent's thread is woken for.  The thread must hold nothing that serving takes; not
- * where several threads of the program may be in calls at once.  Nothing where the net does not run. */
+/* Around calls in which a thread of the program waits for something that is not the net's: in between oriel_net_help, called
+ * again and again, serves what has come, which else the agent's thread is woken for.  The thread must hold nothing that
+ * serving takes; not where several threads of the program may be in calls at once.  Nothing where the net does not run. */
 void oriel_net_help_begin(void);
 void oriel_net_help(void);
 void oriel_net_help_end(void);

@@ -242,9 +242,9 @@ static void sleep_until_asked(const struct turn *turn)
         drain_wakes();
 }
 
-/* Whether it looks again at once.  As long as a sleep and its end take, it spins as well: what comes next is often there by then,
- * as after the lock of an origin that puts and unlocks.  Where it was not, some times in a row, as beside an origin that needs this
- * processor, it is tried now and then. */
+/* Whether it looks again at once.  As long as a sleep and its end take, it spins as well: what comes next is often there by
+ * then, as after the lock of an origin that puts and unlocks.  Where it was not, some times in a row, as beside an origin that
+ * needs this processor, it is tried now and then. */
 static bool spins(struct turn *turn, uint64_t now_ns)
 {
     if (turn->any) {
