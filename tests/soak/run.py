@@ -23,7 +23,7 @@ SKIPPED = 77
 ENOUGH = 100  # runs of soak, after which each kind of thing must have happened
 SOAK = "soak/soak"
 OTHERS = ("fuzz/fuzz", "mpi/accumulate_mix", "mpi/accumulate_order", "mpi/atomicity", "mpi/derived", "mpi/derived_accumulate",
-          "mpi/dynamic", "mpi/litmus", "mpi/lock", "mpi/outstanding", "mpi/pscw", "mpi/put_get", "mpi/request_storm",
+          "mpi/dynamic", "mpi/litmus", "mpi/lock", "mpi/pscw", "mpi/put_get", "mpi/request_storm",
           "mpi/thread_epochs", "mpi/thread_objects", "mpi/threads")
 # What tests/launch is told, and how many ranks it may have; "check" stands for `oriel check` in the place of `oriel run`.
 PLACES = (("", 16), ("--user", 16), ("--env ORIEL_PROMOTE=always", 8), ("--user --env ORIEL_PROMOTE=always", 8),
