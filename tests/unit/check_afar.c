@@ -128,8 +128,8 @@ static void length_that_wraps_is_refused(void **state)
     team_run(2, BOARD, 0, ask_too_much);
 }
 
-/* With ORIEL_TIMEOUT=1; the server on machine 1, this process on machine 0. */
-static void ask_silent(int rank)
+/* With ORIEL_TIMEOUT=1; the server on machine 1, this process on machine 0.  The signal ends the server's answers. */
+static void ask_until_lost(int rank, int signal)
 {
     struct oriel_afar_address addresses[2] = {{.count = 0}, {.count = 0}};
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT};
@@ -141,37 +141,30 @@ static void ask_silent(int rank)
     addresses[1] = server();
     EXPECT(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
     EXPECT(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
-    kill((pid_t)team->words[PROCESS], SIGSTOP);
+    kill((pid_t)team->words[PROCESS], signal);
     while (oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)) /* it may take a moment to stop */
         continue;
     EXPECT(oriel_afar_is_lost());
+    EXPECT(!oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
     oriel_afar_stop();
-    kill((pid_t)team->words[PROCESS], SIGKILL);
+}
+
+static void ask_silent(int rank)
+{
+    ask_until_lost(rank, SIGSTOP);
+    if (rank != SERVER)
+        kill((pid_t)team->words[PROCESS], SIGKILL);
+}
+
+static void ask_dead(int rank)
+{
+    ask_until_lost(rank, SIGKILL);
 }
 
 static void server_that_has_stopped_is_given_up(void **state)
 {
     (void)state;
     team_run(2, BOARD, 1u << SERVER, ask_silent);
-}
-
-static void ask_dead(int rank)
-{
-    struct oriel_afar_address addresses[2] = {{.count = 0}, {.count = 0}};
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT};
-    struct oriel_afar_answer answer;
-    if (rank == SERVER) {
-        serve_until_done(true);
-        return;
-    }
-    addresses[1] = server();
-    EXPECT(oriel_afar_start((int[]){1, 0}, 2, 0, addresses, 2));
-    EXPECT(oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0));
-    kill((pid_t)team->words[PROCESS], SIGKILL);
-    while (oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0))
-        continue;
-    EXPECT(!oriel_afar_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
-    oriel_afar_stop();
 }
 
 static void server_that_has_died_is_given_up(void **state)
