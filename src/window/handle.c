@@ -47,6 +47,7 @@ static enum oriel_status add(MPI_Win win, struct oriel_window *window)
 {
     if (!oriel_table_set(&table, oriel_handle_key(win), window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of windows");
+    oriel_recent_invalidate(); /* this thread may have used the one before, which another thread has not removed yet */
     return ORIEL_OK;
 }
 

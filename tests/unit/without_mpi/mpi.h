@@ -4,6 +4,7 @@
 
 typedef void *MPI_Datatype;
 typedef void *MPI_Op;
+typedef void *MPI_Win;
 typedef long long MPI_Count;
 
 #endif
