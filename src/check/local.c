@@ -163,11 +163,16 @@ void oriel_local_region_remove(const void *base, oriel_place history)
 {
     struct oriel_local_region region;
     lock();
-    if (oriel_region_remove((uint64_t)(uintptr_t)base, history, &region)) {
+    if (oriel_region_remove((uint64_t)(uintptr_t)base, history, &region))
         oriel_watch_remove(region.low, region.high);
-        oriel_uses_forget(history);
-    }
     empty_shadows();
+    unlock();
+}
+
+void oriel_local_forget(oriel_place history)
+{
+    lock();
+    oriel_uses_forget(history);
     unlock();
 }
 

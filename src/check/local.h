@@ -24,8 +24,12 @@ void oriel_local_stop(void);
 enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_place history, int64_t offset,
                                          oriel_conflict_fn *tell, void *closure);
 
-/* Of the region of the history that starts at base: nothing when there is none.  Before the history is freed. */
+/* Of the region of the history that starts at base: nothing when there is none.  Uses of that history, which may have other
+ * regions, go on. */
 void oriel_local_region_remove(const void *base, oriel_place history);
+
+/* The history is about to be freed: no use ends there any more.  Its regions are removed. */
+void oriel_local_forget(oriel_place history);
 
 /* --- buffers of calls --- */
 

@@ -62,15 +62,24 @@ void oriel_window_map(struct oriel_checked *window, int32_t target, const void *
         oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict, &window->places[target]);
 }
 
+static void unmap(const struct oriel_checked *window, int32_t target, const void *base)
+{
+    oriel_place history = window->ordered ? oriel_window_history(window, target) : 0;
+    if (history == 0)
+        return;
+    oriel_local_region_remove(base, history);
+    oriel_local_forget(history);
+}
+
+/* What was detached before has its uses in the history still. */
 void oriel_window_unmap_all(struct oriel_checked *window)
 {
-    if (window->ordered && window->flavour != ORIEL_CHECK_DYNAMIC && window->members[window->rank].size_bytes > 0)
-        oriel_local_region_remove(window->base, oriel_window_history(window, window->rank));
+    if (window->flavour == ORIEL_CHECK_DYNAMIC || window->members[window->rank].size_bytes > 0)
+        unmap(window, window->rank, window->base);
     while (window->attached != NULL) {
         struct oriel_attached *region = window->attached;
         window->attached = region->next;
-        if (window->ordered)
-            oriel_local_region_remove(region->base, oriel_window_history(window, region->target));
+        unmap(window, region->target, region->base);
         free(region);
     }
 }

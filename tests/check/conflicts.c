@@ -63,6 +63,39 @@ CASE(C1, get_into_the_window_in_one_fence_epoch, 2)
     fence_and_free(win);
 }
 
+/* Memory that comes and goes does not end what other memory of the window is still needed for, nor keep it from ending. */
+CASE(C1, put_from_a_dynamic_window_beside_a_detach, 2)
+{
+    static int memory[64], other[4];
+    MPI_Aint address;
+    MPI_Win win;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    named(win);
+    MPI_Win_attach(win, memory, sizeof memory);
+    MPI_Get_address(memory, &address);
+    MPI_Aint addresses[2] = {address, address};
+    MPI_Bcast(&addresses[0], 1, MPI_AINT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(&addresses[1], 1, MPI_AINT, 1, MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Put(memory + 8, 20, MPI_INT, 1, addresses[1], 20, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_attach(win, other, sizeof other);
+        MPI_Win_detach(win, other);
+        if (right)
+            MPI_Win_flush(1, win);
+        tell(1);
+    }
+    delay();
+    if (rank == 1) {
+        hear(0);
+        MPI_Put(&rank, 1, MPI_INT, 0, addresses[0] + (MPI_Aint)(9 * sizeof(int)), 1, MPI_INT, win); /* FINDS C1 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_detach(win, memory);
+    MPI_Win_free(&win);
+}
+
 CASE(C1, two_puts_of_one_origin_without_a_flush, 2)
 {
     int first = 1, second = 2;

@@ -148,8 +148,8 @@ static struct region *inside_draw(struct plan *plan, struct op *op)
     struct region *own = &plan->window->regions[me][below(&plan->random, plan->window->segments)];
     MPI_Aint low, high;
     random_type_bounds(op->origin.type, op->origin.count, &low, &high);
-    if (op->kind > OP_GET || plan->epoch == EPOCH_LOCK || plan->window->flavour == FLAVOUR_DYNAMIC || !plan->window->unified ||
-        own->model == NULL || (MPI_Aint)own->size <= high - low || !one_in(&plan->random, 4))
+    if (op->kind > OP_GET || plan->epoch == EPOCH_LOCK || !plan->window->unified || own->model == NULL ||
+        (MPI_Aint)own->size <= high - low || !one_in(&plan->random, 4))
         return NULL;
     bool gets = op->kind == OP_GET;
     MPI_Aint at = (MPI_Aint)random_below(&plan->random, own->size - (size_t)(high - low)) - low;

@@ -71,6 +71,7 @@ static int stop(void **state)
 {
     (void)state;
     oriel_local_region_remove(memory, history);
+    oriel_local_forget(history);
     oriel_local_stop();
     oriel_history_free(history);
     return 0;
@@ -213,7 +214,26 @@ static void memory_of_two_windows_is_told_to_both(void **state)
     oriel_history_add(second, &access, &(struct oriel_extent){1008, 8, 1, 0}, 1, remember, &other);
     assert_int_equal(other.count, 1);
     oriel_local_region_remove(&memory[8], second);
+    oriel_local_forget(second);
     oriel_history_free(second);
+}
+
+static void uses_end_where_a_region_has_gone(void **state)
+{
+    (void)state;
+    static long more[8];
+    oriel_local_group group = oriel_local_group_new();
+    assert_int_equal(oriel_local_region_add(more, sizeof more, history, 4096, remember, &window), ORIEL_OK);
+    oriel_local_buffer(&memory[4], 2, type_long, false, 0, group, &put_site);
+    oriel_local_buffer(&more[4], 2, type_long, false, 0, group, &put_site);
+    oriel_local_region_remove(more, history);
+    put_by(0, 32, 8);
+    assert_int_equal(window.count, 1);
+    oriel_local_complete(group);
+    message(1, 0);
+    put_by(0, 40, 8);
+    put_by(0, 4096 + 40, 8);
+    assert_int_equal(window.count, 1);
 }
 
 static void what_was_done_already_is_recorded_once(void **state)
@@ -409,6 +429,7 @@ int main(void)
         CASE(a_buffer_in_the_window_is_an_access_to_it),
         CASE(buffers_across_the_border_count_where_they_are),
         CASE(memory_of_two_windows_is_told_to_both),
+        CASE(uses_end_where_a_region_has_gone),
         CASE(what_was_done_already_is_recorded_once),
         CASE(stores_are_seen_again_once_their_buffer_is_needed),
         CASE(atomic_instructions_order_and_are_never_blamed),
