@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "base/identity.h"
+#include "base/size.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,19 +55,16 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t limit_of(int resource)
-{
-    struct rlimit limit;
-    return getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
-}
-
 /* A quarter of the memory that the machine or the container has, an eighth of the address space that a process may use. */
 static uint64_t choose_size(void)
 {
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     memory = least_of(memory, number_in("/sys/fs/cgroup/memory.max"));
     memory = least_of(memory, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
-    uint64_t size = least_of(least_of(memory / 4, limit_of(RLIMIT_AS) / 8), least_of(limit_of(RLIMIT_FSIZE), MOST_BYTES));
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        memory = least_of(memory, space.rlim_cur / 2);
+    uint64_t size = least_of(memory / 4, least_of(oriel_size_most(), MOST_BYTES));
     return size < LEAST_BYTES ? LEAST_BYTES : size;
 }
 
@@ -108,7 +106,7 @@ static int make_file(uint64_t size_bytes)
         close(fd);
         fd = high;
     }
-    if (ftruncate(fd, (off_t)size_bytes) != 0) {
+    if (!oriel_size_set(fd, size_bytes)) {
         close(fd);
         return -1;
     }

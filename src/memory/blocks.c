@@ -3,11 +3,11 @@
  * it has slabs of its own.  file.c calls. */
 #include "memory/blocks.h"
 
+#include "base/size.h"
 #include "memory/limit.h"
 #include "memory/pages.h"
 
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,11 +45,8 @@ bool oriel_blocks_file_is_open(const struct oriel_blocks *blocks)
 
 uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks)
 {
-    struct rlimit limit;
-    uint64_t most = blocks->reserve_bytes;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < most)
-        most = limit.rlim_cur & ~(ORIEL_PAGE_BYTES - 1);
-    return most;
+    uint64_t most = oriel_size_most();
+    return most < blocks->reserve_bytes ? most & ~(ORIEL_PAGE_BYTES - 1) : blocks->reserve_bytes;
 }
 
 static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
@@ -61,7 +58,7 @@ static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
         return false;
     if (growth > room)
         growth = room;
-    if (!oriel_arena_prepare(&blocks->large) || ftruncate(blocks->fd, (off_t)(blocks->size_bytes + growth)) != 0)
+    if (!oriel_arena_prepare(&blocks->large) || !oriel_size_set(blocks->fd, blocks->size_bytes + growth))
         return false;
     blocks->size_bytes += growth;
     return oriel_arena_give(&blocks->large, blocks->size_bytes - growth, growth);

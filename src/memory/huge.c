@@ -2,6 +2,7 @@
  * for shared memory says; with one small page in it there is little to collapse.  The contents then go into the huge page. */
 #include "memory/huge.h"
 
+#include "base/size.h"
 #include "memory/file.h"
 #include "memory/pages.h"
 
@@ -33,7 +34,7 @@ static void try_collapse(void)
     int fd = memfd_create("oriel", MFD_CLOEXEC);
     if (fd < 0)
         return;
-    if (ftruncate(fd, (off_t)ORIEL_HUGE_BYTES) == 0) {
+    if (oriel_size_set(fd, ORIEL_HUGE_BYTES)) {
         char *piece = oriel_file_map(fd, ORIEL_HUGE_BYTES);
         can_collapse = piece != MAP_FAILED && collapse(piece);
         if (piece != MAP_FAILED)

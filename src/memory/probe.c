@@ -3,6 +3,8 @@
  * Called through probe.h only. */
 #include "memory/probe.h"
 
+#include "base/size.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +87,7 @@ void oriel_probe_memfd(struct oriel_probe *out)
         return;
     }
     char *map = MAP_FAILED;
-    if (ftruncate(fd, (off_t)page) == 0)
+    if (oriel_size_set(fd, page))
         map = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
         say(out, false, "size and map one page of it: %s", strerror(errno));

@@ -82,6 +82,21 @@ static void refusal_gives_the_reason(void **state)
     assert_string_equal(cma.detail, "no child process to try it with: Too many open files");
 }
 
+/* The signal of it would end the process. */
+static void file_size_limit_is_a_reason(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    struct oriel_probe memfd;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit tight = {.rlim_cur = 100, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    oriel_probe_memfd(&memfd);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_false(memfd.available);
+    assert_string_equal(memfd.detail, "size and map one page of it: File too large");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +105,7 @@ int main(void)
         cmocka_unit_test(memfd_is_there),
         cmocka_unit_test(xpmem_agrees_with_its_device),
         cmocka_unit_test(refusal_gives_the_reason),
+        cmocka_unit_test(file_size_limit_is_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
