@@ -264,7 +264,7 @@ def write_outputs(options, record):
         except Exception as error:  # whatever the page's trouble is, the results must not go with it
             complaints.append("%s could not be written: %s" % (options.html, error))
             if options.json is None:
-                complaints.append("the results are in " + results.keep(record))
+                complaints.append(results.keep(record))
     return [text for text in complaints if text]
 
 

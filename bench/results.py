@@ -152,10 +152,18 @@ def write(results, path):
 
 
 def keep(results):
-    """Writes the results where there surely is room for a file of ours; returns its name."""
-    with tempfile.NamedTemporaryFile("w", prefix="oriel-bench.", suffix=".json", delete=False) as out:
-        json.dump(results, out, indent=1)
-    return out.name
+    """Writes the results to a file of their own where temporary files go; returns where they are, or that they are nowhere."""
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="oriel-bench.", suffix=".json", delete=False) as out:
+            try:
+                json.dump(results, out, indent=1)
+                out.flush()
+            except BaseException:
+                os.remove(out.name)
+                raise
+    except OSError as error:
+        return "the results are in no file: " + ": ".join(text for text in (error.filename, error.strerror) if text)
+    return "the results are in " + out.name
 
 
 def write_or_keep(results, path):
@@ -164,4 +172,4 @@ def write_or_keep(results, path):
         write(results, path)
         return None
     except OSError as error:
-        return "%s: %s; the results are in %s" % (path, error.strerror, keep(results))
+        return "%s: %s; %s" % (path, error.strerror, keep(results))

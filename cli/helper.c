@@ -4,6 +4,7 @@
 #include "cli/helper.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ int oriel_helper_serve(const char *what)
     if (!places && !statistics && strcmp(what, ORIEL_HELPER_JSON) != 0)
         oriel_die("the helper is started by the library and the checker alone");
     alarm(PATIENCE_S);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told, like a disk that is full */
     if (!read_all(&head, sizeof head) || head.magic != ORIEL_HELPER_MAGIC || head.len_bytes > ORIEL_HELPER_LEN_MAX)
         return ORIEL_EXIT_REFUSED;
     void *request = oriel_alloc((size_t)head.len_bytes + 1);

@@ -5,6 +5,7 @@
 #include "cli/report.h"
 
 #include <argp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -102,6 +103,7 @@ int oriel_command_report(int argc, char **argv)
     struct oriel_traces *traces = NULL;
     struct oriel_found found = {.job = NULL};
     request_parse(argc, argv, &request);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told, like a disk that is full */
     if (request.folder == NULL && (request.perfetto != NULL || request.otf2 != NULL))
         oriel_die("--perfetto and --otf2 need the folder of a run's traces");
     if (request.findings != NULL && !oriel_found_open(request.findings, stderr, &found))

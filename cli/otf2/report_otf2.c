@@ -6,11 +6,13 @@
 #include "cli/cli.h"
 #include "cli/counters.h"
 
+#include <errno.h>
+#include <ftw.h>
 #include <otf2/otf2.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define BILLION UINT64_C(1000000000)
 
@@ -338,11 +340,18 @@ static void write_archive(struct archive *archive)
     define_all(archive);
 }
 
+static int take_away(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status, (void)type, (void)place;
+    return remove(path);
+}
+
 bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
 {
     struct archive archive = {.traces = traces, .rank = UINT32_MAX};
-    if (access(folder, F_OK) == 0) {
-        fprintf(stderr, "oriel: --otf2 %s: it is there already, and is left as it is\n", folder);
+    if (mkdir(folder, 0777) != 0) {
+        fprintf(stderr, "oriel: --otf2 %s: %s\n", folder,
+                errno == EEXIST ? "it is there already, and is left as it is" : strerror(errno));
         return false;
     }
     OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(note_trouble, &archive);
@@ -358,5 +367,6 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     if (archive.archive != NULL && archive.trouble[0] == '\0')
         return true;
     fprintf(stderr, "oriel: --otf2 %s: %s\n", folder, archive.trouble);
+    (void)nftw(folder, take_away, 4, FTW_DEPTH | FTW_PHYS); /* half an archive is none */
     return false;
 }

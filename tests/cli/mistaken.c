@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../mpi/file_bytes.h"
+
 static volatile sig_atomic_t children_ended;
 
 static void child_ended(int number)
@@ -60,6 +62,7 @@ int main(int argc, char **argv)
     int right = argc > 1 && strcmp(argv[1], "right") == 0;
     signal(SIGCHLD, child_ended);
     MPI_Init(&argc, &argv);
+    limit_file_bytes();
     MPI_Win_allocate(4096, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_set_name(win, "halo");
     children_ended = 0;

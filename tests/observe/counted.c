@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../mpi/file_bytes.h"
+
 enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, OFTEN = 200000, WINDOWS = 1010 };
 
 static int rank, ranks;
@@ -292,6 +294,7 @@ int main(int argc, char **argv)
             scenarios[i].run();
     if (getenv("TEST_LATE_RANK") != NULL && atoi(getenv("TEST_LATE_RANK")) == rank)
         sleep(12);
+    limit_file_bytes();
     MPI_Finalize();
     if (rank == 0)
         printf("ok %s\n", wanted);

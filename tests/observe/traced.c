@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../mpi/file_bytes.h"
 #include "../mpi/leave.h"
 
 enum { ROUNDS = 20, LATE_MS = 20, CHILD_PUTS = 2 };
@@ -121,6 +122,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Win_allocate(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    limit_file_bytes();
     MPI_Win_set_name(win, "ring");
     put_in_fences(win);
     get_under_lock(win);

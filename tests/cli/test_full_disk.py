@@ -1,0 +1,260 @@
+"""Jobs and commands that have no room for what they write: a full file system, one without inodes, files that may not grow.
+The program's own results and status stay as they are, one line names the file, and nothing half-written is left behind.
+
+In a mount namespace of its own, which an ordinary user (--user) makes inside a user namespace; each test mounts a small file
+system there."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from command import BUILD, Case, HERE, HOSTS, ORIEL, environment, program
+
+LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
+APART = "ORIEL_TEST_APART"  # set in the namespace
+SKIP, NOBODY = 77, 65534
+FULL, LONG = "No space left on device", "File (is )?too large"
+KIB = 1024
+PAGE = os.path.join(BUILD, "share", "oriel", "report.html")
+
+
+def observed(host, name):
+    return os.path.join(BUILD, "tests", "observe", host, name)
+
+
+class Disk(Case):
+    """A disk that is small, and full but for what a test leaves."""
+
+    def mount(self, name="disk", options="size=1m"):
+        place = self.path(name)
+        os.makedirs(place, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=True)
+        return place
+
+    def fill(self, place, left_bytes=0):
+        """Nothing but so many bytes is free."""
+        path = os.path.join(place, "filler")
+        with open(path, "wb", buffering=0) as filler:
+            try:
+                while filler.write(bytes(4 * KIB)) > 0:
+                    pass
+            except OSError:
+                pass
+            os.truncate(path, os.path.getsize(path) - left_bytes)
+
+    def full(self, left_bytes=0, **more):
+        place = self.mount(**more)
+        self.fill(place, left_bytes)
+        return place
+
+    def run_words(self, *words, limit=None, **changes):
+        """limit: bytes that a file may have; the signal of it does what it does to everybody."""
+        before = [] if limit is None else ["prlimit", f"--fsize={limit}"]
+        env = environment(**{"OMPI_MCA_orte_tmpdir_base": self.folder, **changes})  # another user's may be in the usual place
+        return subprocess.run([*before, *map(str, words)], env=env, capture_output=True, text=True, timeout=120,
+                              stdin=subprocess.DEVNULL, check=False)
+
+    def launch(self, host, *words, ranks=2, options=(), limit=None, **variables):
+        pairs = [f"--env={name}={value}" for name, value in variables.items()]
+        return self.run_words(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--timeout", 90, *options, *pairs, "--", *words,
+                              limit=limit)
+
+    def oriel_lines(self, result):
+        return [line for line in result.stderr.splitlines() if line.startswith("oriel")]
+
+    def left_in(self, place):
+        return sorted(set(os.listdir(place)) - {"filler"})
+
+
+class Statistics(Disk):
+    def check(self, host, place, words, **more):
+        path = os.path.join(place, "statistics.json")
+        job = self.launch(host, observed(host, "counted"), "counts", ORIEL_STATS=path, **more)
+        self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+        self.assertIn("ok counts", job.stdout)
+        told = [line for line in self.oriel_lines(job) if "ORIEL_STATS" in line]
+        self.assertEqual(len(told), 1, job.stderr)
+        self.assertRegex(told[0], f"ORIEL_STATS: {path} cannot be written: {words}")
+        self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks"), 1, job.stderr)
+        self.assertEqual(self.left_in(place), [])
+
+    def test_the_table_is_printed_instead(self):
+        for host in HOSTS:
+            for left_bytes in (0, 4 * KIB):
+                with self.subTest(host=host, left_bytes=left_bytes):
+                    self.check(host, self.full(left_bytes), FULL)
+
+    def test_a_disk_without_inodes(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                self.check(host, self.mount(options="size=1m,nr_inodes=1"), FULL)
+
+    def test_files_that_may_not_grow(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                self.check(host, self.mount(), LONG, TEST_FILE_BYTES=3 * KIB)
+
+
+class Traces(Disk):
+    def launch_traced(self, host, place, *words, **more):
+        job = self.launch(host, observed(host, "traced"), *words, ORIEL_TRACE=os.path.join(place, "traces"), **more)
+        self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+        self.assertEqual(job.stdout.count(" is done\n"), 2, job.stdout)
+        return job
+
+    def test_a_disk_that_is_full_from_the_beginning(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                place = self.full()
+                os.mkdir(os.path.join(place, "traces"))
+                job = self.launch_traced(host, place)
+                lines = self.oriel_lines(job)
+                self.assertEqual(len(lines), 2, job.stderr)
+                for rank in range(2):
+                    self.assertEqual(sum(f"traces/rank-{rank}.oriel: {FULL}" in line for line in lines), 1, job.stderr)
+                self.assertEqual(self.left_in(os.path.join(place, "traces")), [])
+
+    def test_a_disk_without_inodes(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                job = self.launch_traced(host, self.mount(options="size=1m,nr_inodes=1"))
+                [line] = self.oriel_lines(job)
+                self.assertIn(f"{FULL}; 2 of 2 ranks, rank 0 the first, are not traced", line)
+
+    def test_what_fits_can_be_read(self):
+        for host in HOSTS:
+            for left_bytes, limit in ((32 * KIB, {}), (60 * KIB, {}), (KIB * KIB, {"TEST_FILE_BYTES": 20 * KIB})):
+                with self.subTest(host=host, left_bytes=left_bytes, **limit):
+                    place = self.full(left_bytes)
+                    job = self.launch_traced(host, place, "flood", **limit)
+                    for line in self.oriel_lines(job):
+                        self.assertRegex(line, rf"traces/rank-[01]\.oriel: ({FULL}|{LONG}); the program goes on")
+                    self.assertIn(len(self.oriel_lines(job)), (1, 2), job.stderr)
+                    report = self.run_words(ORIEL, "report", os.path.join(place, "traces"))
+                    self.assertEqual((report.returncode, report.stderr), (0, ""))
+                    self.assertRegex(report.stdout, r"and [0-9,]+ dropped")
+
+
+class Findings(Disk):
+    def check(self, host, place, words, **more):
+        path = os.path.join(place, "found.json")
+        job = self.run_words(ORIEL, "check", "--host", host, "--json", path, program(host, "mistaken"), **more)
+        self.assertEqual(job.returncode, 86, job.stdout + job.stderr)
+        self.assertIn("unfinished line=1", job.stdout)
+        self.assertIn("oriel: E1: operation outside an access epoch\n", job.stderr)
+        self.assertEqual(len(re.findall(f"(?m)^oriel: check: {path} was not written: {words}$", job.stderr)), 1, job.stderr)
+        self.assertEqual(self.left_in(place), [])
+
+    def test_findings_are_told_all_the_same(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                self.check(host, self.full(), FULL)
+
+    def test_files_that_may_not_grow(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                self.check(host, self.mount(), LONG, TEST_FILE_BYTES="512")
+
+    def test_checker_that_gets_no_memory(self):
+        """Its own memory is a file; the hosts bear this limit."""
+        for host in HOSTS:
+            with self.subTest(host=host):
+                job = self.run_words(ORIEL, "check", "--host", host, program(host, "mistaken"), "right", limit=32 * KIB * KIB)
+                self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+                self.assertRegex(job.stderr, rf"memory: {LONG}\): nothing is checked")
+
+    def test_a_disk_without_inodes_is_refused_at_once(self):
+        path = os.path.join(self.mount(options="size=1m,nr_inodes=1"), "found.json")
+        self.refused(self.run_words(ORIEL, "check", "--json", path, program(HOSTS[0], "mistaken")), path, FULL)
+
+
+class Reports(Disk):
+    def setUp(self):
+        super().setUp()
+        self.traces = self.path("traces")
+        host = HOSTS[0]
+        job = self.launch(host, observed(host, "traced"), ORIEL_TRACE=self.traces)
+        self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+
+    def check(self, option, name, place, words, **more):
+        path = os.path.join(place, name)
+        result = self.run_words(ORIEL, "report", self.traces, option, path, **more)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertRegex(result.stderr, rf"\Aoriel: [^\n]*{path}[^\n]*: {words}( \(POSIX: [^\n]*\))?\n\Z")
+        self.assertEqual(self.left_in(place), [])
+
+    def test_pages_and_exports(self):
+        formats = [("--perfetto", "events.json")]
+        if os.path.exists(PAGE):
+            formats.append(("-o", "page.html"))
+        if os.environ.get("ORIEL_TEST_OTF2") == "1":
+            formats.append(("--otf2", "archive"))
+        for option, name in formats:
+            for left_bytes in (0, 8 * KIB):
+                with self.subTest(option=option, left_bytes=left_bytes):
+                    self.check(option, name, self.full(left_bytes), FULL)
+            with self.subTest(option=option, what="inodes"):
+                self.check(option, name, self.mount(options="size=1m,nr_inodes=1"), FULL)
+            with self.subTest(option=option, what="limit"):
+                self.check(option, name, self.mount(), LONG, limit=512)
+
+
+class Benchmark(Disk):
+    WORDS = ("bench", "--hosts", HOSTS[0], "--patterns", "put", "--memories", "allocate", "--sizes", "8", "--runs", "1")
+
+    def test_results_are_kept_elsewhere(self):
+        place = self.full()
+        path = os.path.join(place, "results.json")
+        result = self.run_words(ORIEL, *self.WORDS, "--json", path, TMPDIR=self.folder)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertRegex(result.stderr, rf"oriel: {path}: {FULL}; the results are in {self.folder}/oriel-bench\.\w+\.json\n")
+        self.assertEqual(self.left_in(place), [])
+        kept = result.stderr.rsplit("results are in ", 1)[1].strip()
+        with open(kept, encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["complete"])
+
+    def test_where_temporary_files_go_is_no_room_either(self):
+        """What python3 believes to be a good place for them, after it has written four bytes there, takes some of the results."""
+        place = self.full(4 * KIB)
+        path = os.path.join(place, "results.json")
+        result = self.run_words(ORIEL, *self.WORDS, "--json", path, TMPDIR=place)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertIn(f"oriel: {path}: {FULL}; the results are in no file: {FULL}\n", result.stderr)
+        self.assertIn("put", result.stdout)
+        self.assertEqual(self.left_in(place), [])
+
+    def test_page_that_has_no_room(self):
+        if not os.path.exists(PAGE):
+            self.skipTest("pages were not built in")
+        place = self.full(16 * KIB)
+        path = os.path.join(place, "page.html")
+        result = self.run_words(ORIEL, *self.WORDS, "--html", path, TMPDIR=self.folder)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertRegex(result.stderr, rf"oriel: {path} could not be written: [^\n]*{FULL}\n")
+        self.assertRegex(result.stderr, rf"oriel: the results are in {self.folder}/oriel-bench\.\w+\.json\n")
+        self.assertEqual(self.left_in(place), [])
+
+
+def main():
+    if APART in os.environ:
+        unittest.main()
+    user = "--user" in sys.argv
+    words = ["unshare", "--mount", "--propagation", "private"]
+    if user or os.geteuid() != 0:
+        words[1:1] = ["--map-root-user"]
+    if user and os.geteuid() == 0:
+        words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs", *words]
+    if not shutil.which(words[0]) or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        print("skipped: no mount namespace may be made here")
+        sys.exit(SKIP)
+    os.environ[APART] = "1"
+    os.execvp(words[0], [*words, sys.executable, "-B", *(word for word in sys.argv if word != "--user")])
+
+
+if __name__ == "__main__":
+    main()
