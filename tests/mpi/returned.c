@@ -6,8 +6,11 @@
 #include "harness.h"
 #include "memory_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROUNDS = 3000, KEPT_KIB = 2048 }; /* the header, slabs of small blocks and nothing else stay */
 
@@ -158,12 +161,10 @@ static void the_machine_has_the_memory_again(enum window_kind kind)
 }
 
 /* Also where /dev/shm has room for nothing (dev_shm.py). */
-static void windows_of_256_mib_on_each_rank_work(enum window_kind kind)
+static void large_window_works(enum window_kind kind, MPI_Aint size_bytes)
 {
-    const MPI_Aint size_bytes = (MPI_Aint)256 << 20, step_bytes = 1 << 20;
+    const MPI_Aint step_bytes = 1 << 20;
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
-    if (!room_for((256L << 10) * world_size))
-        return;
     struct window window = plain_make(kind, size_bytes);
     barrier(MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window.win);
@@ -184,7 +185,35 @@ static void windows_of_256_mib_on_each_rank_work(enum window_kind kind)
     window_free(&window);
 }
 
+static void windows_of_256_mib_on_each_rank_work(enum window_kind kind)
+{
+    if (room_for((256L << 10) * world_size))
+        large_window_works(kind, (MPI_Aint)256 << 20);
+}
+
+/* dev_shm.py says that the /dev/shm is this job's own.  Bare hosts, whose windows are there, end by SIGBUS. */
+static void windows_work_where_dev_shm_is_full(enum window_kind kind)
+{
+    static const char path[] = "/dev/shm/oriel-filler", page[4096];
+    if (getenv("TEST_OWN_DEV_SHM") == NULL) {
+        harness_skip("TEST_OWN_DEV_SHM is not set");
+        return;
+    }
+    int fd = world_rank == 0 ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    while (fd >= 0 && write(fd, page, sizeof page) > 0)
+        continue;
+    CHECK(fd < 0 || errno == ENOSPC, "%s: %s", path, strerror(errno));
+    barrier(MPI_COMM_WORLD);
+    large_window_works(kind, 16 << 20);
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    barrier(MPI_COMM_WORLD);
+}
+
 static const struct test_case cases[] = {
+    CASE(windows_work_where_dev_shm_is_full, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(windows_of_256_mib_on_each_rank_work, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(pages_of_freed_windows_are_given_back, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(pages_of_freed_memory_are_given_back, KIND_ANY, 1),
