@@ -71,6 +71,19 @@ class Disk(Case):
         return sorted(set(os.listdir(place)) - {"filler"})
 
 
+class TemporaryFiles(Disk):
+    def test_oriel_has_none(self):
+        """A host may have some in TMPDIR: Open MPI does, unless it is told where else."""
+        for host in HOSTS:
+            with self.subTest(host=host):
+                place = self.full()
+                job = self.launch(host, program(host, "one_put"), TMPDIR=place, ORIEL_STATS="1")
+                self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+                self.assertEqual(job.stdout.count("memory=42\n"), 2)
+                self.assertEqual([line for line in self.oriel_lines(job) if "statistics of one_put" not in line], [])
+                self.assertEqual(self.left_in(place), [])
+
+
 class Statistics(Disk):
     def check(self, host, place, words, **more):
         path = os.path.join(place, "statistics.json")
