@@ -5,6 +5,7 @@
  * Failures of operations are Oriel's to tell: on the window's handler, by the function that completes the request, which returns
  * the class, or MPI_ERR_IN_STATUS where it has many statuses. */
 #include "api/requests.h"
+#include "api/waits.h"
 #include "base/options.h"
 #include "base/wait.h"
 
@@ -25,7 +26,7 @@ static inline const struct oriel_host_calls *host(void)
     static _Atomic(const struct oriel_host_calls *) known;
     const struct oriel_host_calls *calls = atomic_load_explicit(&known, memory_order_acquire);
     if (oriel_unlikely(calls == NULL)) {
-        calls = oriel_host();
+        calls = oriel_host_waits();
         atomic_store_explicit(&known, calls, memory_order_release);
     }
     return calls;

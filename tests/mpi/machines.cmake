@@ -49,6 +49,11 @@ endforeach()
 foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
   oriel_machine_rows(PROGRAM object_many NAME object_many_${case} ARGS --only ${case})
 endforeach()
+# Ranks that wait in MPICH serve by themselves; Open MPI's leave that to the agent's thread.
+oriel_test_row(PROGRAM host_waits RANKS "2" FULL_RANKS "4" MODES node1 HOSTS mpich)
+oriel_test_row(PROGRAM host_waits RANKS "2" MODES net2 HOSTS mpich)
+oriel_test_row(PROGRAM host_waits FULL_RANKS "2" MODES node1-user HOSTS mpich)
+oriel_test_row(PROGRAM host_waits FULL_RANKS "4" MODES node2 HOSTS mpich)
 # One of UCX's two sizes of pieces chosen by the user, which must not be larger than the other that Oriel would choose.
 oriel_test_row(PROGRAM put_get NAME put_get_small_pieces RANKS "2" MODES net2 ENV UCX_TCP_RX_SEG_SIZE=8k HOSTS openmpi)
 oriel_machine_rows(PROGRAM small_reserve ENV ORIEL_RESERVE=8M)

@@ -8,9 +8,11 @@
  *     holds then would be held for so long.
  * Programs, the host's Fortran wrappers and PMPI tools call. */
 #include "api/api.h"
+#include "api/waits.h"
 #include "transport/ucx/net.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 typedef unsigned progress_fn(void *worker);
 
@@ -52,14 +54,65 @@ static bool begin(void)
     return helps;
 }
 
-#define WAITS(name, parameters, arguments)                                                 \
-    ORIEL_EXPORT int PMPI_##name parameters                                                \
-    {                                                                                      \
-        const bool helps = begin(); /* W1 */                                               \
-        int code = oriel_host()->name arguments;                                           \
-        if (helps)                                                                         \
-            oriel_net_help_end();                                                          \
-        return code;                                                                       \
-    }                                                                                      \
+#define HELPED(call)                                                                               \
+    const bool helps = begin(); /* W1 */                                                           \
+    int code = call;                                                                               \
+    if (helps)                                                                                     \
+        oriel_net_help_end();                                                                      \
+    return code;
+
+/* Each knows what stands behind it from its first call on. */
+#define WAITS_IN(name, parameters, arguments)                                                      \
+    ORIEL_EXPORT int PMPI_##name parameters                                                        \
+    {                                                                                              \
+        static _Atomic(__typeof__(&PMPI_##name)) known;                                            \
+        __typeof__(&PMPI_##name) next = atomic_load_explicit(&known, memory_order_relaxed);        \
+        if (oriel_unlikely(next == NULL)) {                                                        \
+            next = (__typeof__(&PMPI_##name))oriel_host_symbol("PMPI_" #name);                     \
+            atomic_store_explicit(&known, next, memory_order_relaxed);                             \
+        }                                                                                          \
+        HELPED(next arguments)                                                                     \
+    }                                                                                              \
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
+#define COMPLETES(name, parameters, arguments)                                                     \
+    static int helped_##name parameters                                                            \
+    {                                                                                              \
+        HELPED(oriel_host()->name arguments)                                                       \
+    }
+
+#define Count int
+#define Displ int
+#define ORIEL_ROWS_WITHOUT_COUNTS 1
+#define WAITS WAITS_IN
 #include "api/mpich/waits.def"
+#undef Count
+#undef Displ
+#undef ORIEL_ROWS_WITHOUT_COUNTS
+#undef WAITS
+
+#define Count MPI_Count
+#define Displ MPI_Aint
+#define ORIEL_ROWS_WITHOUT_COUNTS 0
+#define WAITS(name, parameters, arguments) WAITS_IN(name##_c, parameters, arguments)
+#include "api/mpich/waits.def"
+#undef WAITS
+#undef COMPLETES
+
+static struct oriel_host_calls waits;
+
+static void make_waits(void)
+{
+    waits = *oriel_host();
+#define WAITS(name, parameters, arguments)
+#define COMPLETES(name, parameters, arguments) waits.name = helped_##name;
+#undef ORIEL_ROWS_WITHOUT_COUNTS
+#define ORIEL_ROWS_WITHOUT_COUNTS 1
+#include "api/mpich/waits.def"
+}
+
+const struct oriel_host_calls *oriel_host_waits(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_waits);
+    return &waits;
+}
