@@ -1,10 +1,12 @@
 /* MPI_Put, MPI_Get and their request-based and large-count forms (MPI-4.1, 13.3.1, 13.3.2, 13.3.6).  The plain form with one
- * datatype on both sides is the fast path; all others share one body.  Programs call, through entries.c. */
+ * datatype on both sides is the fast path, and one that was done before with the same datatypes and counts is nearly as fast; all
+ * others share one body.  Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
 #include "api/elsewhere.h"
 #include "api/fast.h"
 #include "api/requests.h"
+#include "ops/repeated.h"
 #include "transport/shared/copy.h"
 #include "window/handle.h"
 
@@ -16,10 +18,26 @@ struct form {
     bool has_request;
 };
 
+static struct oriel_items items_of(const struct oriel_side *side)
+{
+    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
+}
+
+/* The next such transfer can do without most of the checks. */
+static void keep(uint64_t generation, const struct form *form, const struct oriel_sides *sides, const struct oriel_span *target,
+                 const struct oriel_side *here)
+{
+    const struct oriel_items at_origin = items_of(here);
+    const struct oriel_items at_target = items_of(&target->side);
+    oriel_repeated_keep(generation, oriel_type_key(sides->origin_datatype), &at_origin, oriel_type_key(sides->target_datatype),
+                        &at_target, form->to_target);
+}
+
 static int transfer(struct oriel_window *window, const struct form *form, void *origin_addr, const struct oriel_sides *sides)
 {
     struct oriel_span target;
     struct oriel_side here;
+    const uint64_t generation = oriel_recent_begin();
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = oriel_check_transfer(window, sides, form->to_target, &target, &here);
@@ -28,6 +46,8 @@ static int transfer(struct oriel_window *window, const struct form *form, void *
     if (status == ORIEL_OK)
         status = form->to_target ? oriel_put(window, &target, origin_addr, &here)
                                  : oriel_get(window, &target, origin_addr, &here);
+    if (status == ORIEL_OK)
+        keep(generation, form, sides, &target, &here);
     return oriel_error_raise(window, form->call, status);
 }
 
@@ -117,20 +137,78 @@ static inline __attribute__((always_inline)) int copy(void *to, const void *from
 static const struct form put = {"MPI_Put", true, false, false};
 static const struct form get = {"MPI_Get", false, false, false};
 
+/* A transfer that this thread has done before, whose window is the recent one; NULL when it is not, or something is wrong or
+ * merely unusual. */
+static inline __attribute__((always_inline)) const struct oriel_repeated *
+find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, char **there)
+{
+    const uint64_t origin_key = oriel_type_key(origin_datatype), target_key = oriel_type_key(target_datatype);
+    const struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
+    if (oriel_fast_window(win) &&
+        oriel_repeated_is(repeated, oriel_recent.generation, origin_key, origin_count, target_key, target_count, to_target) &&
+        repeated->ready && origin != NULL &&
+        oriel_fast_range(target_rank, target_disp, repeated->low_bytes, repeated->span_bytes, there))
+        return repeated;
+    return NULL;
+}
+
+static __attribute__((noinline)) int copy_otherwise(const struct oriel_copy_prepared *prepared, char *to, const char *from,
+                                                    const char *call)
+{
+    if (oriel_copy_otherwise(prepared, to, from))
+        return MPI_SUCCESS;
+    return oriel_error_raise(oriel_recent.window, call, oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype"));
+}
+
+/* Nothing is needed behind the copy, so no register has to be kept for it. */
+static inline __attribute__((always_inline)) int copy_prepared(const struct oriel_copy_prepared *prepared, char *to,
+                                                               const char *from, const char *call)
+{
+    if (oriel_unlikely(prepared->loop == NULL))
+        return copy_otherwise(prepared, to, from, call);
+    oriel_copy_loop(prepared, to, from);
+    return MPI_SUCCESS;
+}
+
+static __attribute__((noinline)) int put_anew(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                                              int target_rank, MPI_Aint target_disp, int target_count,
+                                              MPI_Datatype target_datatype, MPI_Win win)
+{
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return general(&put, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
+}
+
+static __attribute__((noinline)) int get_anew(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+                                              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
+    return general(&get, origin_addr, &sides, win, NULL);
+}
+
 static __attribute__((noinline)) int put_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                                  int target_rank, MPI_Aint target_disp, int target_count,
                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    return general(&put, (void *)(uintptr_t)origin_addr, &sides, win, NULL);
+    char *there;
+    const struct oriel_repeated *repeated = find_repeated(true, origin_addr, origin_count, origin_datatype, target_rank,
+                                                          target_disp, target_count, target_datatype, win, &there);
+    if (oriel_unlikely(repeated == NULL))
+        return put_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+    oriel_recent_mark();
+    return copy_prepared(&repeated->copy, there, origin_addr, put.call);
 }
 
 static __attribute__((noinline)) int get_general(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                                  int target_rank, MPI_Aint target_disp, int target_count,
                                                  MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct oriel_sides sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype};
-    return general(&get, origin_addr, &sides, win, NULL);
+    char *there;
+    const struct oriel_repeated *repeated = find_repeated(false, origin_addr, origin_count, origin_datatype, target_rank,
+                                                          target_disp, target_count, target_datatype, win, &there);
+    if (oriel_unlikely(repeated == NULL))
+        return get_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+    return copy_prepared(&repeated->copy, origin_addr, there, get.call);
 }
 
 /* The recent window and datatype with a target, a place or a buffer that are not the usual ones.  Fewer arguments than the above

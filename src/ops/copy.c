@@ -3,6 +3,7 @@
  * by cursors where a plan does not pay.  move.c calls. */
 #include "ops/copy.h"
 
+#include "ops/copy_blocks.h"
 #include "ops/pair.h"
 #include "ops/plan.h"
 #include "transport/shared/copy.h"
@@ -112,15 +113,26 @@ static struct keeping keeping_of(const struct oriel_node *keeper, const struct o
     return keeping;
 }
 
-/* The parts, by the plan that is kept for them; false when none is.  A function of its own: it needs hardly a register. */
-static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keeper, const struct oriel_part *to,
-                                                   const struct oriel_part *from)
+/* The plan that is kept for the parts, and how many items of it they are; NULL when none is. */
+static const struct oriel_plan *find_kept(const struct oriel_node *keeper, const struct oriel_part *to,
+                                          const struct oriel_part *from, uint64_t *items)
 {
     const struct keeping keeping = keeping_of(keeper, to, from);
     if (keeping.keeper == NULL)
+        return NULL;
+    return oriel_plan_find(keeper, &keeping.key, keeping.key.to_number != 0 ? to->count : from->count, items);
+}
+
+/* The parts, by that plan; false when none is kept.  A function of its own: it needs hardly a register. */
+static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keeper, const struct oriel_part *to,
+                                                   const struct oriel_part *from)
+{
+    uint64_t items;
+    const struct oriel_plan *plan = find_kept(keeper, to, from, &items);
+    if (plan == NULL)
         return false;
-    const uint64_t counted = keeping.key.to_number != 0 ? to->count : from->count;
-    return oriel_plan_copy(keeper, &keeping.key, to->at, from->at, counted);
+    oriel_plan_run(plan, to->at, from->at, items);
+    return true;
 }
 
 /* As many items of both, which were so many of what the plan is kept for. */
@@ -136,70 +148,7 @@ static __attribute__((noinline)) bool copy_planned(const struct keeping *keeping
     return true;
 }
 
-/* ---- blocks ---- */
-
-/* Where blocks lie on one side: at their offsets, or one behind the other. */
-struct row {
-    char *at;
-    const int64_t *offsets; /* NULL: one behind the other */
-};
-
-static inline __attribute__((always_inline)) char *block_of(const struct row *row, uint64_t i, uint64_t len_bytes)
-{
-    return oriel_at(row->at, row->offsets != NULL ? row->offsets[i] : (int64_t)(i * len_bytes));
-}
-
-/* Words of 8 bytes that come to lie side by side: two make one store.  How many went so. */
-static inline __attribute__((always_inline)) uint64_t gather_words(char *to, struct row from, uint64_t count)
-{
-    uint64_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        for (uint64_t k = i; k < i + 4; k += 2)
-            oriel_store_16(to + 8 * k, (oriel_v16){oriel_load(block_of(&from, k, 8), 8).narrow,
-                                                   oriel_load(block_of(&from, k + 1, 8), 8).narrow});
-    return i;
-}
-
-static inline __attribute__((always_inline)) void copy_alike(enum oriel_width width, struct row to, struct row from,
-                                                             uint64_t len_bytes, uint64_t count)
-{
-    uint64_t i = 0;
-    if (width == ORIEL_WIDTH_8 && to.offsets == NULL)
-        i = gather_words(to.at, from, count);
-    for (; i + 4 <= count; i += 4)
-        for (uint64_t k = i; k < i + 4; k++)
-            oriel_move_run(width, block_of(&to, k, len_bytes), block_of(&from, k, len_bytes), len_bytes);
-    for (; i < count; i++)
-        oriel_move_run(width, block_of(&to, i, len_bytes), block_of(&from, i, len_bytes), len_bytes);
-}
-
-static void copy_unlike(struct row to, struct row from, const struct oriel_node *node)
-{
-    for (uint64_t i = 0; i < node->count; i++) {
-        const uint64_t len_bytes = oriel_block_bytes(node, i);
-        oriel_move_any(block_of(&to, i, 0), block_of(&from, i, 0), len_bytes);
-        to.at += to.offsets == NULL ? len_bytes : 0;
-        from.at += from.offsets == NULL ? len_bytes : 0;
-    }
-}
-
-/* Words and short blocks in loops of their own. */
-static inline __attribute__((always_inline)) void copy_blocks(struct row to, struct row from, const struct oriel_node *node)
-{
-    const uint64_t len_bytes = node->block_bytes;
-    if (len_bytes == 8)
-        copy_alike(ORIEL_WIDTH_8, to, from, 8, node->count);
-    else if (len_bytes == 4)
-        copy_alike(ORIEL_WIDTH_4, to, from, 4, node->count);
-    else if (len_bytes == 16)
-        copy_alike(ORIEL_WIDTH_16, to, from, 16, node->count);
-    else if (len_bytes == 24)
-        copy_alike(ORIEL_WIDTH_24, to, from, 24, node->count);
-    else if (len_bytes == 32)
-        copy_alike(ORIEL_WIDTH_32, to, from, 32, node->count);
-    else
-        copy_unlike(to, from, node);
-}
+/* ---- level by level ---- */
 
 static bool are_alike(const struct oriel_node *a, const struct oriel_node *b)
 {
@@ -207,8 +156,6 @@ static bool are_alike(const struct oriel_node *a, const struct oriel_node *b)
         return false;
     return a == b || a->lengths == NULL || memcmp(a->lengths, b->lengths, a->count * sizeof *a->lengths) == 0;
 }
-
-/* ---- level by level ---- */
 
 static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to, const struct oriel_part *from);
 
@@ -255,11 +202,11 @@ static bool copy_one(const struct keeping *keeping, uint64_t counted, const stru
     const enum oriel_node_form at_to = to->node->form;
     const enum oriel_node_form at_from = from->node->form;
     if (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_BLOCKS)
-        copy_blocks((struct row){to->at, NULL}, (struct row){from->at, from->node->offsets}, from->node);
+        oriel_copy_blocks((struct oriel_row){to->at, NULL}, (struct oriel_row){from->at, from->node->offsets}, from->node);
     else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_RUN)
-        copy_blocks((struct row){to->at, to->node->offsets}, (struct row){from->at, NULL}, to->node);
+        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets}, (struct oriel_row){from->at, NULL}, to->node);
     else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_BLOCKS && are_alike(to->node, from->node))
-        copy_blocks((struct row){to->at, to->node->offsets}, (struct row){from->at, from->node->offsets}, to->node);
+        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets}, (struct oriel_row){from->at, from->node->offsets}, to->node);
     else if ((at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_RUN) || (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_LIST) ||
              (at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_LIST && branches_match(to->node, from->node)))
         return copy_branches(keeping->keeper, to, from);
@@ -300,28 +247,43 @@ static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keepe
 }
 /* NOLINTEND(clang-analyzer-core.StackAddressEscape) */
 
-/* As many bytes on both sides.  Where both are runs this is all; a dense side is runs of any length.  The parts are the caller's
- * own, so that they need no memory. */
+/* Runs on both sides that move in one loop; a dense side is runs of any length. */
+struct runs {
+    int64_t to_stride, from_stride;
+    uint64_t len_bytes, count; /* count 1: all in one piece */
+};
+
+static inline __attribute__((always_inline)) bool match_runs(const struct oriel_part *to, const struct oriel_part *from,
+                                                             struct runs *out)
+{
+    const uint64_t to_bytes = to->node->size_bytes;
+    const uint64_t from_bytes = from->node->size_bytes;
+    if (to->node->form != ORIEL_NODE_RUN || from->node->form != ORIEL_NODE_RUN)
+        return false;
+    const bool to_dense = to->count == 1 || (uint64_t)to->stride_bytes == to_bytes;
+    const bool from_dense = from->count == 1 || (uint64_t)from->stride_bytes == from_bytes;
+    const uint64_t len_bytes = to_dense ? from_bytes : to_bytes;
+    if (to_dense && from_dense)
+        *out = (struct runs){0, 0, to->count * to_bytes, 1};
+    else
+        *out = (struct runs){to_dense ? (int64_t)len_bytes : to->stride_bytes, from_dense ? (int64_t)len_bytes : from->stride_bytes,
+                             len_bytes, to_dense ? from->count : to->count};
+    return to_dense || from_dense || to_bytes == from_bytes;
+}
+
+/* As many bytes on both sides.  Where both are runs this is all.  The parts are the caller's own, so that they need no memory. */
 static inline __attribute__((always_inline)) bool copy_here(const struct oriel_node *keeper, struct oriel_part to,
                                                             struct oriel_part from)
 {
+    struct runs runs;
     unwrap(&to);
     unwrap(&from);
-    const uint64_t to_bytes = to.node->size_bytes;
-    const uint64_t from_bytes = from.node->size_bytes;
-    if (to.node->form == ORIEL_NODE_RUN && from.node->form == ORIEL_NODE_RUN) {
-        const bool to_dense = to.count == 1 || (uint64_t)to.stride_bytes == to_bytes;
-        const bool from_dense = from.count == 1 || (uint64_t)from.stride_bytes == from_bytes;
-        if (to_dense && from_dense) {
-            oriel_copy(to.at, from.at, to.count * to_bytes);
-            return true;
-        }
-        if (to_dense || from_dense || to_bytes == from_bytes) {
-            const uint64_t len_bytes = to_dense ? from_bytes : to_bytes;
-            oriel_copy_runs(to.at, to_dense ? (int64_t)len_bytes : to.stride_bytes, from.at,
-                            from_dense ? (int64_t)len_bytes : from.stride_bytes, len_bytes, to_dense ? from.count : to.count);
-            return true;
-        }
+    if (match_runs(&to, &from, &runs)) {
+        if (runs.count == 1)
+            oriel_copy(to.at, from.at, runs.len_bytes);
+        else
+            oriel_copy_runs(to.at, runs.to_stride, from.at, runs.from_stride, runs.len_bytes, runs.count);
+        return true;
     }
     struct oriel_part whole_to = to;
     struct oriel_part whole_from = from;
@@ -342,10 +304,55 @@ static inline const struct oriel_node *keeper_among(const struct oriel_node *to,
     return to->form != ORIEL_NODE_RUN ? to : from->form != ORIEL_NODE_RUN ? from : NULL;
 }
 
+static struct oriel_part part_of(char *at, const struct oriel_items *items)
+{
+    return (struct oriel_part){at, items->layout, items->count, items->extent_bytes};
+}
+
 bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from, const struct oriel_items *from_items)
 {
-    char *source = (char *)(uintptr_t)from;
-    return copy_here(keeper_among(to_items->layout, from_items->layout),
-                     (struct oriel_part){to, to_items->layout, to_items->count, to_items->extent_bytes},
-                     (struct oriel_part){source, from_items->layout, from_items->count, from_items->extent_bytes});
+    return copy_here(keeper_among(to_items->layout, from_items->layout), part_of(to, to_items),
+                     part_of((char *)(uintptr_t)from, from_items));
+}
+
+/* ---- prepared ---- */
+
+/* All in one piece.  Its sides may overlap, so they are not restricted as those of other loops are. */
+static void copy_whole(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t len_bytes, uint64_t count)
+{
+    (void)to_stride;
+    (void)from_stride;
+    (void)count;
+    oriel_copy(to, from, len_bytes);
+}
+
+void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items, const struct oriel_items *from_items)
+{
+    struct runs runs;
+    uint64_t items;
+    const struct oriel_node *keeper = keeper_among(to_items->layout, from_items->layout);
+    struct oriel_part to = part_of(NULL, to_items);
+    struct oriel_part from = part_of(NULL, from_items);
+    unwrap(&to);
+    unwrap(&from);
+    *out = (struct oriel_copy_prepared){.to_bytes = (int64_t)(uintptr_t)to.at, .from_bytes = (int64_t)(uintptr_t)from.at};
+    if (match_runs(&to, &from, &runs)) {
+        out->loop = runs.count == 1 ? copy_whole : oriel_runs_loop_of(runs.len_bytes, runs.to_stride, runs.from_stride);
+        out->to_stride = runs.to_stride;
+        out->from_stride = runs.from_stride;
+        out->len_bytes = runs.len_bytes;
+        out->count = runs.count;
+    } else if ((out->plan = find_kept(keeper, &to, &from, &items)) != NULL) {
+        out->count = items;
+    } else {
+        *out = (struct oriel_copy_prepared){.to = *to_items, .from = *from_items};
+    }
+}
+
+bool oriel_copy_otherwise(const struct oriel_copy_prepared *prepared, char *to, const char *from)
+{
+    if (prepared->plan == NULL)
+        return oriel_copy_items(to, &prepared->to, from, &prepared->from);
+    oriel_plan_run(prepared->plan, oriel_at(to, prepared->to_bytes), oriel_at(from, prepared->from_bytes), prepared->count);
+    return true;
 }

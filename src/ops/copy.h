@@ -3,6 +3,8 @@
 #define ORIEL_OPS_COPY_H
 
 #include "ops/layout.h"
+#include "transport/shared/runs.h"
+#include "transport/transport.h"
 
 /* One side of an operation: count items of a layout from a place on. */
 struct oriel_items {
@@ -23,5 +25,35 @@ static inline bool oriel_copy_can(const struct oriel_items *a, const struct orie
 /* Copies all bytes from one side to the other; element meets element as the type maps have them, in any order of time.  False
  * when memory is exhausted. */
 bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from, const struct oriel_items *from_items);
+
+/* A copy between two layouts that may be done many times: all that does not depend on the places is found out once. */
+struct oriel_copy_prepared {
+    oriel_runs_loop *loop;         /* runs on both sides; else NULL */
+    const struct oriel_plan *plan; /* kept by one of the layouts; else NULL, and the sides are taken apart each time */
+    union {
+        struct { /* of the loop and the plan */
+            int64_t to_bytes, from_bytes; /* where it starts */
+            uint64_t count;               /* of runs, or of the plan's items */
+            uint64_t len_bytes;           /* of a run; likewise the distances */
+            int64_t to_stride, from_stride;
+        };
+        struct {
+            struct oriel_items to, from;
+        };
+    };
+};
+
+/* For two sides that oriel_copy_can; it lasts as long as the layouts do. */
+void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items, const struct oriel_items *from_items);
+
+/* As oriel_copy_items; of one with a loop, and of one without. */
+static inline __attribute__((always_inline)) void oriel_copy_loop(const struct oriel_copy_prepared *prepared, char *to,
+                                                                  const char *from)
+{
+    prepared->loop(oriel_at(to, prepared->to_bytes), prepared->to_stride, oriel_at(from, prepared->from_bytes),
+                   prepared->from_stride, prepared->len_bytes, prepared->count);
+}
+
+bool oriel_copy_otherwise(const struct oriel_copy_prepared *prepared, char *to, const char *from);
 
 #endif

@@ -316,18 +316,18 @@ static bool is_for(const struct oriel_plan *plan, const struct oriel_plan_key *k
            plan->key.to_stride_bytes == key->to_stride_bytes && plan->key.from_stride_bytes == key->from_stride_bytes;
 }
 
-bool oriel_plan_copy(const struct oriel_node *node, const struct oriel_plan_key *key, char *to, const char *from,
-                     uint64_t counted)
+const struct oriel_plan *oriel_plan_find(const struct oriel_node *node, const struct oriel_plan_key *key, uint64_t counted,
+                                         uint64_t *items)
 {
     const struct oriel_memo *memo = atomic_load_explicit(&node->memos, memory_order_acquire);
     for (; memo != NULL; memo = memo->next) {
         const struct oriel_plan *plan = (const struct oriel_plan *)memo;
         if (!is_for(plan, key))
             continue;
-        oriel_plan_run(plan, to, from, counted == plan->counted ? plan->items : counted / (plan->counted / plan->items));
-        return true;
+        *items = counted == plan->counted ? plan->items : counted / (plan->counted / plan->items);
+        return plan;
     }
-    return false;
+    return NULL;
 }
 
 static bool has_room(const struct oriel_node *node, const struct oriel_memo *memo)

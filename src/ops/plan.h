@@ -30,10 +30,10 @@ void oriel_plan_run(const struct oriel_plan *plan, char *to, const char *from, u
 
 void oriel_plan_free(struct oriel_plan *plan);
 
-/* Copies by the plan for the key that is kept beside the node; false when there is none.  counted: how many items the part of
- * to has, or of from where to is dense. */
-bool oriel_plan_copy(const struct oriel_node *node, const struct oriel_plan_key *key, char *to, const char *from,
-                     uint64_t counted);
+/* The plan for the key that is kept beside the node, and how many items of it the parts are; NULL when there is none.  counted:
+ * how many items the part of to has, or of from where to is dense. */
+const struct oriel_plan *oriel_plan_find(const struct oriel_node *node, const struct oriel_plan_key *key, uint64_t counted,
+                                         uint64_t *items);
 
 /* Whether a plan that takes longer to make than one copy by it is worth it: from the second such copy on. */
 bool oriel_plan_pays(const struct oriel_node *node);

@@ -29,28 +29,36 @@ static inline __attribute__((always_inline)) void copy_places(enum oriel_width w
     oriel_move_run(width, to + there.fourth, from + here.fourth, len_bytes);
 }
 
+static inline __attribute__((always_inline)) void copy_each(enum oriel_width width, char *restrict to, int64_t to_stride,
+                                                            const char *restrict from, int64_t from_stride, uint64_t len_bytes,
+                                                            uint64_t count)
+{
+    for (; count > 0; count--, to += to_stride, from += from_stride)
+        oriel_move_run(width, to, from, len_bytes);
+}
+
 /* Runs at equal distances.  Words and short ones four at a time, so that it is the stores that limit it; those that take two
- * stores each leave no registers for the places. */
+ * stores each leave no registers for the places.  A few need no frame. */
 static inline __attribute__((always_inline)) void copy_all(enum oriel_width width, char *restrict to, int64_t to_stride,
                                                            const char *restrict from, int64_t from_stride, uint64_t len_bytes,
                                                            uint64_t count)
 {
     const bool is_word = width == ORIEL_WIDTH_1 || width == ORIEL_WIDTH_2 || width == ORIEL_WIDTH_4 || width == ORIEL_WIDTH_8 ||
                          width == ORIEL_WIDTH_16;
+    if (width > ORIEL_WIDTH_32 || count < 4) {
+        copy_each(width, to, to_stride, from, from_stride, len_bytes, count);
+        return;
+    }
     struct places there = {to_stride, 2 * to_stride, 3 * to_stride};
     struct places here = {from_stride, 2 * from_stride, 3 * from_stride};
     if (is_word) {
         there = places_kept(there);
         here = places_kept(here);
     }
-    if (width <= ORIEL_WIDTH_32) {
 #pragma GCC unroll 1 /* clang runs out of registers otherwise */
-        for (uint64_t fours = count / 4; fours > 0; fours--, to += 4 * to_stride, from += 4 * from_stride)
-            copy_places(width, to, there, from, here, len_bytes);
-        count %= 4;
-    }
-    for (; count > 0; count--, to += to_stride, from += from_stride)
-        oriel_move_run(width, to, from, len_bytes);
+    for (uint64_t fours = count / 4; fours > 0; fours--, to += 4 * to_stride, from += 4 * from_stride)
+        copy_places(width, to, there, from, here, len_bytes);
+    copy_each(width, to, to_stride, from, from_stride, len_bytes, count % 4);
 }
 
 static inline uint64_t load_8(const char *from)
@@ -78,9 +86,6 @@ static inline void store_4x4(char *to, v4x4 vector)
 {
     __builtin_memcpy(to, &vector, sizeof vector);
 }
-
-typedef void loop(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride, uint64_t len_bytes,
-                  uint64_t count);
 
 /* A loop of its own for each width: inlined into one function they would take registers from each other. */
 #define LOOP(name, width)                                                                                                      \
@@ -172,7 +177,7 @@ GATHER(gather_40, 40, 2, 2)
 GATHER(gather_56, 56, 2, 2)
 
 /* The loop for runs that come to lie side by side; other where there is no special one. */
-static loop *gather_for(uint64_t len_bytes, int64_t from_stride, loop *other)
+static oriel_runs_loop *gather_for(uint64_t len_bytes, int64_t from_stride, oriel_runs_loop *other)
 {
     switch (len_bytes) {
     case 4:
@@ -190,17 +195,20 @@ static loop *gather_for(uint64_t len_bytes, int64_t from_stride, loop *other)
     }
 }
 
-void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count)
+oriel_runs_loop *oriel_runs_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride)
 {
-    static loop *const loops[] = {
+    static oriel_runs_loop *const loops[] = {
 #define WIDTH(name, least, most, head_bytes, tail_bytes) [ORIEL_WIDTH_##name] = copy_##name,
 #include "transport/shared/widths.def"
 #undef WIDTH
         [ORIEL_WIDTH_129_TO_256] = copy_129_to_256,
         [ORIEL_WIDTH_MORE] = copy_more,
     };
-    loop *copy = loops[oriel_width_of(run_bytes)];
-    if ((uint64_t)to_stride == run_bytes)
-        copy = gather_for(run_bytes, from_stride, copy);
-    copy(to, to_stride, from, from_stride, run_bytes, count);
+    oriel_runs_loop *loop = loops[oriel_width_of(run_bytes)];
+    return (uint64_t)to_stride == run_bytes ? gather_for(run_bytes, from_stride, loop) : loop;
+}
+
+void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count)
+{
+    oriel_runs_loop_of(run_bytes, to_stride, from_stride)(to, to_stride, from, from_stride, run_bytes, count);
 }

@@ -173,6 +173,13 @@ static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes
         *to = *from;
 }
 
+/* count runs of len_bytes, at least 1, from one distance to another; the sides do not overlap. */
+typedef void oriel_runs_loop(char *restrict to, int64_t to_stride, const char *restrict from, int64_t from_stride,
+                             uint64_t len_bytes, uint64_t count);
+
+/* The loop for runs of this length and these distances. */
+oriel_runs_loop *oriel_runs_loop_of(uint64_t run_bytes, int64_t to_stride, int64_t from_stride);
+
 /* Runs of run_bytes, at least 1, from one distance to another; the sides do not overlap. */
 void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, uint64_t run_bytes, uint64_t count);
 
