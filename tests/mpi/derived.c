@@ -44,10 +44,11 @@ static void random_round(struct slot *slot, struct sides *sides, struct random *
     bool put = random_below(random, 2);
     struct random_signature signature = random_signature_any(random);
     sides_make(sides, &signature, !put, random_next(random));
-    if (put)
-        put_and_check(slot, sides, random);
-    else
-        get_and_check(slot, sides, random);
+    for (uint64_t left = 1 + random_below(random, 4); left > 0; left--) /* the same again is a way of its own */
+        if (put)
+            put_and_check(slot, sides, random);
+        else
+            get_and_check(slot, sides, random);
     sides_free(sides);
 }
 
@@ -60,7 +61,7 @@ static void random_types_move(enum window_kind kind)
     for (int target = 0; target < world_size; target++) {
         slot_open(&slot, window.win, target, 1, 0);
         slot_fill(&slot, &random);
-        for (int round = 0; round < scaled_rounds(2400) / world_size && !harness_failed(); round++)
+        for (int round = 0; round < scaled_rounds(1200) / world_size && !harness_failed(); round++)
             random_round(&slot, &sides, &random);
         slot_check(&slot, &sides, "at the end");
     }
@@ -98,20 +99,22 @@ static void a_sink_may_be_larger_than_the_data(enum window_kind kind)
     struct window window = slots_make(kind, 1);
     slot_open(&slot, window.win, right_of(world_rank), 1, 0);
     slot_fill(&slot, &random);
-    for (int round = 0; round < scaled_rounds(300) && !harness_failed(); round++) {
+    for (int round = 0; round < scaled_rounds(200) && !harness_failed(); round++) {
         unsigned char field[FIELD_BYTES], packed[PACKED_MOST_BYTES];
         struct random_signature signature = random_signature_any(&random);
         sides_make(&sides, &signature, true, random_next(&random));
         if (sides.len_bytes > 0 && sides.origin.count > 1) {
             int count = 1 + (int)random_below(&random, (uint64_t)sides.origin.count - 1);
             int len_bytes = count * sides.origin.type.size_bytes;
-            bytes_fill(field, sizeof field, &random);
-            random_type_gather(&sides.origin.type, len_bytes, field + sides.origin.offset, packed);
-            random_type_scatter(&sides.target.type, len_bytes, slot.model + sides.target.offset, packed);
-            MPI_Put(field + sides.origin.offset, count, sides.origin.type.type, slot.target,
-                    slot_disp(&slot, &sides.target), sides.target.count, sides.target.type.type, slot.win);
-            MPI_Win_flush(slot.target, slot.win);
-            slot_check(&slot, &sides, "put of less than fits");
+            for (int time = 0; time < 3; time++) {
+                bytes_fill(field, sizeof field, &random);
+                random_type_gather(&sides.origin.type, len_bytes, field + sides.origin.offset, packed);
+                random_type_scatter(&sides.target.type, len_bytes, slot.model + sides.target.offset, packed);
+                MPI_Put(field + sides.origin.offset, count, sides.origin.type.type, slot.target,
+                        slot_disp(&slot, &sides.target), sides.target.count, sides.target.type.type, slot.win);
+                MPI_Win_flush(slot.target, slot.win);
+                slot_check(&slot, &sides, "put of less than fits");
+            }
         }
         sides_free(&sides);
     }

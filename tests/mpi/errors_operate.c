@@ -273,6 +273,70 @@ static void proc_null_is_a_no_op(enum window_kind kind)
     guarded_free(&window);
 }
 
+/* Two words around a place; the origin's are one behind the other. */
+static MPI_Datatype around(int words_apart)
+{
+    MPI_Datatype type;
+    const MPI_Aint places[] = { -8 * (words_apart - 1), 8 };
+    MPI_Type_create_hindexed_block(2, 1, places, MPI_INT64_T, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void both_fail(struct call c, MPI_Win win, int class)
+{
+    put_fails(&c, win, class);
+    get_fails(&c, win, class);
+}
+
+static void both_work(const struct call *c, MPI_Win win)
+{
+    memset(many, GUARD_BYTE, sizeof many);
+    for (int i = 0; i < 4; i++)
+        both_fail(*c, win, MPI_SUCCESS);
+}
+
+/* What was right many times is looked at again, since place, rank, epoch and buffer are others each time, and a handle may have
+ * become another type's. */
+static void transfers_done_before_are_checked_again(enum window_kind kind)
+{
+    struct window window = guarded_make(kind);
+    struct call right = right_call();
+    right.origin_count = 2;
+    right.target_type = around(2);
+    MPI_Win_lock_all(0, window.win);
+    for (int larger = 0; larger < 2; larger++) {
+        const MPI_Aint wrong[] = { larger, RANGE_WORDS - 1, -1, -1000, PTRDIFF_MAX / 8, PTRDIFF_MIN };
+        struct call c = right;
+        for (c.disp = larger + 1; c.disp < RANGE_WORDS - 2; c.disp++)
+            both_work(&c, window.win);
+        for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+            c.disp = wrong[i];
+            both_fail(c, window.win, MPI_ERR_RMA_RANGE);
+        }
+        MPI_Type_free(&right.target_type);
+        right.target_type = around(3);
+    }
+    both_work(&right, window.win);
+    struct call c = right;
+    c.target = world_size;
+    both_fail(c, window.win, MPI_ERR_RANK);
+    c = right;
+    c.target_count = -1;
+    both_fail(c, window.win, MPI_ERR_COUNT);
+    c = right;
+    c.origin_count = 3;
+    put_fails(&c, window.win, MPI_ERR_TRUNCATE);
+    c.origin_count = 1;
+    get_fails(&c, window.win, MPI_ERR_TRUNCATE);
+    both_work(&right, window.win);
+    CHECK_CLASS(MPI_ERR_BUFFER, MPI_Put(NULL, 2, MPI_INT64_T, right.target, 3, 1, right.target_type, window.win));
+    MPI_Win_unlock_all(window.win);
+    both_fail(right, window.win, MPI_ERR_RMA_SYNC);
+    MPI_Type_free(&right.target_type);
+    guarded_free(&window);
+}
+
 static int handler_calls, handler_class;
 static MPI_Win handler_win;
 
@@ -319,6 +383,7 @@ static const struct test_case cases[] = {
     CASE(an_empty_window_refuses_every_access, KINDS_BOTH, 1),
     CASE(sides_of_unlike_sizes_are_refused, KINDS_BOTH, 1),
     CASE(proc_null_is_a_no_op, KINDS_BOTH, 1),
+    CASE(transfers_done_before_are_checked_again, KINDS_ALL, 1),
     CASE(the_windows_own_handler_is_called_once, KINDS_BOTH, 1),
 };
 
