@@ -25,10 +25,15 @@ static void words_free(struct window *window)
     window_free(window);
 }
 
+static void put_word_as(MPI_Datatype type, MPI_Win win, int target, int word, int64_t value)
+{
+    MPI_Put(&value, 1, MPI_INT64_T, target, word, 1, type, win);
+    MPI_Win_flush(target, win);
+}
+
 static void put_word(MPI_Win win, int target, int word, int64_t value)
 {
-    MPI_Put(&value, 1, MPI_INT64_T, target, word, 1, MPI_INT64_T, win);
-    MPI_Win_flush(target, win);
+    put_word_as(MPI_INT64_T, win, target, word, value);
 }
 
 static int64_t get_word(MPI_Win win, int target, int word)
@@ -60,8 +65,8 @@ static void rendezvous(const struct window *window, int64_t round)
     await_word(window, MEET, round);
 }
 
-/* Each puts its own word and then gets the other's: at least one must see the other's put. */
-static void store_buffering(enum window_kind kind, int home_of_first, int home_of_second)
+/* Each puts its own word as this datatype and then gets the other's: at least one must see the other's put. */
+static void store_buffering(enum window_kind kind, int home_of_first, int home_of_second, MPI_Datatype type)
 {
     struct window window = words_make(kind);
     struct random random = random_start((uint64_t)world_rank);
@@ -71,10 +76,10 @@ static void store_buffering(enum window_kind kind, int home_of_first, int home_o
         rendezvous(&window, round);
         random_pause(&random, 0);
         if (world_rank == 0) {
-            put_word(window.win, home_of_first, FIRST, round);
+            put_word_as(type, window.win, home_of_first, FIRST, round);
             seen = get_word(window.win, home_of_second, SECOND);
         } else {
-            put_word(window.win, home_of_second, SECOND, round);
+            put_word_as(type, window.win, home_of_second, SECOND, round);
             seen = get_word(window.win, home_of_first, FIRST);
         }
         MPI_Sendrecv(&seen, 1, MPI_INT64_T, 1 - world_rank, 0, &others, 1, MPI_INT64_T, 1 - world_rank, 0, MPI_COMM_WORLD,
@@ -85,11 +90,20 @@ static void store_buffering(enum window_kind kind, int home_of_first, int home_o
     words_free(&window);
 }
 
-static void put_flush_get_sees_one_of_two_puts(enum window_kind kind) { store_buffering(kind, 0, 1); }
-static void put_flush_get_crosswise_sees_one_of_two_puts(enum window_kind kind) { store_buffering(kind, 1, 0); }
+static void put_flush_get_sees_one_of_two_puts(enum window_kind kind) { store_buffering(kind, 0, 1, MPI_INT64_T); }
+static void put_flush_get_crosswise_sees_one_of_two_puts(enum window_kind kind) { store_buffering(kind, 1, 0, MPI_INT64_T); }
 static void put_flush_get_elsewhere_sees_one_of_two_puts(enum window_kind kind)
 {
-    store_buffering(kind, world_size - 1, world_size - 1);
+    store_buffering(kind, world_size - 1, world_size - 1, MPI_INT64_T);
+}
+
+static void put_derived_flush_get_sees_one_of_two_puts(enum window_kind kind)
+{
+    MPI_Datatype type;
+    MPI_Type_contiguous(1, MPI_INT64_T, &type);
+    MPI_Type_commit(&type);
+    store_buffering(kind, 1, 0, type);
+    MPI_Type_free(&type);
 }
 
 /* Payload, flush, flag: who sees the flag in its own memory sees the payload. */
@@ -239,6 +253,7 @@ static const struct test_case cases[] = {
     CASE(put_flush_get_sees_one_of_two_puts, KINDS_ALL, 2),
     CASE(put_flush_get_crosswise_sees_one_of_two_puts, KINDS_ALL, 2),
     CASE(put_flush_get_elsewhere_sees_one_of_two_puts, KINDS_BOTH, 2),
+    CASE(put_derived_flush_get_sees_one_of_two_puts, KINDS_ALL, 2),
     CASE(a_flag_put_after_a_flush_publishes_the_payload, KINDS_ALL, 2),
     CASE(gets_see_puts_in_the_order_of_their_flushes, KINDS_ALL, 2),
     CASE(a_put_of_one_thread_is_flushed_by_another, KINDS_ALL, 2),
