@@ -132,6 +132,14 @@ static int general(const struct form *form, const struct given *given, MPI_Win w
 
 static const struct form accumulate_form = {"MPI_Accumulate", false, false, false};
 
+static int accumulate_bulk(char *there, const void *origin, int count, int target_rank)
+{
+    struct oriel_window *window = oriel_recent.window;
+    oriel_kernel *kernel = (oriel_kernel *)oriel_recent.plain;
+    const enum oriel_status status = oriel_accumulate_bulk(window, target_rank, kernel, there, origin, (uint64_t)count);
+    return oriel_likely(status == ORIEL_OK) ? MPI_SUCCESS : oriel_error_raise(window, accumulate_form.call, status);
+}
+
 static __attribute__((noinline)) int accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
                                                         int target_rank, MPI_Aint target_disp, int target_count,
                                                         MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
@@ -141,6 +149,10 @@ static __attribute__((noinline)) int accumulate_general(const void *origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
         .op = op,
     };
+    char *there;
+    if (oriel_element_known(win, op, target_datatype) && origin_datatype == target_datatype && origin_count == target_count &&
+        op != MPI_NO_OP && oriel_element_bulk(origin_addr, origin_count, target_rank, target_disp, &there))
+        return accumulate_bulk(there, origin_addr, origin_count, target_rank);
     return general(&accumulate_form, &given, win, NULL);
 }
 

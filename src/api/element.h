@@ -1,12 +1,14 @@
-/* The branch ahead of everything for one element that the CPU updates: accumulate, fetch_and_op and compare_and_swap.  All checks
- * are made; whatever does not pass, wrong or merely unusual, takes the general way.  accumulate.c and atomics.c call. */
+/* The branch ahead of everything for elements that the CPU updates: one by accumulate, fetch_and_op or compare_and_swap, or many
+ * in one run by accumulate.  All checks are made; whatever does not pass, wrong or merely unusual, takes the general way.
+ * accumulate.c and atomics.c call. */
 #ifndef ORIEL_API_ELEMENT_H
 #define ORIEL_API_ELEMENT_H
 
 #include "api/fast.h"
+#include "ops/ops.h"
 #include "sync/singles.h"
 
-/* For the fast path: one element of target's datatype has been updated so. */
+/* For the fast path: elements of target's datatype have been updated so. */
 static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatype datatype, MPI_Op op,
                                       enum oriel_operator operator)
 {
@@ -17,6 +19,7 @@ static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatyp
     oriel_recent.operator_key = (uint64_t)(uintptr_t)op;
     oriel_recent.element_key = oriel_type_key(datatype);
     oriel_recent.kernel = (void (*)(void))kernel;
+    oriel_recent.plain = (void (*)(void))oriel_kinds[type->kind].plain[operator];
     oriel_recent.element_mask = (uint64_t)type->extent_bytes - 1;
 }
 
@@ -62,6 +65,17 @@ static inline __attribute__((always_inline)) char *oriel_element_enter(const voi
     if (oriel_unlikely(there == NULL) || oriel_unlikely(!oriel_single_announce(window, oriel_recent.single)))
         return NULL;
     return there;
+}
+
+/* Whether count elements from a place of the recent window on may be updated in bulk, by the recent plain kernel: at there. */
+static inline bool oriel_element_bulk(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp, char **there)
+{
+    const uint64_t len_bytes = (uint64_t)count * (oriel_recent.element_mask + 1);
+    if (count < ORIEL_BULK_ELEMENTS || len_bytes > ORIEL_BULK_BYTES || origin_addr == NULL ||
+        !oriel_fast_range(target_rank, target_disp, 0, len_bytes, there) || ((uintptr_t)*there & oriel_recent.element_mask) != 0)
+        return false;
+    oriel_recent_mark();
+    return true;
 }
 
 /* S4 (sync/singles.h) is the kernel's. */

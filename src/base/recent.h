@@ -23,6 +23,7 @@ struct oriel_recent {
                              * there is no slot */
     uint64_t element_key;
     void (*kernel)(void);   /* oriel_element */
+    void (*plain)(void);    /* oriel_kernel, for many elements of that operator and datatype */
     uint64_t element_mask;  /* its size - 1 */
 };
 

@@ -4,18 +4,13 @@
 #include "ops/far.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
-#include "ops/swap.h"
 #include "sync/mutex.h"
 #include "sync/singles.h"
-
-#include <string.h>
 
 enum {
     STAGE_BYTES = 16384,
     STAGE_PAIRS = 512,
     QUEUE_PIECES = ORIEL_AGENT_RUNS,
-    BULK_ELEMENTS = 12,   /* from here on a plain loop under the lock is faster than as many instructions of their own */
-    HELD_BYTES = 1 << 18, /* the lock is given to others in between */
 };
 
 /* Runs that wait to be told to an agent in one request. */
@@ -137,7 +132,7 @@ static enum oriel_status lock(struct update *update)
 static void unlock(struct update *update, bool for_good)
 {
     bool nothing_waits = update->queue == NULL || update->queue->count == 0;
-    if (update->locked && (for_good || (update->held_bytes >= HELD_BYTES && nothing_waits))) {
+    if (update->locked && (for_good || (update->held_bytes >= ORIEL_BULK_BYTES && nothing_waits))) {
         oriel_mutex_unlock(update->window, update->rank);
         update->locked = false;
     }
@@ -210,7 +205,7 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
 {
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t offset_bytes = update->offset_bytes + (uint64_t)at_bytes;
-    uint64_t most = HELD_BYTES / extent_bytes;
+    uint64_t most = ORIEL_BULK_BYTES / extent_bytes;
     bool whole = update->window->targets[update->rank].mechanism == ORIEL_BY_ARENA;
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
@@ -326,7 +321,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                             .offset_bytes = target->offset_bytes,
                             .kind = target->side.type->kind,
                             .operator = operator,
-                            .many = count >= BULK_ELEMENTS,
+                            .many = count >= ORIEL_BULK_ELEMENTS,
                             .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
     origin = operator == ORIEL_OPERATOR_NO_OP ? NULL : origin;
@@ -344,56 +339,14 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     return status;
 }
 
-static enum oriel_status swap_apart(const struct oriel_way *way, const char *desired, const char *wanted, char *found,
-                                    uint64_t len_bytes)
+enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, char *there,
+                                        const char *origin, uint64_t count)
 {
-    enum oriel_status status = way->by->read(&way->there, found, len_bytes);
-    if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
-        status = way->by->write(&way->there, desired, len_bytes);
-    return status;
-}
-
-static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_way *way,
-                                     uint64_t len_bytes, const void *origin, const void *compare, void *result)
-{
-    char found[ORIEL_SWAP_BYTES];
-    char wanted[ORIEL_SWAP_BYTES];
-    char desired[ORIEL_SWAP_BYTES];
-    memcpy(wanted, compare, len_bytes); /* result may be the same buffer */
-    memcpy(desired, origin, len_bytes);
     enum oriel_status status = oriel_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
-    if (way->by == &oriel_transport_agent)
-        status = oriel_agent_swap(&way->there, desired, wanted, found, len_bytes);
-    else
-        status = swap_apart(way, desired, wanted, found, len_bytes);
+    oriel_bulk_begin(window, rank);
+    kernel(there, origin, NULL, count);
     oriel_mutex_unlock(window, rank);
-    if (status == ORIEL_OK)
-        memcpy(result, found, len_bytes);
-    return oriel_remote_status(status, window, rank);
-}
-
-enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
-                                         const void *compare, void *result)
-{
-    uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
-    if (oriel_unlikely(oriel_is_far(window, target->rank)))
-        return oriel_far_compare_and_swap(window, target, origin, compare, result);
-    struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
-    if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || !is_aligned(way.there.direct, len_bytes))
-        return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
-    _Atomic uint32_t *inside = oriel_single_enter(window, target->rank);
-    if (inside != NULL) {
-        oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
-        oriel_store_release(inside, 0);
-        return ORIEL_OK;
-    }
-    enum oriel_status status = oriel_mutex_lock(window, target->rank);
-    if (status != ORIEL_OK)
-        return status;
-    oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
-    oriel_single_count(window, target->rank);
-    oriel_mutex_unlock(window, target->rank);
     return ORIEL_OK;
 }

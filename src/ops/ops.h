@@ -37,6 +37,15 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                                    enum oriel_operator operator, const struct oriel_buffer *origin,
                                    const struct oriel_buffer *result);
 
+enum {
+    ORIEL_BULK_ELEMENTS = 12,  /* from here on a plain loop under the lock is faster than as many instructions of their own */
+    ORIEL_BULK_BYTES = 1 << 18 /* at most, while the lock is held: it is given to others in between */
+};
+
+/* The same for so many elements in one run, aligned, that the CPU reaches and that have native kernels; kernel is the plain one. */
+enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, char *there,
+                                        const char *origin, uint64_t count);
+
 /* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (ops/swap.h), compared bytewise. */
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result);

@@ -148,7 +148,37 @@ static void structs_with_bound_markers_are_taken(enum window_kind kind)
 #endif
 }
 
+/* What was right many times is looked at again, since place, rank, count, epoch and buffer are others each time. */
+static void bulk_accumulates_done_before_are_checked_again(enum window_kind kind)
+{
+    enum { MANY = 20 };
+    static const int64_t zeros[2 * RANGE_WORDS];
+    static const MPI_Aint wrong[] = { RANGE_WORDS - MANY + 1, RANGE_WORDS, -1, -1000, PTRDIFF_MAX / 8, PTRDIFF_MIN };
+    struct window window = guarded_make(kind);
+    const int target = guarded_target();
+    MPI_Win_lock_all(0, window.win);
+    for (int time = 0; time < 2; time++) {
+        for (MPI_Aint disp = 0; disp <= RANGE_WORDS - MANY; disp++)
+            CHECK_OK(MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, disp, MANY, MPI_INT64_T, MPI_SUM, window.win));
+        for (size_t i = 0; i < COUNT_OF(wrong); i++)
+            CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, wrong[i], MANY, MPI_INT64_T, MPI_SUM,
+                                                          window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(zeros, RANGE_WORDS + 1, MPI_INT64_T, target, 0, RANGE_WORDS + 1,
+                                                      MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_TRUNCATE, MPI_Accumulate(zeros, MANY + 1, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM,
+                                                     window.win));
+        CHECK_CLASS(MPI_ERR_COUNT, MPI_Accumulate(zeros, -MANY, MPI_INT64_T, target, 0, -MANY, MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_RANK, MPI_Accumulate(zeros, MANY, MPI_INT64_T, world_size, 0, MANY, MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_BUFFER, MPI_Accumulate(NULL, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_MINLOC, window.win));
+    }
+    MPI_Win_unlock_all(window.win);
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM, window.win));
+    guarded_free(&window);
+}
+
 static const struct test_case cases[] = {
+    CASE(bulk_accumulates_done_before_are_checked_again, KINDS_ALL, 1),
     CASE(memory_of_a_window_is_not_freed_as_an_allocation, KIND_ALLOCATE, 1),
     CASE(single_elements_are_of_predefined_datatypes, KINDS_BOTH, 1),
     CASE(assertions_of_other_calls_are_refused, KINDS_BOTH, 1),
