@@ -53,11 +53,12 @@ void oriel_recent_invalidate(void);
 /* Flushes.  A flush must order the stores of operations before the loads of later ones, which takes a full fence: a locked
  * instruction that waits until the store buffer is empty.  Where there were only loads, or nothing, since this thread's last
  * fence, x86-64 needs none:
- *   F1: an operation that may store into a window, other than by a locked instruction, marks the thread.
+ *   F1: an operation that may store into a window, other than by a locked instruction or ahead of one that is its own, marks the
+ *       thread.
  *   F2: a flush of a marked thread fences and takes the mark away.
  *   F3: a flush of an unmarked thread does nothing.
  * Stores of this thread: F1 precedes F2 or F3 in the program, so each is before a fence before the flush returns, or was made by
- * a locked instruction, which is a fence itself.  Where memmove streams a long copy past the order of stores, it fences that
+ * a locked instruction, which is a fence itself, or came before one.  Where memmove streams a long copy past the order of stores, it fences that
  * itself.
  * Loads of this thread: x86-64 does them in the program's order, before later loads and later stores.
  * Stores of another thread of the process, which MPI's flush completes too: if the flush comes after them at all, the thread that
