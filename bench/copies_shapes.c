@@ -46,6 +46,9 @@ LOOPS(uneven, double, EACH(i, 170) EACH(k, 6), 8 * i + k / 2 * 3 + k % 2, 7 * i 
 LOOPS(five, double, EACH(i, 100) EACH(k, 10), 14 * i + k / 5 * 7 + k % 5, 15 * i + k / 2 * 3 + k % 2)
 LOOPS(one, double, EACH(i, 340) EACH(k, 3), 4 * i + k, 6 * i + 2 * k)
 LOOPS(floats_3, float, EACH(i, 340) EACH(k, 6), 10 * i + k / 3 * 5 + k % 3, 9 * i + k / 2 * 3 + k % 2)
+LOOPS(five_three, double, EACH(i, 68) EACH(k, 15), 21 * i + k / 5 * 7 + k % 5, 20 * i + k / 3 * 4 + k % 3)
+LOOPS(floats_4, float, EACH(i, 512) EACH(k, 4), 8 * i + 2 * k, 6 * i + k)
+LOOPS(bytes_5_3, char, EACH(i, 300) EACH(k, 15), 27 * i + k / 5 * 9 + k % 5, 25 * i + k / 3 * 5 + k % 3)
 LOOPS(floats, float, EACH(i, 2048), 2 * i, i)
 LOOPS(three_floats, float, EACH(i, 682) EACH(k, 3), 5 * i + k, 3 * i + k)
 LOOPS(bytes_5, char, EACH(i, 1638) EACH(k, 5), 9 * i + k, 5 * i + k)
@@ -56,6 +59,7 @@ LOOPS(columns, double, EACH(i, ROWS), ROWS * i, (ROWS + 1) * i)
 LOOPS(indexed_1, double, EACH(i, PLACES), places[i], i)
 LOOPS(indexed_both, double, EACH(i, PLACES), places[i], places[i])
 LOOPS(indexed_2, double, EACH(i, PLACES / 2) EACH(k, 4), places[2 * i + k / 2] + k % 2, 5 * i + k)
+LOOPS(indexed_1_of_2, double, EACH(i, PLACES) EACH(k, 2), places[i] + k, 2 * (2 * i + k))
 LOOPS(hindexed_24, double, EACH(i, PLACES) EACH(k, 3), addresses[i] / 8 + k, 3 * i + k)
 LOOPS(face_last, double, EACH(i, GRID) EACH(j, GRID), (GRID * i + j) * GRID + 3, (GRID * i + j) * GRID + 5)
 LOOPS(face_middle, double, EACH(i, GRID) EACH(j, GRID), (GRID * i + 3) * GRID + j, (GRID * i + 5) * GRID + j)
@@ -229,6 +233,9 @@ void copies_shapes_make(void)
     add("blocks-2-from-3", uneven_put, uneven_get, twos(8), threes(7));
     add("vector-5-of-7-from-2-of-3", five_put, five_get, vector(200, 5, 7, MPI_DOUBLE), vector(500, 2, 3, MPI_DOUBLE));
     add("vector-3-of-4-from-1-of-2", one_put, one_get, vector(340, 3, 4, MPI_DOUBLE), vector(1020, 1, 2, MPI_DOUBLE));
+    add("vector-5-of-7-from-3-of-4", five_three_put, five_three_get, vector(204, 5, 7, MPI_DOUBLE), vector(340, 3, 4, MPI_DOUBLE));
+    add("floats-1-of-2-from-4-of-6", floats_4_put, floats_4_get, vector(2048, 1, 2, MPI_FLOAT), vector(512, 4, 6, MPI_FLOAT));
+    add("bytes-5-of-9-from-3-of-5", bytes_5_3_put, bytes_5_3_get, vector(900, 5, 9, MPI_BYTE), vector(1500, 3, 5, MPI_BYTE));
     add("floats-3-of-5-from-2-of-3", floats_3_put, floats_3_get, vector(680, 3, 5, MPI_FLOAT), vector(1020, 2, 3, MPI_FLOAT));
     add("floats-1-of-2", floats_put, floats_get, vector(2048, 1, 2, MPI_FLOAT), contiguous(2048, MPI_FLOAT));
     add("floats-3-of-5", three_floats_put, three_floats_get, vector(682, 3, 5, MPI_FLOAT), contiguous(3 * 682, MPI_FLOAT));
@@ -240,6 +247,8 @@ void copies_shapes_make(void)
     add("indexed-block-1", indexed_1_put, indexed_1_get, indexed_block(1), doubles(PLACES));
     add("indexed-block-1-both", indexed_both_put, indexed_both_get, indexed_block(1), indexed_block(1));
     add("indexed-block-2-from-4", indexed_2_put, indexed_2_get, indexed_block(2), vector(PLACES / 2, 4, 5, MPI_DOUBLE));
+    add("indexed-block-2-from-1-of-2", indexed_1_of_2_put, indexed_1_of_2_get, indexed_block(2),
+        vector(2 * PLACES, 1, 2, MPI_DOUBLE));
     add("indexed-1-2-4-7", indexed_any_put, indexed_any_get, indexed(), doubles(all));
     add("hindexed-block-3", hindexed_24_put, hindexed_24_get, hindexed_block(), doubles(3 * PLACES));
     add("records", records_move, records_move, records(), records());

@@ -7,9 +7,9 @@
 #include "ops/pair.h"
 
 enum {
-    ORIEL_PLAN_PIECES = 2048, /* of one period, at most */
-    ORIEL_PLAN_ROWS = 24,     /* pieces that are moved as rows, many items at a time; more are lists, item by item */
-    ORIEL_PLANS_KEPT = 8,     /* by one layout */
+    ORIEL_PLAN_PIECES = 16384, /* of one period, at most */
+    ORIEL_PLAN_ROWS = 24,      /* pieces that are moved as rows, many items at a time; more are lists, item by item */
+    ORIEL_PLANS_KEPT = 8,      /* by one layout */
 };
 
 /* What tells one pair of parts from another, whatever their counts: by the numbers of the nodes. */
