@@ -45,9 +45,9 @@ static void runs_of_every_length_move_at_any_distance(void **state)
     (void)state;
     for (int64_t len = 1; len <= 330; len++) {
         const int64_t to_strides[] = {len, len + 1 + (int64_t)below(40), 2 * len, -len, -(len + 1 + (int64_t)below(40))};
-        const int64_t from_strides[] = {len, 2 * len, len + 1 + (int64_t)below(40), 0, -2 * len, -len};
+        const int64_t from_strides[] = {len, 2 * len, len + 1 + (int64_t)below(40), 0, -2 * len, -len, 300 + len, -300 - len};
         for (unsigned to = 0; to < 5; to++)
-            for (unsigned from = 0; from < 6; from++)
+            for (unsigned from = 0; from < 8; from++)
                 for (uint64_t count = 1; count < 20; count += len > 64 ? 5 : 1)
                     copy_and_compare((uint64_t)len, count, to_strides[to], from_strides[from]);
     }
