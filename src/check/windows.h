@@ -127,7 +127,7 @@ struct oriel_checked {
     struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
 };
 
-/* Another number after each change of the windows that there are. */
+/* Another number after each change of the windows that there are, or of their promises. */
 extern _Atomic uint64_t oriel_checked_version __attribute__((visibility("hidden")));
 
 /* The window that this thread has asked for last. */

@@ -52,6 +52,30 @@ CASE(C2, repeated_fetches_beside_a_put, 2)
     MPI_Win_free(&win);
 }
 
+CASE(H3, repeated_fetches_before_a_promise, 2)
+{
+    int one = 1, old;
+    MPI_Info info;
+    MPI_Win win = ints_window(2 * TIMES);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "accumulate_ops", right ? "same_op_no_op" : "same_op");
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        int at = i == LAST ? 0 : 1 + 2 * i + rank;
+        if (i == LAST)
+            MPI_Win_set_info(win, info);
+        if (rank == 0)
+            MPI_Fetch_and_op(&one, &old, MPI_INT, 1, at, MPI_NO_OP, win); /* FINDS H3 here */
+        else if (rank == 1)
+            MPI_Fetch_and_op(&one, &old, MPI_INT, 1, at, MPI_SUM, win); /* FINDS H3 here */
+        delay();
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Info_free(&info);
+    MPI_Win_free(&win);
+}
+
 CASE(C4, repeated_gets_into_one_buffer, 2)
 {
     int got[TIMES] = {0};
