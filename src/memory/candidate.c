@@ -25,6 +25,7 @@
 
 #define STACK_BELOW (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
 #define STACK_ABOVE (UINT64_C(16) << 10)
+#define BLOCK_BYTES UINT64_C(4096) /* more than glibc's control block of a thread */
 
 enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
 
@@ -159,7 +160,10 @@ static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t error = (uintptr_t)&errno;
     uintptr_t block = (uintptr_t)pthread_self(); /* glibc's control block */
-    if (start < here + STACK_ABOVE && end > here - STACK_BELOW)
+    uintptr_t top = here + STACK_ABOVE;
+    if (block > here && block + BLOCK_BYTES < top)
+        top = block + BLOCK_BYTES; /* where the stack of a thread ends that is not the first; the heap may go on there */
+    if (start < top && end > here - STACK_BELOW)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's stack is in the range");
     if ((start <= error && end > error) || (start <= block && end > block))
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");
