@@ -483,6 +483,7 @@ const struct oriel_watched_pages *oriel_check_watch(void)
 {
     lock();
     bool watches = oriel_watch_start();
+    oriel_check_watches = watches;
     oriel_watching.accessed = oriel_local_access;
     const struct oriel_local_region *region = NULL;
     while (watches && (region = oriel_region_find(0, UINT64_MAX, region)) != NULL)

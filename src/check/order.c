@@ -18,6 +18,7 @@
 #include "check/order.h"
 
 #include "base/atomic.h"
+#include "base/delay.h"
 #include "base/log.h"
 #include "check/finding.h"
 #include "check/guard.h"
@@ -128,10 +129,13 @@ static bool is_elsewhere(const struct oriel_key *key)
 static void raise_number(void)
 {
     _Atomic oriel_tick *number = &own.row->known[own.rank];
-    if (oriel_unlikely(oriel_check_several))
+    if (oriel_unlikely(oriel_check_several || oriel_check_watches)) {
         atomic_fetch_add_explicit(number, 1, memory_order_relaxed);
-    else
-        atomic_store_explicit(number, atomic_load_explicit(number, memory_order_relaxed) + 1, memory_order_relaxed);
+        return;
+    }
+    oriel_tick before = atomic_load_explicit(number, memory_order_relaxed);
+    oriel_delay();
+    atomic_store_explicit(number, before + 1, memory_order_relaxed);
 }
 
 /* O1 */

@@ -1,12 +1,14 @@
 /* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
  * comes first and however they meet; what is carried from word to word is known to who takes it. */
 #include "base/atomic.h"
+#include "check/guard.h"
 #include "check/history.h"
 #include "check/order.h"
 #include "check/words_carried.h"
 
 #include "check_team.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum { PROCESSES = 3, ROUNDS = 4000, CELL = 64, SHARED = 2 * CELL, WIDE = 4096, BOARD_BYTES = 64 << 20 };
@@ -292,6 +294,37 @@ static void words_w3_offer_nothing_old(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, give_what_was_learnt);
 }
 
+/* --- threads --- */
+
+static void *raise_often(void *unused)
+{
+    for (int i = 0; i < 10 * ROUNDS; i++)
+        oriel_order_raise();
+    return unused;
+}
+
+/* Loads and stores, which are looked at, come from any thread. */
+static void raise_from_two(int rank)
+{
+    pthread_t other;
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_tick before = oriel_order_now();
+    oriel_check_watches = true;
+    EXPECT(pthread_create(&other, NULL, raise_often, NULL) == 0);
+    raise_often(NULL);
+    pthread_join(other, NULL);
+    EXPECT(oriel_order_now() == before + 20 * ROUNDS);
+    oriel_order_stop();
+}
+
+static void numbers_of_several_threads_never_go_back(void **state)
+{
+    (void)state;
+    team_run(1, BOARD_BYTES, 0, raise_from_two);
+}
+
+/* --- locks of words --- */
+
 static _Atomic uint64_t *word_of_team(void)
 {
     return &team->words[2];
@@ -349,6 +382,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(words_w3_keep_what_was_offered),
         cmocka_unit_test(words_w3_offer_nothing_old),
         cmocka_unit_test(words_o1_give_nothing_of_later),
+        cmocka_unit_test(numbers_of_several_threads_never_go_back),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
