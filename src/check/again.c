@@ -4,73 +4,15 @@
  * cell, its buffers in the short list, and its word has the clock.  windows_operate.c calls. */
 #include "check/again.h"
 
-#include "base/recent.h"
 #include "check/brief.h"
 #include "check/pages.h"
 #include "check/words_carried.h"
 
-enum { SITES = 64, BUFFERS = 3 }; /* SITES: a power of 2 */
-
-struct oriel_again {
-    const void *address;
-    MPI_Win win;
-    uint64_t version;    /* of the windows */
-    uint64_t generation; /* of the datatypes */
-    MPI_Datatype origin_datatype;
-    MPI_Datatype target_datatype;
-    MPI_Datatype result_datatype;
-    MPI_Op op;
-    MPI_Count origin_count;
-    MPI_Count target_count;
-    MPI_Count result_count;
-    bool fetches;
-    const struct oriel_type *origin_type;
-    const struct oriel_type *target_type;
-    const struct oriel_type *result_type;
-    enum oriel_operator applied;
-    uint64_t items;
-    struct oriel_site site;
-
-    /* of a small one; window NULL: it is not small, or the window wants more */
-    struct oriel_checked *window;
-    uint64_t target_bytes;
-    uint64_t origin_bytes;      /* 0: there is no origin */
-    uint64_t result_bytes;
-    bool writes_words;
-    oriel_place trait;          /* 0: not known yet; of access */
-    struct oriel_access access; /* as the last one was */
-};
-
-static struct oriel_again *place_of(const struct oriel_operation *operation)
-{
-    static _Thread_local struct oriel_again kept[SITES];
-    uint64_t key = (uint64_t)(uintptr_t)operation->address + (uint64_t)(uintptr_t)operation->win;
-    return &kept[(key ^ key >> 6) % SITES];
-}
-
-static uint64_t version_now(void)
-{
-    return atomic_load_explicit(&oriel_checked_version, memory_order_acquire);
-}
-
-/* NULL: nothing is kept of it. */
-static inline struct oriel_again *find(const struct oriel_operation *operation)
-{
-    struct oriel_again *again = place_of(operation);
-    if (oriel_likely(
-            again->address == operation->address && again->win == operation->win && again->version == version_now() &&
-            again->generation == oriel_recent_begin() && again->target_datatype == operation->target_datatype &&
-            again->target_count == operation->target_count && again->origin_datatype == operation->origin_datatype &&
-            again->origin_count == operation->origin_count && again->result_datatype == operation->result_datatype &&
-            again->result_count == operation->result_count && again->op == operation->op &&
-            again->site.call == operation->call && again->fetches == (operation->result_addr != NULL)))
-        return again;
-    return NULL;
-}
+_Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES];
 
 bool oriel_again_fill(struct oriel_operation *operation)
 {
-    const struct oriel_again *again = find(operation);
+    const struct oriel_again *again = oriel_again_find(operation);
     if (again == NULL)
         return false;
     operation->site = again->site;
@@ -126,47 +68,73 @@ static const struct oriel_site *opening_of(const struct oriel_checked *window, i
 }
 
 /* False: not all of it is in the memory of the target. */
-static bool find_bytes(const struct oriel_again *again, const struct oriel_operation *operation, int64_t *offset)
+static bool find_bytes(const struct oriel_again *again, int32_t target, MPI_Aint disp, int64_t *offset)
 {
-    const struct oriel_member *member = &again->window->members[operation->target_rank];
+    const struct oriel_member *member = &again->window->members[target];
     uint64_t size_bytes = (uint64_t)member->size_bytes;
     uint64_t at;
-    if (__builtin_mul_overflow((uint64_t)operation->target_disp, (uint64_t)member->disp_unit, &at) ||
-        size_bytes < again->target_bytes || at > size_bytes - again->target_bytes)
+    if (__builtin_mul_overflow((uint64_t)disp, (uint64_t)member->disp_unit, &at))
+        return false;
+    if (size_bytes < again->target_bytes || at > size_bytes - again->target_bytes)
         return false;
     *offset = (int64_t)at;
     return true;
 }
 
-static struct oriel_brief_run run_of(const void *buffer, uint64_t len_bytes, bool writes)
+/* False, and nothing has happened: some of it may lie in memory of windows, or meet other buffers. */
+static bool put_buffers(const struct oriel_again *again, oriel_local_group group, const void *origin, const void *compare,
+                        const void *result)
 {
-    uint64_t low = (uint64_t)(uintptr_t)buffer;
-    return (struct oriel_brief_run){low, low + len_bytes, writes};
-}
-
-static bool use_buffers(const struct oriel_again *again, const struct oriel_operation *operation)
-{
-    struct oriel_brief_run runs[BUFFERS];
+    const struct oriel_site *site = &again->access.site;
     unsigned count = 0;
-    if (again->origin_bytes != 0)
-        runs[count++] = run_of(operation->origin_addr, again->origin_bytes, operation->kind == ORIEL_ACCESS_GET);
-    if (operation->compare_addr != NULL)
-        runs[count++] = run_of(operation->compare_addr, again->target_bytes, false);
-    if (again->fetches)
-        runs[count++] = run_of(operation->result_addr, again->result_bytes, true);
-    return oriel_local_runs(runs, count, again->window->buffers[operation->target_rank], &again->access.site);
+    struct oriel_brief_run written = {0};
+    if (again->fetches) {
+        written = oriel_brief_run_of(result, again->result_bytes, true);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(written.low, written.high)))
+            return false;
+        oriel_brief_put(count++, &written, group, site);
+    }
+    if (compare != NULL) {
+        struct oriel_brief_run run = oriel_brief_run_of(compare, again->target_bytes, false);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
+            return false;
+        oriel_brief_put(count++, &run, group, site);
+    }
+    if (again->origin_bytes != 0) {
+        struct oriel_brief_run run = oriel_brief_run_of(origin, again->origin_bytes, again->access.kind == ORIEL_ACCESS_GET);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
+            return false;
+        oriel_brief_put(count++, &run, group, site);
+    }
+    oriel_briefs.count = count;
+    return true;
 }
 
-bool oriel_again_begin(struct oriel_operation *operation)
+static bool use_buffers(const struct oriel_again *again, oriel_local_group group, const void *origin, const void *compare,
+                        const void *result)
 {
-    struct oriel_again *again = find(operation);
-    struct oriel_checked *window = again == NULL ? NULL : again->window;
-    int32_t target = operation->target_rank;
+    struct oriel_brief_run runs[ORIEL_BRIEF_RUNS];
+    unsigned count = 0;
+    if (oriel_likely(oriel_briefs_are_quiet()) && oriel_likely(put_buffers(again, group, origin, compare, result)))
+        return true;
+    if (again->origin_bytes != 0)
+        runs[count++] = oriel_brief_run_of(origin, again->origin_bytes, again->access.kind == ORIEL_ACCESS_GET);
+    if (compare != NULL)
+        runs[count++] = oriel_brief_run_of(compare, again->target_bytes, false);
+    if (again->fetches)
+        runs[count++] = oriel_brief_run_of(result, again->result_bytes, true);
+    return oriel_local_runs(runs, count, group, &again->access.site);
+}
+
+bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
+                    const void *result)
+{
+    struct oriel_checked *window = again->window;
     if (oriel_unlikely(window == NULL || (uint32_t)target >= (uint32_t)window->n))
         return false;
     const struct oriel_site *opening = opening_of(window, target);
     struct oriel_extent run = {.len_bytes = again->target_bytes, .count = 1};
-    if (oriel_unlikely(opening == NULL || !find_bytes(again, operation, &run.offset)))
+    if (oriel_unlikely(opening == NULL || !find_bytes(again, target, disp, &run.offset)))
         return false;
     if (oriel_unlikely(again->access.site.epoch != opening->epoch)) {
         again->access.site.epoch = opening->epoch;
@@ -175,43 +143,42 @@ bool oriel_again_begin(struct oriel_operation *operation)
     oriel_place history = oriel_window_history(window, target);
     if (oriel_unlikely(history == 0))
         return false;
-    oriel_history_expect(history, run.offset);
-    if (oriel_unlikely(!use_buffers(again, operation)))
+    struct oriel_history_spot spot = oriel_history_expect(history, run.offset);
+    if (oriel_unlikely(!use_buffers(again, window->buffers[target], origin, compare, result)))
         return false;
     oriel_place words = again->writes_words ? oriel_window_words(window, target) : 0;
     bool offered = false;
-    operation->word = words == 0 ? NULL : oriel_word_offer(words, (uint64_t)run.offset, &offered);
-    again->access.issued = oriel_order_now() + (again->writes_words ? 1 : 0);
-    bool cells = oriel_history_add_again(history, &again->access, &again->trait, &run, oriel_window_conflict,
+    oriel_tick now = oriel_order_now();
+    struct oriel_word *word = words == 0 ? NULL : oriel_word_offer(words, (uint64_t)run.offset, now, &offered);
+    again->access.issued = now + (again->writes_words ? 1 : 0);
+    bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, &run, oriel_window_conflict,
                                          &window->places[target]);
-    if (oriel_likely(operation->word != NULL))
-        oriel_word_give_offered(operation->word, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
+    if (oriel_likely(word != NULL))
+        oriel_word_give_offered(word, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
     else if (again->writes_words)
         oriel_window_give_word(window, target, run.offset, again->fetches);
     oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
-    operation->window = window;
-    operation->offset = run.offset;
-    operation->takes = again->fetches;
-    operation->again = true;
+    again->target = target;
+    again->offset = run.offset;
+    again->word = word;
     return true;
 }
 
-void oriel_again_end(const struct oriel_operation *operation)
+void oriel_again_take(const struct oriel_again *again)
 {
-    if (oriel_unlikely(operation->word == NULL || oriel_window_has_bulk(operation->window) ||
-                       !oriel_word_take_again(operation->word)))
-        oriel_window_take_element(operation->window, operation->target_rank, operation->offset);
+    if (oriel_unlikely(again->word == NULL || oriel_window_has_bulk(again->window) || !oriel_word_take_again(again->word)))
+        oriel_window_take_element(again->window, again->target, again->offset);
 }
 
 /* The site of a call that comes through a binding is another one each time. */
 void oriel_again_keep(const struct oriel_operation *operation)
 {
-    struct oriel_again *again = place_of(operation);
+    struct oriel_again *again = oriel_again_place(operation);
     if (oriel_site_is_bound(operation->address))
         return;
     *again = (struct oriel_again){.address = operation->address,
                                   .win = operation->win,
-                                  .version = version_now(),
+                                  .version = oriel_again_version(),
                                   .generation = oriel_recent_begin(),
                                   .origin_datatype = operation->origin_datatype,
                                   .target_datatype = operation->target_datatype,

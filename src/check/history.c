@@ -211,9 +211,10 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
     return ticket;
 }
 
-static bool add_to_cells(struct oriel_arrival *arrival, oriel_place place, oriel_place *trait, const struct oriel_extent *runs)
+/* Whether it does not belong into the tree. */
+static bool stands_in_cells(enum oriel_small small, struct oriel_arrival *arrival, oriel_place place,
+                            const struct oriel_extent *runs)
 {
-    enum oriel_small small = oriel_small_add(arrival, place, trait, runs);
     if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE)) {
         struct oriel_history *history = enter(place);
         oriel_arrival_meet(arrival, runs, false);
@@ -229,28 +230,32 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
     struct oriel_extent runs;
     oriel_place trait = 0;
     begin_arrival(&arrival, place, access, tell, closure, true);
-    if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) || !add_to_cells(&arrival, place, &trait, &runs))
+    if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
+        !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
         return add_to_tree(&arrival, place, extents, count);
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
 }
 
-void oriel_history_expect(oriel_place place, int64_t offset)
+struct oriel_history_spot oriel_history_expect(oriel_place place, int64_t offset)
 {
     const struct oriel_history *history = oriel_board_at(place);
-    const struct oriel_page *page = oriel_page_find(&history->records.pages, (uint64_t)offset >> ORIEL_PAGE_SHIFT);
-    if (oriel_unlikely(page == NULL))
-        return;
-    const struct oriel_cell *cell = &page->cells[(uint64_t)offset >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
-    __builtin_prefetch(cell, 1);
-    __builtin_prefetch(&cell->entries[ORIEL_CELL_ENTRIES / 2], 1);
+    uint64_t number = (uint64_t)offset >> ORIEL_PAGE_SHIFT;
+    const struct oriel_page_bucket *bucket = oriel_page_bucket(&history->records.pages, number);
+    struct oriel_page *page = oriel_page_in(bucket, number);
+    if (oriel_likely(page != NULL)) {
+        const struct oriel_cell *cell = &page->cells[(uint64_t)offset >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
+        __builtin_prefetch(cell, 1);
+        __builtin_prefetch(&cell->entries[ORIEL_CELL_ENTRIES / 2], 1);
+    }
+    return (struct oriel_history_spot){bucket, page};
 }
 
-bool oriel_history_add_again(oriel_place place, const struct oriel_access *access, oriel_place *trait,
-                             const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,
+                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_arrival arrival;
     begin_arrival(&arrival, place, access, tell, closure, true);
-    if (oriel_likely(add_to_cells(&arrival, place, trait, run)))
+    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival, place, run)))
         return true;
     add_to_tree(&arrival, place, run, 1);
     return false;

@@ -85,13 +85,20 @@ void oriel_history_leave(oriel_place history);
 uint64_t oriel_history_add(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure);
 
-/* The same of one run that is pending; *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.
- * Whether it stands in cells alone, where oriel_history_complete_cells finds it. */
-bool oriel_history_add_again(oriel_place history, const struct oriel_access *access, oriel_place *trait,
-                             const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
+/* Where the cell of a byte is. */
+struct oriel_history_spot {
+    const struct oriel_page_bucket *bucket;
+    struct oriel_page *page; /* NULL: there was none yet */
+};
 
 /* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
-void oriel_history_expect(oriel_place history, int64_t offset);
+struct oriel_history_spot oriel_history_expect(oriel_place history, int64_t offset);
+
+/* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte;
+ * *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.  Whether it stands in cells alone,
+ * where oriel_history_complete_cells finds it. */
+bool oriel_history_add_again(oriel_place history, struct oriel_history_spot spot, const struct oriel_access *access,
+                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
 
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
 void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,

@@ -50,6 +50,11 @@ static _Thread_local struct {
     uint64_t high;
 } owed;
 
+static void see_who_watches(void)
+{
+    oriel_briefs.open = own.history != 0 && oriel_watching.pages == NULL;
+}
+
 static void lock(void)
 {
     bool several = oriel_check_several || oriel_watching.pages != NULL;
@@ -75,6 +80,7 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure)
     own.tell = tell;
     own.closure = closure;
     own.history = oriel_history_make(0);
+    see_who_watches();
     if (oriel_watching.pages != NULL)
         oriel_finding_local_watched();
     return own.history != 0 ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no room for the buffers' history in the checker's memory");
@@ -88,6 +94,7 @@ void oriel_local_stop(void)
     oriel_regions_clear();
     oriel_history_free(own.history);
     own.history = 0;
+    see_who_watches();
     unlock();
 }
 
@@ -365,9 +372,8 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
 /* A result that overlaps with what the same operation reads is told one by one. */
 static bool runs_are_apart(const struct oriel_brief_run *runs, unsigned count)
 {
-    const struct oriel_brief_run *last = &runs[count - 1];
     for (unsigned i = 0; i + 1 < count; i++)
-        if (runs[i].low < last->high && last->low < runs[i].high)
+        if (oriel_brief_runs_meet(runs[i], runs[count - 1]))
             return false;
     return true;
 }
@@ -404,7 +410,7 @@ static void complete_in(oriel_place history, oriel_local_group group, oriel_tick
         oriel_history_complete_one(history, group, now);
 }
 
-void oriel_local_complete_shared(oriel_local_group group)
+void oriel_local_complete_shared_uses(oriel_local_group group)
 {
     if (own.history == 0 || inside)
         return;
@@ -417,7 +423,7 @@ void oriel_local_complete_shared(oriel_local_group group)
     unlock();
 }
 
-void oriel_local_complete(oriel_local_group group)
+static __attribute__((noinline)) void complete(oriel_local_group group)
 {
     if (own.history == 0 || inside || group == 0)
         return;
@@ -430,6 +436,16 @@ void oriel_local_complete(oriel_local_group group)
     if (use != NULL)
         oriel_use_end(use);
     unlock();
+}
+
+void oriel_local_complete(oriel_local_group group)
+{
+    if (oriel_likely(oriel_briefs.open && !oriel_check_several)) {
+        oriel_brief_end(group);
+        if (oriel_likely(!oriel_uses_are_open()))
+            return;
+    }
+    complete(group);
 }
 
 /* --- loads and stores --- */
@@ -484,6 +500,7 @@ const struct oriel_watched_pages *oriel_check_watch(void)
     lock();
     bool watches = oriel_watch_start();
     oriel_check_watches = watches;
+    see_who_watches();
     oriel_watching.accessed = oriel_local_access;
     const struct oriel_local_region *region = NULL;
     while (watches && (region = oriel_region_find(0, UINT64_MAX, region)) != NULL)

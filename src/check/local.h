@@ -8,7 +8,9 @@
 
 #include "base/status.h"
 #include "check/extents.h"
+#include "check/guard.h"
 #include "check/history.h"
+#include "check/uses.h"
 
 #include <mpi.h>
 
@@ -61,7 +63,12 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
 
 /* What the group has used of windows' memory, which others may access as soon as the call that completes it lets them go on:
  * over before that call.  The rest of its uses, and the group, end by oriel_local_complete. */
-void oriel_local_complete_shared(oriel_local_group group);
+void oriel_local_complete_shared_uses(oriel_local_group group);
+static inline void oriel_local_complete_shared(oriel_local_group group)
+{
+    if (oriel_check_several || oriel_uses_are_open())
+        oriel_local_complete_shared_uses(group);
+}
 
 /* All uses of the group are over: flush_local, flush, unlock, the end of an epoch, the completion of a request.  Behind the
  * call, and behind what it takes. */

@@ -126,7 +126,7 @@ static bool is_elsewhere(const struct oriel_key *key)
 
 /* --- giving and taking; the own mutex is held --- */
 
-static void raise_number(void)
+static inline void raise_number(void)
 {
     _Atomic oriel_tick *number = &own.row->known[own.rank];
     if (oriel_unlikely(oriel_check_several || oriel_check_watches)) {
@@ -145,14 +145,18 @@ static void raise_own(void)
     drop_moment();
 }
 
-/* O2.  Of several threads each raises it before it goes on. */
-static void heed(void)
+static __attribute__((noinline)) void raise_as_asked(uint64_t asked)
 {
-    uint64_t asked = atomic_load_explicit(&own.row->asked, memory_order_acquire);
-    if (oriel_likely(asked == atomic_load_explicit(&own.asked, memory_order_acquire)))
-        return;
     raise_number();
     atomic_store_explicit(&own.asked, asked, memory_order_release);
+}
+
+/* O2.  Of several threads each raises it before it goes on. */
+static inline void heed(void)
+{
+    uint64_t asked = atomic_load_explicit(&own.row->asked, memory_order_acquire);
+    if (oriel_unlikely(asked != atomic_load_explicit(&own.asked, memory_order_acquire)))
+        raise_as_asked(asked);
 }
 
 static void copy_own(oriel_tick *out)

@@ -74,6 +74,7 @@ struct coming {
     uint64_t ticks;
     oriel_place history;
     bool merged;
+    bool repeats;                  /* one that is complete gives way to an equal one */
     struct oriel_cell_entry *spot; /* where it can stand */
 };
 
@@ -187,32 +188,23 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
     return &more->entries[0];
 }
 
-/* Whether one that is complete gives way to an equal one. */
-static bool supersedes_itself(const struct oriel_access *access)
-{
-    return (access->flags & ORIEL_ACCESS_SAME_OP) == 0 || access->kind == ORIEL_ACCESS_PUT;
-}
-
-/* Of the same trait and flags; NULL: there is no better place for what comes than it had. */
-static struct oriel_cell_entry *meet_alike(struct coming *coming, struct oriel_cell_entry *entry)
+/* Of the same trait and flags. */
+static void meet_alike(struct coming *coming, struct oriel_cell_entry *entry)
 {
     uint64_t what = entry->what;
     uint64_t ticks = ticks_of(entry);
-    if (what == coming->what && !oriel_entry_pending(ticks) && supersedes_itself(coming->arrival->access))
-        return entry; /* the same again */
     if (oriel_entry_first(what) <= coming->last && oriel_entry_last(what) >= coming->first)
         meet_entry(coming, entry);
     else if (!coming->merged)
         merge(coming, entry, ticks);
-    return coming->spot;
 }
 
 /* Most entries of a cell are of other bytes: they are passed in a few instructions. */
 static inline __attribute__((always_inline)) void meet_cell(struct coming *coming, struct oriel_cell *whole)
 {
     uint64_t mine = coming->what;
-    uint64_t first = coming->first;
-    uint64_t last = coming->last;
+    uint64_t last = oriel_entry_with(0, coming->last, 0); /* as the first of an entry stands */
+    uint64_t first = oriel_entry_with(0, 0, coming->first);
     struct oriel_cell *cell = whole;
     do {
         for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
@@ -221,8 +213,11 @@ static inline __attribute__((always_inline)) void meet_cell(struct coming *comin
                 if (coming->spot == NULL && !oriel_entry_pending(ticks_of(entry)))
                     coming->spot = entry;
             } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
-                coming->spot = meet_alike(coming, entry);
-            } else if (oriel_entry_first(what) <= last && oriel_entry_last(what) >= first) {
+                if (what == mine && coming->repeats && !oriel_entry_pending(ticks_of(entry)))
+                    coming->spot = entry; /* the same again */
+                else
+                    meet_alike(coming, entry);
+            } else if ((what & ORIEL_ENTRY_FIRST) <= last && (what & ORIEL_ENTRY_LAST) >= first) {
                 meet_entry(coming, entry);
             }
         }
@@ -270,12 +265,12 @@ static bool is_small(const struct oriel_access *access, const struct oriel_exten
     return !oriel_access_pending(access) || oriel_underway_room(*cells);
 }
 
-/* Bytes of one cell; what: without them.  False: the board is full. */
-static inline __attribute__((always_inline)) bool enter_part(struct oriel_arrival *arrival, oriel_place place, uint64_t what,
-                                                             uint64_t at, uint64_t len_bytes, bool *wide)
+/* Bytes of one cell, of the page; what: without them.  False: the board is full. */
+static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_spot spot, struct oriel_arrival *arrival,
+                                                           oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
+                                                           bool *wide)
 {
     const struct oriel_access *access = arrival->access;
-    const struct oriel_pages *pages = &arrival->history->records.pages;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     uint64_t last = first + len_bytes - 1;
     struct coming coming = {.arrival = arrival,
@@ -284,15 +279,23 @@ static inline __attribute__((always_inline)) bool enter_part(struct oriel_arriva
                             .last = last,
                             .what = what | first << 14 | last << 8,
                             .ticks = oriel_entry_ticks(access->issued, access->complete),
-                            .history = place};
-    const struct oriel_page_bucket *bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT);
-    struct oriel_page *page = oriel_page_in(bucket, at >> ORIEL_PAGE_SHIFT);
-    if (oriel_unlikely(page == NULL))
-        page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
-    return page != NULL && enter_cell(&coming, page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), bucket, wide);
+                            .history = place,
+                            .repeats = (access->flags & ORIEL_ACCESS_SAME_OP) == 0 || access->kind == ORIEL_ACCESS_PUT};
+    return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), spot.bucket, wide);
 }
 
-static __attribute__((noinline)) bool enter_parts(struct oriel_arrival *arrival, oriel_place place, uint64_t what,
+static bool enter_part(struct oriel_arrival *arrival, oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
+                       bool *wide)
+{
+    const struct oriel_pages *pages = &arrival->history->records.pages;
+    struct oriel_history_spot spot = {.bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT)};
+    spot.page = oriel_page_in(spot.bucket, at >> ORIEL_PAGE_SHIFT);
+    if (oriel_unlikely(spot.page == NULL))
+        spot.page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
+    return spot.page != NULL && enter_in(spot, arrival, place, what, at, len_bytes, wide);
+}
+
+static bool enter_parts(struct oriel_arrival *arrival, oriel_place place, uint64_t what,
                                                   const struct oriel_extent *runs, bool *wide)
 {
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
@@ -306,25 +309,45 @@ static __attribute__((noinline)) bool enter_parts(struct oriel_arrival *arrival,
     return true;
 }
 
-enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, oriel_place *known,
-                                 const struct oriel_extent *runs)
+/* How it would stand, without its bytes; 0: it belongs into the tree. */
+static inline uint64_t what_of(const struct oriel_access *access, oriel_place place, oriel_place *known,
+                               const struct oriel_extent *runs)
 {
     static _Thread_local struct oriel_loop loops[ORIEL_LOOPS];
-    const struct oriel_access *access = arrival->access;
-    unsigned cells;
-    bool wide = false;
-    if (oriel_unlikely(!is_small(access, runs, &cells)))
-        return ORIEL_SMALL_NOT;
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
     oriel_place trait = *known;
-    if (trait == 0 || oriel_loop_continues(loops, place ^ trait << 20, runs))
-        return ORIEL_SMALL_NOT;
-    uint64_t what = trait << ORIEL_ENTRY_TRAIT | access->flags;
-    bool stands = oriel_likely(cells == 1)
-                      ? enter_part(arrival, place, what, (uint64_t)runs->offset, runs->len_bytes, &wide)
-                      : enter_parts(arrival, place, what, runs, &wide);
+    return trait == 0 || oriel_loop_continues(loops, place ^ trait << 20, runs) ? 0 : trait << ORIEL_ENTRY_TRAIT | access->flags;
+}
+
+static inline enum oriel_small answer(bool stands, bool wide)
+{
     return !stands ? ORIEL_SMALL_NOT : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
+}
+
+enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, oriel_place *known,
+                                 const struct oriel_extent *runs)
+{
+    unsigned cells;
+    bool wide = false;
+    if (!is_small(arrival->access, runs, &cells))
+        return ORIEL_SMALL_NOT;
+    uint64_t what = what_of(arrival->access, place, known, runs);
+    bool stands = what != 0 && enter_parts(arrival, place, what, runs, &wide);
+    return answer(stands, wide);
+}
+
+enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place place, struct oriel_history_spot spot,
+                                    oriel_place *known, const struct oriel_extent *run)
+{
+    uint64_t at = (uint64_t)run->offset;
+    bool wide = false;
+    if (oriel_unlikely(spot.page == NULL || (at & (ORIEL_CELL_BYTES - 1)) + run->len_bytes > ORIEL_CELL_BYTES ||
+                       !oriel_underway_room(1)))
+        return oriel_small_add(arrival, place, known, run);
+    uint64_t what = what_of(arrival->access, place, known, run);
+    bool stands = oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
+    return answer(stands, wide);
 }
 
 /* Calls act for each cell that has been used and has bytes from low to high, with its lock held. */

@@ -33,6 +33,10 @@ enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
 enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place history, oriel_place *trait,
                                  const struct oriel_extent *runs);
 
+/* The same of a pending one of plain bytes that may be one with others; spot: of its first byte. */
+enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place history, struct oriel_history_spot spot,
+                                    oriel_place *trait, const struct oriel_extent *run);
+
 /* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
 void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs);
 
@@ -70,7 +74,9 @@ void oriel_underway_leave(oriel_place history);
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
 #define ORIEL_ENTRY_TRAIT   20 /* bits below it */
 #define ORIEL_ENTRY_OFFSETS UINT64_C(0x3f)
-#define ORIEL_ENTRY_BYTES   (ORIEL_ENTRY_OFFSETS << 14 | ORIEL_ENTRY_OFFSETS << 8)
+#define ORIEL_ENTRY_FIRST   (ORIEL_ENTRY_OFFSETS << 14)
+#define ORIEL_ENTRY_LAST    (ORIEL_ENTRY_OFFSETS << 8)
+#define ORIEL_ENTRY_BYTES   (ORIEL_ENTRY_FIRST | ORIEL_ENTRY_LAST)
 
 static inline uint64_t oriel_entry_first(uint64_t what)
 {

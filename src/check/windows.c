@@ -171,9 +171,14 @@ oriel_place oriel_window_make_words(const struct oriel_checked *window, int32_t 
     return made_once(window, target, &window->common->shares[target].words, oriel_words_make, oriel_words_free);
 }
 
+static uint64_t ticket_of(int32_t rank)
+{
+    return ORIEL_ACCESS_GROUP | ((uint64_t)(uint32_t)rank << 1 | 1);
+}
+
 uint64_t oriel_window_local_ticket(void)
 {
-    return ORIEL_ACCESS_GROUP | ((uint64_t)(uint32_t)oriel_order_rank() << 1 | 1);
+    return ticket_of(oriel_order_rank());
 }
 
 /* Marks are taken back where there is one thread: with several, one that finds a mark gone would go on while the one that took it
@@ -182,6 +187,16 @@ static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
 {
     if (!window->threaded)
         window->touched[target] &= (uint8_t)~bits;
+}
+
+static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *window, int32_t target)
+{
+    oriel_place history = oriel_window_history(window, target);
+    window->touched_histories -= !window->threaded;
+    untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
+    window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
+    if (history != 0)
+        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), oriel_order_now());
 }
 
 void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
@@ -194,16 +209,11 @@ void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
     if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0)) { /* again.c's alone, which threads have none of */
         window->touched_histories--;
         window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
-        oriel_history_complete_cells(window->common->shares[target].history, oriel_order_rank(), oriel_window_local_ticket(),
-                                     oriel_order_now());
+        int32_t rank = (int32_t)window->members[window->rank].world_rank;
+        oriel_history_complete_cells(window->common->shares[target].history, rank, ticket_of(rank), oriel_order_now());
         return;
     }
-    oriel_place history = oriel_window_history(window, target);
-    window->touched_histories -= !window->threaded;
-    untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
-    window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
-    if (history != 0)
-        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), oriel_order_now());
+    complete_everywhere(window, target);
 }
 
 void oriel_window_complete(struct oriel_checked *window, int32_t target)

@@ -83,20 +83,6 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
     return oriel_quiet_end(&operation->quiet, code);
 }
 
-static inline int begin(struct oriel_operation *operation)
-{
-    return oriel_likely(oriel_again_begin(operation)) ? operation->target_rank : look_at(operation);
-}
-
-static inline int end(struct oriel_operation *operation, int code)
-{
-    if (oriel_unlikely(!operation->again))
-        return look_back(operation, code);
-    if (operation->takes && code == MPI_SUCCESS)
-        oriel_again_end(operation);
-    return code;
-}
-
 #define ORIGIN(qualifier, Count) qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
 #define RESULT(Count)            void *result_addr, Count result_count, MPI_Datatype result_datatype
 #define TARGET(Count)            int target_rank, MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype
@@ -109,16 +95,27 @@ static inline int end(struct oriel_operation *operation, int code)
 #define TARGET_FIELDS                                                                                                           \
     .target_rank = target_rank, .target_disp = target_disp, .target_count = target_count, .target_datatype = target_datatype
 
-/* One exported function: parameters and arguments as in functions.def, and what of them fills the operation. */
+#define GIVEN(name, access_kind, ...)                                                                                           \
+    {.kind = access_kind, .call = ORIEL_CALL_##name, .address = ORIEL_CALLER, .win = win, __VA_ARGS__}
+
+/* One exported function: parameters and arguments as in functions.def, and what of them fills the operation.  An operation that
+ * goes the short way is not put together: what is asked of it are the parameters themselves. */
 #define OPERATION(name, access_kind, parameters, arguments, ...)                                                                \
     ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
     {                                                                                                                           \
         if (!oriel_window_look())                                                                                               \
             return oriel_host()->name arguments;                                                                                \
-        struct oriel_operation operation = {                                                                                    \
-            .kind = access_kind, .call = ORIEL_CALL_##name, .address = ORIEL_CALLER, .win = win, __VA_ARGS__};                  \
-        target_rank = begin(&operation);                                                                                        \
-        int code = end(&operation, oriel_host()->name arguments);                                                               \
+        int code;                                                                                                               \
+        const struct oriel_operation asked = GIVEN(name, access_kind, __VA_ARGS__);                                             \
+        struct oriel_again *again = oriel_again_begin(&asked);                                                                  \
+        if (oriel_likely(again != NULL)) {                                                                                      \
+            code = oriel_host()->name arguments;                                                                                \
+            oriel_again_end(again, &asked, code);                                                                               \
+        } else {                                                                                                                \
+            struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);                                           \
+            target_rank = look_at(&operation);                                                                                  \
+            code = look_back(&operation, oriel_host()->name arguments);                                                         \
+        }                                                                                                                       \
         oriel_check_leave();                                                                                                    \
         return code;                                                                                                            \
     }                                                                                                                           \

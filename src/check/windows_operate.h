@@ -41,11 +41,6 @@ struct oriel_operation {
     oriel_local_group buffers; /* likewise */
     bool accessed;             /* it stands in the history */
     bool withheld;             /* wrong, and refused with its completion only, where that would end the job */
-
-    /* of one that has gone the short way (again.h), which fills in nothing else */
-    bool again;
-    bool takes;               /* from the word behind the call */
-    struct oriel_word *word;  /* NULL: it is looked for */
 };
 
 /* --- windows_access.c: order and history of an operation that is right --- */

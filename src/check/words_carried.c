@@ -93,11 +93,11 @@ static struct oriel_word *find(struct words *words, uint64_t offset, _Atomic ori
     }
 }
 
-static struct oriel_word *make(struct words *words, uint64_t offset)
+static __attribute__((noinline)) struct oriel_word *make(struct words *words, uint64_t offset)
 {
     _Atomic oriel_place *link;
     struct oriel_word *word = find(words, offset, &link);
-    if (oriel_likely(word != NULL))
+    if (word != NULL)
         return word;
     oriel_place place = oriel_board_allocate(word_bytes());
     struct oriel_word *made = oriel_board_at(place);
@@ -113,6 +113,16 @@ static struct oriel_word *make(struct words *words, uint64_t offset)
     }
     atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
     return made;
+}
+
+/* The same; most words are the first of their chains. */
+static inline struct oriel_word *find_or_make(oriel_place place, uint64_t offset)
+{
+    struct words *words = (struct words *)(void *)(oriel_board_base + place);
+    oriel_place first =
+        atomic_load_explicit(&words->first[(offset >> WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
+    struct oriel_word *word = (struct oriel_word *)(void *)(oriel_board_base + first);
+    return oriel_likely(first != 0 && word->offset == offset) ? word : make(words, offset);
 }
 
 static bool is_giver(const struct oriel_word *word)
@@ -152,19 +162,22 @@ static void give(struct oriel_word *word, bool fetches)
 
 bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
 {
-    struct oriel_word *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : make(oriel_board_at(place), offset);
+    struct oriel_word *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : find_or_make(place, offset);
     if (word != NULL)
         give(word, fetches);
     return word != NULL;
 }
 
-struct oriel_word *oriel_word_offer(oriel_place place, uint64_t offset, bool *offered)
+struct oriel_word *oriel_word_offer(oriel_place place, uint64_t offset, oriel_tick now, bool *offered)
 {
-    struct oriel_word *word = make(oriel_board_at(place), offset);
-    *offered = word != NULL && is_giver(word) && is_up_to_date(word);
+    struct oriel_word *word = find_or_make(place, offset);
+    if (oriel_unlikely(word == NULL))
+        return NULL;
+    uint32_t giver = atomic_load_explicit(&word->giver, memory_order_acquire);
+    *offered = giver == (uint32_t)oriel_order_rank() && is_up_to_date(word);
     if (oriel_likely(*offered)) {
         oriel_delay();
-        atomic_store_explicit((_Atomic oriel_tick *)&word->clock[oriel_order_rank()], oriel_order_now(), memory_order_relaxed);
+        atomic_store_explicit((_Atomic oriel_tick *)&word->clock[giver], now, memory_order_relaxed);
     }
     return word;
 }

@@ -5,6 +5,7 @@
 #define ORIEL_CHECK_WORDS_CARRIED_H
 
 #include "check/board.h"
+#include "check/clock.h"
 
 #define ORIEL_WORD_BULK UINT64_MAX /* the one that stands for accumulates of many elements */
 
@@ -18,9 +19,9 @@ struct oriel_word;
  * nothing has happened: the board is full. */
 bool oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
 
-/* The same in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.
- * NULL: the board is full.  Not where several threads may be at work. */
-struct oriel_word *oriel_word_offer(oriel_place words, uint64_t offset, bool *offered);
+/* The same in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.  now:
+ * the own number.  NULL: the board is full.  Not where several threads may be at work. */
+struct oriel_word *oriel_word_offer(oriel_place words, uint64_t offset, oriel_tick now, bool *offered);
 void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches);
 
 /* Takes the word's clock; false: nobody has given. */

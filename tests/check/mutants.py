@@ -49,7 +49,7 @@ MUTANTS = [
         if (!mine)
             atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
 """, "words_w3_keep_what_was_offered", "W3: who takes a word over says so before it reads"),
-    ("words_carried.c", "is_giver(word) && is_up_to_date(word);", "is_giver(word);",
+    ("words_carried.c", "oriel_order_rank() && is_up_to_date(word);", "oriel_order_rank();",
      "words_w3_offer_nothing_old", "W3: who has learnt something gives under the lock"),
     ("board.c", "!oriel_identity_word_lives(found)", "false",
      "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),

@@ -129,7 +129,7 @@ static bool give_again(oriel_place words, uint64_t offset, bool fetches)
     bool offered;
     if (++turns % 8 == 0)
         return oriel_word_give(words, offset, fetches);
-    struct oriel_word *word = oriel_word_offer(words, offset, &offered);
+    struct oriel_word *word = oriel_word_offer(words, offset, oriel_order_now(), &offered);
     oriel_fence_full();
     if (word != NULL)
         oriel_word_give_offered(word, offered, fetches);
