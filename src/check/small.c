@@ -12,14 +12,12 @@
  * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
  *    leaves a free one.
  * history.c calls. */
-#include "check/small.h"
+#include "check/cells.h"
 
 #include "base/atomic.h"
 #include "base/delay.h"
 #include "check/loops.h"
 #include "check/order.h"
-#include "check/pages.h"
-#include "check/traits.h"
 
 #include <stdlib.h>
 
@@ -27,59 +25,17 @@ enum {
     CELLS_MOST = 4, /* of one access */
 };
 
-static const struct oriel_access *trait_of(uint64_t what)
-{
-    return oriel_trait_at(what >> ORIEL_ENTRY_TRAIT);
-}
-
 static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint64_t ticks)
 {
-    struct oriel_access access = *trait_of(entry->what);
+    struct oriel_access access = *oriel_cell_trait(entry->what);
     access.flags = (uint8_t)entry->what;
     access.issued = ticks >> 16;
     access.complete = oriel_entry_pending(ticks) ? ORIEL_TICK_PENDING : oriel_entry_complete(ticks);
     return access;
 }
 
-static uint64_t ticks_of(const struct oriel_cell_entry *entry)
-{
-    return atomic_load_explicit(&entry->ticks, memory_order_acquire);
-}
-
-static void empty(struct oriel_cell_entry *entry)
-{
-    entry->what = 0;
-    atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&entry->ticks, 0, memory_order_relaxed);
-}
-
-static void fill(struct oriel_cell_entry *entry, uint64_t what, uint64_t ticks)
-{
-    entry->what = 0; /* S4 */
-    atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&entry->ticks, ticks, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    entry->what = what;
-}
-
-/* --- one cell --- */
-
-/* An access on its way into one cell. */
-struct coming {
-    struct oriel_arrival *arrival;
-    int64_t base; /* of the cell */
-    uint64_t first;
-    uint64_t last;
-    uint64_t what; /* as it will stand; 0: it does not */
-    uint64_t ticks;
-    oriel_place history;
-    bool merged;
-    bool repeats;                  /* one that is complete gives way to an equal one */
-    struct oriel_cell_entry *spot; /* where it can stand */
-};
-
 /* The two are one if they are complete together (history.c, 2). */
-static bool merge(struct coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
+static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
     if (!oriel_entry_joins(what, coming->what))
@@ -96,8 +52,7 @@ static bool merge(struct coming *coming, struct oriel_cell_entry *entry, uint64_
     return true;
 }
 
-/* Takes the bytes from first to last; what would be two entries then stays as it is. */
-static void take(struct coming *coming, struct oriel_cell_entry *entry)
+void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
     uint64_t first = oriel_entry_first(entry->what);
     uint64_t last = oriel_entry_last(entry->what);
@@ -108,18 +63,17 @@ static void take(struct coming *coming, struct oriel_cell_entry *entry)
     } else if (last > coming->last) {
         entry->what = oriel_entry_with(entry->what, coming->last + 1, last);
     } else {
-        empty(entry);
+        oriel_cell_empty(entry);
         coming->spot = entry;
     }
 }
 
-/* Bytes of both. */
-static void meet_entry(struct coming *coming, struct oriel_cell_entry *entry)
+void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
     struct oriel_arrival *arrival = coming->arrival;
     uint64_t what = entry->what;
-    uint64_t ticks = ticks_of(entry);
-    const struct oriel_access *trait = trait_of(what);
+    uint64_t ticks = oriel_cell_ticks(entry);
+    const struct oriel_access *trait = oriel_cell_trait(what);
     bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && oriel_access_conflicts(trait, arrival->access)) {
         struct oriel_access earlier = access_of(entry, ticks);
@@ -130,7 +84,7 @@ static void meet_entry(struct coming *coming, struct oriel_cell_entry *entry)
     if (!arrival->stays)
         return;
     if (known && oriel_access_supersedes(arrival->access, trait))
-        take(coming, entry); /* 3 */
+        oriel_cell_take(coming, entry); /* 3 */
     else if (coming->what != 0 && !coming->merged)
         merge(coming, entry, ticks);
 }
@@ -144,18 +98,18 @@ static void compact(struct oriel_cell *whole)
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
-            uint64_t ticks = ticks_of(entry);
+            uint64_t ticks = oriel_cell_ticks(entry);
             if (entry->what == 0 || oriel_entry_pending(ticks))
                 continue;
-            if (floor != NULL && oriel_entry_complete(ticks) <= floor[trait_of(entry->what)->origin]) { /* 4 */
-                empty(entry);
+            if (floor != NULL && oriel_entry_complete(ticks) <= floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
+                oriel_cell_empty(entry);
                 continue;
             }
             for (int k = 0; k < i; k++) {
                 struct oriel_cell_entry *other = &cell->entries[k];
-                struct coming coming = {.what = entry->what, .ticks = ticks};
-                if (other->what != 0 && merge(&coming, other, ticks_of(other))) {
-                    empty(entry);
+                struct oriel_coming coming = {.what = entry->what, .ticks = ticks};
+                if (other->what != 0 && merge(&coming, other, oriel_cell_ticks(other))) {
+                    oriel_cell_empty(entry);
                     break;
                 }
             }
@@ -163,11 +117,11 @@ static void compact(struct oriel_cell *whole)
     free(floor);
 }
 
-static struct oriel_cell_entry *free_entry(struct oriel_cell *cell)
+struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
 {
     for (; cell != NULL; cell = oriel_board_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            if (cell->entries[i].what == 0 && !oriel_entry_pending(ticks_of(&cell->entries[i])))
+            if (cell->entries[i].what == 0 && !oriel_entry_pending(oriel_cell_ticks(&cell->entries[i])))
                 return &cell->entries[i];
     return NULL;
 }
@@ -176,7 +130,7 @@ static struct oriel_cell_entry *free_entry(struct oriel_cell *cell)
 static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
 {
     compact(whole);
-    struct oriel_cell_entry *entry = free_entry(whole);
+    struct oriel_cell_entry *entry = oriel_cell_free_entry(whole);
     if (entry != NULL)
         return entry;
     oriel_place place = oriel_board_allocate(sizeof(struct oriel_cell));
@@ -189,18 +143,18 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
 }
 
 /* Of the same trait and flags. */
-static void meet_alike(struct coming *coming, struct oriel_cell_entry *entry)
+static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
     uint64_t what = entry->what;
-    uint64_t ticks = ticks_of(entry);
+    uint64_t ticks = oriel_cell_ticks(entry);
     if (oriel_entry_first(what) <= coming->last && oriel_entry_last(what) >= coming->first)
-        meet_entry(coming, entry);
+        oriel_cell_meet(coming, entry);
     else if (!coming->merged)
         merge(coming, entry, ticks);
 }
 
 /* Most entries of a cell are of other bytes: they are passed in a few instructions. */
-static inline __attribute__((always_inline)) void meet_cell(struct coming *coming, struct oriel_cell *whole)
+static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming, struct oriel_cell *whole)
 {
     uint64_t mine = coming->what;
     uint64_t last = oriel_entry_with(0, coming->last, 0); /* as the first of an entry stands */
@@ -210,15 +164,15 @@ static inline __attribute__((always_inline)) void meet_cell(struct coming *comin
         for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
             uint64_t what = entry->what;
             if (what == 0) {
-                if (coming->spot == NULL && !oriel_entry_pending(ticks_of(entry)))
+                if (coming->spot == NULL && !oriel_entry_pending(oriel_cell_ticks(entry)))
                     coming->spot = entry;
             } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
-                if (what == mine && coming->repeats && !oriel_entry_pending(ticks_of(entry)))
+                if (what == mine && coming->repeats && !oriel_entry_pending(oriel_cell_ticks(entry)))
                     coming->spot = entry; /* the same again */
                 else
                     meet_alike(coming, entry);
             } else if ((what & ORIEL_ENTRY_FIRST) <= last && (what & ORIEL_ENTRY_LAST) >= first) {
-                meet_entry(coming, entry);
+                oriel_cell_meet(coming, entry);
             }
         }
         cell = oriel_board_at(cell->next);
@@ -226,7 +180,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct coming *comin
 }
 
 /* False: the board is full. */
-static inline __attribute__((always_inline)) bool enter_cell(struct coming *coming, struct oriel_page *page, unsigned which,
+static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
                                                              const struct oriel_page_bucket *bucket, bool *wide)
 {
     struct oriel_cell *cell = &page->cells[which];
@@ -241,7 +195,7 @@ static inline __attribute__((always_inline)) bool enter_cell(struct coming *comi
         struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
         stands = entry != NULL;
         if (stands)
-            fill(entry, coming->what, coming->ticks);
+            oriel_cell_fill(entry, coming->what, coming->ticks);
         if (stands && oriel_entry_pending(coming->ticks))
             oriel_underway_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
     }
@@ -273,7 +227,7 @@ static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_
     const struct oriel_access *access = arrival->access;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     uint64_t last = first + len_bytes - 1;
-    struct coming coming = {.arrival = arrival,
+    struct oriel_coming coming = {.arrival = arrival,
                             .base = (int64_t)(at - first),
                             .first = first,
                             .last = last,
@@ -348,113 +302,4 @@ enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place p
     uint64_t what = what_of(arrival->access, place, known, run);
     bool stands = oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
     return answer(stands, wide);
-}
-
-/* Calls act for each cell that has been used and has bytes from low to high, with its lock held. */
-typedef void cell_fn(struct oriel_cell *cell, int64_t base, void *closure);
-static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act, void *closure)
-{
-    uint64_t last = ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT;
-    for (uint64_t at = (uint64_t)low >> ORIEL_CELL_SHIFT; at <= last;) {
-        uint64_t number = at / ORIEL_PAGE_CELLS;
-        uint64_t behind = (number + 1) * ORIEL_PAGE_CELLS;
-        struct oriel_page *page = oriel_page_find(pages, number);
-        uint64_t used = page == NULL ? 0 : atomic_load(&page->used) >> at % ORIEL_PAGE_CELLS;
-        for (; used != 0; used >>= 1, at++) {
-            unsigned skip = (unsigned)__builtin_ctzll(used);
-            at += skip;
-            used >>= skip;
-            if (at > last)
-                break;
-            struct oriel_cell *cell = &page->cells[at % ORIEL_PAGE_CELLS];
-            oriel_board_word_lock(&cell->owner);
-            act(cell, (int64_t)(at << ORIEL_CELL_SHIFT), closure);
-            oriel_board_word_unlock(&cell->owner);
-        }
-        at = behind;
-    }
-}
-
-struct visiting {
-    struct oriel_arrival *arrival;
-    const struct oriel_extent *runs;
-};
-
-static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
-{
-    struct visiting *visiting = closure;
-    const struct oriel_extent *runs = visiting->runs;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
-            uint64_t what = cell->entries[i].what;
-            uint64_t first = oriel_entry_first(what);
-            struct oriel_extent bytes = {base + (int64_t)first, oriel_entry_last(what) - first + 1, 1, 0};
-            int64_t offset;
-            uint64_t len_bytes;
-            if (what == 0 || !oriel_byte_runs_meet(&bytes, runs, &offset, &len_bytes))
-                continue;
-            struct coming coming = {.arrival = visiting->arrival,
-                                    .base = base,
-                                    .first = (uint64_t)(offset - base),
-                                    .last = (uint64_t)(offset - base) + len_bytes - 1};
-            meet_entry(&coming, &cell->entries[i]);
-        }
-}
-
-void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs)
-{
-    struct visiting visiting = {arrival, runs};
-    visit(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs), meet_wide, &visiting);
-}
-
-/* What lies behind the hole, which is in the middle of the entry, becomes an entry of its own; without room it is lost. */
-static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t behind)
-{
-    uint64_t ticks = ticks_of(entry);
-    bool pending = oriel_entry_pending(ticks);
-    const struct oriel_underway *one = pending ? oriel_underway_find(entry) : NULL;
-    struct oriel_cell_entry *more = free_entry(whole);
-    if (more == NULL || (pending && (one == NULL || !oriel_underway_room(1))))
-        return;
-    fill(more, oriel_entry_with(entry->what, behind, oriel_entry_last(entry->what)), ticks);
-    if (pending) {
-        struct oriel_underway other = *one;
-        oriel_underway_add(other.history, other.cell, more, other.group, other.origin);
-    }
-}
-
-struct hole {
-    int64_t low;
-    int64_t high;
-};
-
-static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
-{
-    const struct hole *hole = closure;
-    struct coming coming = {.first = hole->low > base ? (uint64_t)(hole->low - base) : 0,
-                            .last = hole->high < base + ORIEL_CELL_BYTES ? (uint64_t)(hole->high - 1 - base)
-                                                                         : ORIEL_CELL_BYTES - 1};
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
-            struct oriel_cell_entry *entry = &cell->entries[i];
-            uint64_t what = entry->what;
-            uint64_t first = oriel_entry_first(what);
-            uint64_t last = oriel_entry_last(what);
-            if (what == 0 || first > coming.last || last < coming.first)
-                continue;
-            if (oriel_entry_pending(ticks_of(entry)) && first >= coming.first && last <= coming.last) {
-                entry->what = 0; /* S3 */
-            } else if (first < coming.first && last > coming.last) {
-                part(whole, entry, coming.last + 1);
-                entry->what = oriel_entry_with(what, first, coming.first - 1);
-            } else {
-                take(&coming, entry);
-            }
-        }
-}
-
-void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high)
-{
-    struct hole hole = {low, high};
-    visit(&history->records.pages, low, high, forget_cell, &hole);
 }

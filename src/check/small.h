@@ -37,6 +37,8 @@ enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place hist
 enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place history, struct oriel_history_spot spot,
                                     oriel_place *trait, const struct oriel_extent *run);
 
+/* --- in small_visits.c --- */
+
 /* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
 void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs);
 
