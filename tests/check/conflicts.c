@@ -96,6 +96,38 @@ CASE(C1, put_from_a_dynamic_window_beside_a_detach, 2)
     MPI_Win_free(&win);
 }
 
+/* What a rank's buffers and its own loads and stores do to memory of two windows counts in both; operations of the one and of the
+ * other are not compared, nor blamed. */
+CASE(C1, put_from_memory_of_two_windows, 2)
+{
+    static int memory[64];
+    MPI_Win first, second;
+    MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &first);
+    MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &second);
+    named(second);
+    MPI_Win_lock_all(0, first);
+    MPI_Win_lock_all(0, second);
+    if (rank == 0) {
+        MPI_Put(memory + 8, 20, MPI_INT, 1, 40, 20, MPI_INT, first); /* FINDS C1 here */
+        if (right)
+            MPI_Win_flush(1, first);
+        tell(1);
+    }
+    delay();
+    if (rank == 1) {
+        hear(0);
+        MPI_Put(&rank, 1, MPI_INT, 0, 9, 1, MPI_INT, second); /* FINDS C1 here */
+        if (right)
+            MPI_Put(&rank, 1, MPI_INT, 0, 10, 1, MPI_INT, first);
+    }
+    MPI_Win_unlock_all(second);
+    MPI_Win_unlock_all(first);
+    MPI_Barrier(MPI_COMM_WORLD);
+    memory[9] = rank;
+    MPI_Win_free(&second);
+    MPI_Win_free(&first);
+}
+
 CASE(C1, two_puts_of_one_origin_without_a_flush, 2)
 {
     int first = 1, second = 2;
