@@ -101,7 +101,9 @@ ORIEL_AGAIN_INLINE struct oriel_again *oriel_again_begin(const struct oriel_oper
 /* And behind it, with its code. */
 ORIEL_AGAIN_INLINE void oriel_again_end(const struct oriel_again *again, const struct oriel_operation *operation, int code)
 {
-    if (operation->kind == ORIEL_ACCESS_ACCUMULATE && again->fetches && code == MPI_SUCCESS)
+    if (oriel_unlikely(code != MPI_SUCCESS))
+        oriel_window_refused(again->window, again->target);
+    else if (operation->kind == ORIEL_ACCESS_ACCUMULATE && again->fetches)
         oriel_again_take(again);
 }
 

@@ -285,6 +285,12 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target)
     }
 }
 
+void oriel_window_refused(struct oriel_checked *window, int32_t target)
+{
+    oriel_window_complete(window, target);
+    oriel_window_completed(window, target);
+}
+
 void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags)
 {
     oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;

@@ -222,6 +222,10 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target);
 void oriel_window_complete_target(struct oriel_checked *window, int32_t target);
 void oriel_window_completed_target(struct oriel_checked *window, int32_t target);
 
+/* The host or Oriel has refused an operation on the target, which was right as far as could be seen: nobody knows what of it, and
+ * of those before it, has happened, and what is left is blamed for nothing. */
+void oriel_window_refused(struct oriel_checked *window, int32_t target);
+
 /* Takes the posts of the last start as far as they are there: of one target, waiting for it, or of all that are there. */
 void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
 void oriel_window_take_posts(struct oriel_checked *window);

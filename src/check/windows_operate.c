@@ -76,6 +76,8 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
         return code;
     if (operation->accessed)
         oriel_access_end(operation, code);
+    if (operation->accessed && oriel_unlikely(code != MPI_SUCCESS))
+        oriel_window_refused(operation->window, operation->target_rank);
     if (!operation->quiet.quiet)
         return code;
     if (code != MPI_SUCCESS && operation->request != NULL)
