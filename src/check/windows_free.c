@@ -2,7 +2,7 @@
  * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
  * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
  * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
-#include "check/afar.h"
+#include "check/afar_waits.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
 #include "check/words_carried.h"
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
 static const uint64_t patience_ns = 2000000000;
@@ -42,6 +43,30 @@ static bool somebody_died(const struct oriel_checked *window)
     return false;
 }
 
+static bool is_member(const struct oriel_checked *window, int world_rank)
+{
+    for (int32_t i = 0; i < window->n; i++)
+        if (window->members[i].world_rank == (uint32_t)world_rank)
+            return true;
+    return false;
+}
+
+/* The same of a window over several machines, whose boards know who has ended; one that does not answer has ended itself. */
+static bool somebody_has_ended(const struct oriel_checked *window)
+{
+    const struct oriel_look_far *far = oriel_afar_look();
+    bool ended = false;
+    for (int machine = 0; machine < oriel_afar_machines() && !ended; machine++) {
+        size_t count = 0;
+        struct oriel_wait_report *reports = far->reports(machine, &count);
+        ended = reports == NULL;
+        for (size_t i = 0; i < count && !ended; i++)
+            ended = reports[i].state == ORIEL_STUCK_FINISHED && is_member(window, reports[i].rank);
+        free(reports);
+    }
+    return ended;
+}
+
 static struct oriel_key count_key(const struct oriel_checked *window, enum oriel_ending_count which)
 {
     return oriel_window_key(window, ORIEL_ORDER_COUNT, (uint64_t)which, 0);
@@ -59,7 +84,7 @@ static uint32_t count(const struct oriel_checked *window, enum oriel_ending_coun
 /* site NULL: nobody needs help.  False: a member is dead, or does not answer, and what is behind says so. */
 static bool meet(struct oriel_checked *window, enum oriel_ending_count which, const struct oriel_site *site)
 {
-    enum { PATIENT = 32, ANXIOUS = 4096 };
+    enum { PATIENT = 32, ANXIOUS = 4096, ANXIOUS_FAR = 2048 };
     static const struct timespec between = {.tv_nsec = 200000};
     uint32_t met = count(window, which, 1);
     for (unsigned tries = 1; met < (uint32_t)window->n; tries++) {
@@ -70,7 +95,8 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
             sched_yield();
         if (site != NULL && tries % PATIENT == 0)
             help(window, site);
-        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window) : oriel_afar_is_lost())
+        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window)
+                                   : oriel_afar_is_lost() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
             return false;
         met = count(window, which, 0);
     }

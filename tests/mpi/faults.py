@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,10 @@ SCENARIOS = {
     "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests"],
 }
 DELAY_MOST_US = 60000
+# Under the checker: those that do nothing wrong, and whether a survivor asks the dead one's checker.
+CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": True, "free": False},
+           "faults_far": {"put": True, "fetch": True, "lock": False, "unlock-all": True, "put-fence": True}}
+CHECKER_LOST = "the checker of another machine does not answer"
 DEATHS = 6  # in one launch of drawn rounds
 # Over the rounds of a launch: hosts and libc have some of their own; a round's window has a MiB.
 MAY_GROW = {"mappings": 12, "descriptors": 12, "KiB in its memory file": 900}
@@ -104,6 +109,18 @@ def judge_verdict(args, rank, victim, verdict, seconds, text):
     return None
 
 
+def said_in(folder):
+    return f"{folder}/said"
+
+
+def judge_checker(args, scenario, said):
+    """The survivors' checkers say that one has gone, and blame nobody for it."""
+    if CHECKER_LOST not in said and CHECKED[os.path.basename(args.program)][scenario] and not args.leader_lives:
+        return "no checker said that another one is gone"
+    found = re.search(r"^oriel: +[A-Z]\d+: .*$", said, re.M)
+    return f"something was found: {found.group(0)}" if found else None
+
+
 def job_command(args, *program):
     command = ["--host", args.host, "-n", str(args.ranks)]
     command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
@@ -118,7 +135,9 @@ def job_command(args, *program):
     program = [args.program, *program]
     if args.net:
         return [args.testnet, "--id", args.net_id, "run", *command, "--", f"{args.build}/bin/oriel", "run", *program]
-    command += ["--plain"] if args.plain else []
+    if args.check:  # what ranks write after a death must not come to MPICH's launcher
+        program = ["/bin/sh", "-c", 'exec "$@" 2>>"$0"', said_in(program[-1]), f"{args.build}/bin/oriel", "check", *program]
+    command += ["--plain"] if args.plain or args.check else []
     return [args.launch, "--build", args.build, "--timeout", "30", *command, "--", *program]
 
 
@@ -163,12 +182,17 @@ def run_once(args, scenario, memory):
         output = run_job(args, job_command(args, scenario, memory, folder), folder)
         wrong = [judge_survivor(args, folder, rank) for rank in range(args.ranks)
                  if rank not in args.cut_off or args.fault == "pause"]
+        if args.check:
+            with open(said_in(folder)) as file:
+                said = file.read()
+            output += said
+            wrong.append(judge_checker(args, scenario, said))
         return [text for text in wrong + what_is_left(folder, before) if text], output
 
 
 def scenarios_of(args):
     program = os.path.basename(args.program)
-    for scenario in args.scenarios or SCENARIOS[program]:
+    for scenario in args.scenarios or (CHECKED if args.check else SCENARIOS)[program]:
         if (args.node_size or args.net) and scenario in ON_ONE_MACHINE:
             continue
         if args.fault == "pause" and scenario not in COMES_BACK:
@@ -290,6 +314,7 @@ def main():
     parser.add_argument("--net", type=int, default=0)
     parser.add_argument("--fault", choices=["kill", "stop", "pause", "link"], default="kill")
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--check", action="store_true", help="under oriel check, whose machines lose the victim's checker")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--jobs", type=int, default=1, help="of drawn rounds, so many launches at a time")
@@ -298,6 +323,7 @@ def main():
     parser.add_argument("scenarios", nargs="*")
     args = parser.parse_args()
     args.cut_off = [args.victim]
+    args.leader_lives = args.node_size > 0 and args.victim % args.node_size > 0  # a machine's first rank serves its checker
     return on_net(args) if args.net else try_all(args)
 
 
