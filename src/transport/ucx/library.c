@@ -3,12 +3,14 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 struct oriel_ucp_calls oriel_ucp_calls;
@@ -145,10 +147,29 @@ static enum oriel_status try_thread(void)
     return ORIEL_OK;
 }
 
+/* Where UCX gets some of the descriptors that it wants, but not all, it may end the process too.  It takes 16 over one device, and
+ * 4 more for the first peer. */
+static enum oriel_status try_descriptors(void)
+{
+    int tried[24];
+    int count = 0;
+    int wanted = (int)(sizeof tried / sizeof tried[0]);
+    while (count < wanted && (tried[count] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        count++;
+    int error = errno;
+    for (int i = 0; i < count; i++)
+        close(tried[i]);
+    return count == wanted ? ORIEL_OK
+                           : oriel_fail(ORIEL_E_OTHER, "no UCX: it needs %d descriptors, and there are %d: %s", wanted, count,
+                                        strerror(error));
+}
+
 enum oriel_status oriel_ucp_open(ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
-    enum oriel_status can = try_thread();
+    enum oriel_status can = try_descriptors();
+    if (can == ORIEL_OK)
+        can = try_thread();
     if (can != ORIEL_OK)
         return can;
     ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
