@@ -3,6 +3,7 @@
  * Each test owns its elements. */
 #include "kernel/kind.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "cmocka_all.h"
@@ -182,6 +183,25 @@ static void update_one_by_one(enum oriel_kind number, enum oriel_operator operat
     }
 }
 
+/* The bytes of long doubles that belong to no value: what a store leaves there is the compiler's affair. */
+static void wipe_unused(enum oriel_kind kind, char *bytes, uint64_t count)
+{
+    enum { USED_BYTES = LDBL_MANT_DIG == 64 ? 10 : sizeof(long double) };
+    uint64_t values = kind == ORIEL_KIND_LONG_DOUBLE || kind == ORIEL_KIND_LONG_DOUBLE_INT ? 1
+                      : kind == ORIEL_KIND_LONG_DOUBLE_COMPLEX                           ? 2
+                                                                                         : 0;
+    for (uint64_t at = 0; at < count * oriel_kinds[kind].extent_bytes; at += oriel_kinds[kind].extent_bytes)
+        for (uint64_t i = 0; i < values; i++)
+            memset(bytes + at + i * sizeof(long double) + USED_BYTES, 0, sizeof(long double) - USED_BYTES);
+}
+
+static void assert_same_values(enum oriel_kind kind, char *bytes, char *wanted, unsigned shift, uint64_t count)
+{
+    wipe_unused(kind, bytes + shift, count);
+    wipe_unused(kind, wanted + shift, count);
+    assert_memory_equal(bytes, wanted, ROOM);
+}
+
 /* Counts around the widths of registers, misaligned by shift bytes; a result in the operands' place, too. */
 static void compare(enum oriel_kind kind, enum oriel_operator operator, uint64_t count, unsigned shift)
 {
@@ -196,11 +216,11 @@ static void compare(enum oriel_kind kind, enum oriel_operator operator, uint64_t
     static char saved[ROOM];
     memcpy(saved, target, sizeof saved);
     oriel_kinds[kind].plain[operator](target + shift, origin + shift, NULL, count);
-    assert_memory_equal(target, wanted, sizeof target);
+    assert_same_values(kind, target, wanted, shift, count);
     memcpy(target, saved, sizeof target);
     oriel_kinds[kind].plain[operator](target + shift, result + shift, result + shift, count);
-    assert_memory_equal(target, wanted, sizeof target);
-    assert_memory_equal(result, wanted_result, sizeof result);
+    assert_same_values(kind, target, wanted, shift, count);
+    assert_same_values(kind, result, wanted_result, shift, count);
 }
 
 static void many_are_updated_as_one_by_one(void **state)
