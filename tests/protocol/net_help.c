@@ -12,12 +12,17 @@ static uint64_t served(void)
     return atomic_load(&netting_shared->served[team_rank]);
 }
 
-/* Helps until so many messages have been served. */
-static void help_until(uint64_t wanted)
+/* Helps until so many messages have been served: waiting, or asking again and again. */
+static void help_until(uint64_t wanted, bool waits)
 {
-    oriel_net_help_begin();
-    while (served() < wanted)
+    oriel_net_help_begin(waits);
+    while (served() < wanted) {
         oriel_net_help();
+        if (waits)
+            continue;
+        oriel_net_help_end();
+        oriel_net_help_begin(false);
+    }
     oriel_net_help_end();
 }
 
@@ -39,7 +44,7 @@ static void help_one(struct oriel_window *window)
     netting_start(window);
     struct stream stream = netting_stream(1 - team_rank, 0);
     if (team_rank == 0)
-        help_until(ECHOES);
+        help_until(ECHOES, true);
     for (int i = 0; team_rank == 1 && i < ECHOES; i++)
         echo(&stream);
     team_meet();
@@ -74,7 +79,7 @@ static void help_and_leave(struct oriel_window *window)
             team_flag_set(1, stay);
             continue;
         }
-        oriel_net_help_begin();
+        oriel_net_help_begin(true);
         while (served() < (ECHOES_EACH + 1) * (stay - 1) + ECHOES_EACH)
             oriel_net_help();
         if (!is_held_up)
@@ -120,7 +125,7 @@ static void leave_something(struct oriel_window *window)
         atomic_store(&netting_looks, 0);
         atomic_store(&netting_looks_left, LOOKS);
         team_flag_set(0, stay);
-        help_until(stay);
+        help_until(stay, stay % 2 == 0);
         while (atomic_load(&netting_looks) < LOOKS)
             usleep(50);
         team_flag_set(1, stay);
@@ -153,7 +158,7 @@ static void tell_and_help(struct oriel_window *window)
             netting_send(stream, PASS, netting_size(team_random()), NULL);
         if ((random >> 40) % 4 != 0)
             continue;
-        oriel_net_help_begin();
+        oriel_net_help_begin((random >> 44) % 2 == 0);
         for (uint64_t turns = (random >> 48) % 64; turns > 0; turns--)
             oriel_net_help();
         oriel_net_help_end();

@@ -1,7 +1,8 @@
 /* A rank that waits in MPICH keeps its processor busy without ever giving it away, and its agent's thread needs one for each
  * message from another machine.  So the rank serves by itself there: Debian's MPICH reaches other machines through UCX, too, and
- * calls ucp_worker_progress as long as it waits.  That one stands in front of UCX's here and, while the program is in one of the
- * functions of waits.def, gives Oriel's net a turn as well.  An MPICH without UCX never calls it: the agent's thread serves then.
+ * calls ucp_worker_progress as long as it waits, and where it is asked what has come.  That one stands in front of UCX's here
+ * and, while the program is in one of the functions of waits.def, gives Oriel's net a turn as well.  An MPICH without UCX never
+ * calls it: the agent's thread serves then.
  *
  * W1  It serves where the program has called the host, never where Oriel has, which might hold what serving takes.
  * W2  Not where several threads may be in MPI at once: one that moves pages stops the others wherever they are, and what serving
@@ -46,23 +47,23 @@ static bool has_one_thread(void)
     return level != MPI_THREAD_MULTIPLE; /* W2 */
 }
 
-static bool begin(void)
+static bool begin(bool lasts)
 {
     bool helps = oriel_net_is_started() && has_one_thread();
     if (helps)
-        oriel_net_help_begin();
+        oriel_net_help_begin(lasts);
     return helps;
 }
 
-#define HELPED(call)                                                                               \
-    const bool helps = begin(); /* W1 */                                                           \
+#define HELPED(lasts, call)                                                                        \
+    const bool helps = begin(lasts); /* W1 */                                                          \
     int code = call;                                                                               \
     if (helps)                                                                                     \
         oriel_net_help_end();                                                                      \
     return code;
 
 /* Each knows what stands behind it from its first call on. */
-#define WAITS_IN(name, parameters, arguments)                                                      \
+#define HELPING(lasts, name, parameters, arguments)                                                \
     ORIEL_EXPORT int PMPI_##name parameters                                                        \
     {                                                                                              \
         static _Atomic(__typeof__(&PMPI_##name)) known;                                            \
@@ -71,32 +72,39 @@ static bool begin(void)
             next = (__typeof__(&PMPI_##name))oriel_host_symbol("PMPI_" #name);                     \
             atomic_store_explicit(&known, next, memory_order_relaxed);                             \
         }                                                                                          \
-        HELPED(next arguments)                                                                     \
+        HELPED(lasts, next arguments)                                                              \
     }                                                                                              \
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
-#define COMPLETES(name, parameters, arguments)                                                     \
+#define HELPING_OWN(lasts, name, parameters, arguments)                                            \
     static int helped_##name parameters                                                            \
     {                                                                                              \
-        HELPED(oriel_host()->name arguments)                                                       \
+        HELPED(lasts, oriel_host()->name arguments)                                                \
     }
+
+#define WAITS_OWN(...) HELPING_OWN(true, __VA_ARGS__)
+#define TESTS_OWN(...) HELPING_OWN(false, __VA_ARGS__)
 
 #define Count int
 #define Displ int
 #define ORIEL_ROWS_WITHOUT_COUNTS 1
-#define WAITS WAITS_IN
+#define WAITS(...) HELPING(true, __VA_ARGS__)
+#define TESTS(...) HELPING(false, __VA_ARGS__)
 #include "api/mpich/waits.def"
 #undef Count
 #undef Displ
 #undef ORIEL_ROWS_WITHOUT_COUNTS
 #undef WAITS
+#undef TESTS
+#undef WAITS_OWN
+#undef TESTS_OWN
 
 #define Count MPI_Count
 #define Displ MPI_Aint
 #define ORIEL_ROWS_WITHOUT_COUNTS 0
-#define WAITS(name, parameters, arguments) WAITS_IN(name##_c, parameters, arguments)
+#define WAITS(name, parameters, arguments) HELPING(true, name##_c, parameters, arguments)
 #include "api/mpich/waits.def"
+#undef ORIEL_ROWS_WITHOUT_COUNTS
 #undef WAITS
-#undef COMPLETES
 
 static struct oriel_host_calls waits;
 
@@ -104,8 +112,9 @@ static void make_waits(void)
 {
     waits = *oriel_host();
 #define WAITS(name, parameters, arguments)
-#define COMPLETES(name, parameters, arguments) waits.name = helped_##name;
-#undef ORIEL_ROWS_WITHOUT_COUNTS
+#define TESTS WAITS
+#define WAITS_OWN(name, parameters, arguments) waits.name = helped_##name;
+#define TESTS_OWN WAITS_OWN
 #define ORIEL_ROWS_WITHOUT_COUNTS 1
 #include "api/mpich/waits.def"
 }

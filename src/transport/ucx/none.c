@@ -24,8 +24,9 @@ void oriel_net_stop(void)
 {
 }
 
-void oriel_net_help_begin(void)
+void oriel_net_help_begin(bool lasts)
 {
+    (void)lasts;
 }
 
 void oriel_net_help(void)

@@ -10,7 +10,8 @@
  * sleeps is woken at once.  So the thread sleeps as soon as it has nothing to do, and tries now and then whether it is alone.
  *
  * Help.  A program's thread that waits in the host, which lets it take turns again and again, serves what comes by itself
- * (oriel_net_help): nobody has to be woken.  Where it did since the agent's thread looked last, that one sleeps without looking
+ * (oriel_net_help): nobody has to be woken.  One that only asks the host and goes on does so, too, but the agent's thread then
+ * stays where it is.  Where one that waits did since the agent's thread looked last, that one sleeps without looking
  * at the worker (is_aside), HELPED_NS at a time: a helper that is held up is found out so.
  *     A1: is_aside = true (seq_cst)      A2: sleeps aside if somebody is helping (seq_cst), else as ever
  *     H1: is_helping = false (seq_cst)   H2: wakes the agent's thread if it is aside (seq_cst), or if something is left to do
@@ -146,11 +147,13 @@ static void take_turn(struct turn *turn)
 /* --- help --- */
 
 static _Thread_local bool may_help;
+static _Thread_local bool has_helped; /* since it began: there may be more to do than before */
 
-void oriel_net_help_begin(void)
+void oriel_net_help_begin(bool lasts)
 {
     may_help = oriel_net_is_started();
-    if (may_help)
+    has_helped = false;
+    if (may_help && lasts)
         atomic_store_explicit(&is_helping, true, memory_order_relaxed);
 }
 
@@ -161,8 +164,9 @@ void oriel_net_help_end(void)
     may_help = false;
     atomic_store_explicit(&is_helping, false, memory_order_seq_cst); /* H1 */
     oriel_delay();
-    if (atomic_load_explicit(&is_aside, memory_order_seq_cst) || atomic_load_explicit(&looks, memory_order_relaxed) ||
-        atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed))
+    if (atomic_load_explicit(&is_aside, memory_order_seq_cst) ||
+        (has_helped && (atomic_load_explicit(&looks, memory_order_relaxed) ||
+                        atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed))))
         oriel_net_wake_agent(); /* H2 */
 }
 
@@ -178,8 +182,10 @@ static bool help_once(void)
     bool any = serve_turn(&served);
     oriel_wait_untold = untold;
     oriel_net_in_agent = false;
-    if (any)
+    if (any) {
         atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
+        has_helped = true;
+    }
     pthread_mutex_unlock(&serving);
     return any;
 }
