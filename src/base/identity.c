@@ -70,7 +70,7 @@ bool oriel_identity_word_lives(uint64_t word)
     return oriel_identity_alive(&who);
 }
 
-/* What cannot be asked, for want of a descriptor, is not held against the process. */
+/* What cannot be asked, for want of a descriptor or since a signal came in between, is not held against the process. */
 bool oriel_identity_alive(const struct oriel_identity *who)
 {
     uint64_t start_time = who->start_time;
@@ -78,7 +78,7 @@ bool oriel_identity_alive(const struct oriel_identity *who)
     if (fd < 0)
         return errno != ESRCH && errno != EINVAL && errno != ENOENT; /* the last two: only a thread has the number now */
     struct pollfd exited = {.fd = fd, .events = POLLIN};
-    bool alive = poll(&exited, 1, 0) == 0;
+    bool alive = poll(&exited, 1, 0) <= 0;
     close(fd);
     return alive && (!read_start_time(who->pid, &start_time) || start_time == who->start_time);
 }

@@ -7,10 +7,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
+
+enum { SIGNALS = 5000 };
 
 /* A child that has told its identity and waits to be killed. */
 static struct oriel_identity child_start(void)
@@ -94,6 +97,31 @@ static void stopped_process_is_alive(void **state)
     child_reap(&who);
 }
 
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+    (void)number;
+    signals++;
+}
+
+static void signals_kill_nobody(void **state)
+{
+    (void)state;
+    const struct sigaction counts = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{0, 20}, {0, 20}}, never = {{0, 0}, {0, 0}};
+    struct oriel_identity who = child_start();
+    unsigned dead = 0;
+    assert_int_equal(sigaction(SIGALRM, &counts, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    while (signals < SIGNALS)
+        dead += !oriel_identity_alive(&who);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(dead, 0);
+    child_kill(&who);
+    child_reap(&who);
+}
+
 /* The number lives, but it was given out again: the start time differs. */
 static void reused_number_is_not_the_process(void **state)
 {
@@ -173,6 +201,7 @@ int main(void)
         cmocka_unit_test(identities_differ_even_of_one_process),
         cmocka_unit_test(child_is_alive_until_it_ends),
         cmocka_unit_test(stopped_process_is_alive),
+        cmocka_unit_test(signals_kill_nobody),
         cmocka_unit_test(reused_number_is_not_the_process),
         cmocka_unit_test(start_time_does_not_depend_on_the_command_name),
         cmocka_unit_test(missing_descriptors_kill_nobody),
