@@ -124,12 +124,12 @@ void netting_stop(void)
 bool netting_is_unruly;
 bool netting_gathers;
 
-bool __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
-bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
+ucs_status_t __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
+ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
 
 /* Some of what is told is sent after what comes next, which is no such message in the end, and some twice, as is what was
  * gathered. */
-bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
+ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
 {
     static struct {
         ucp_ep_h ep;
@@ -145,7 +145,7 @@ bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct 
     if (wire.kind == ORIEL_WIRE_TOLD && (random >> 40) % 3 == 0 && late_count < 8) {
         late[late_count].ep = ep;
         late[late_count++].buffer = buffer;
-        return true;
+        return UCS_OK;
     }
     if ((wire.kind == ORIEL_WIRE_TOLD || wire.kind == ORIEL_WIRE_GATHERED) && (random >> 40) % 7 == 0) {
         struct oriel_buffer *twin = oriel_pool_take(&worker->pool, buffer->len_bytes);
@@ -153,14 +153,14 @@ bool __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct 
         memcpy(twin->data, buffer->data, buffer->len_bytes);
         twin->front_bytes = buffer->front_bytes;
         twin->len_bytes = buffer->len_bytes;
-        team_expect(__real_oriel_net_send(worker, ep, twin));
+        team_expect(__real_oriel_net_send(worker, ep, twin) == UCS_OK);
     }
-    bool is_sent = __real_oriel_net_send(worker, ep, buffer);
+    ucs_status_t status = __real_oriel_net_send(worker, ep, buffer);
     while (late_count > 0 && (wire.kind != ORIEL_WIRE_TOLD || (random >> 50) % 2 == 0)) {
         late_count--;
-        team_expect(__real_oriel_net_send(worker, late[late_count].ep, late[late_count].buffer));
+        team_expect(__real_oriel_net_send(worker, late[late_count].ep, late[late_count].buffer) == UCS_OK);
     }
-    return is_sent;
+    return status;
 }
 
 /* --- a clock that stands still --- */

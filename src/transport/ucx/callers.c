@@ -64,18 +64,33 @@ static void end_caller(struct oriel_net_caller *caller)
 
 /* --- answers --- */
 
+/* Nothing goes there any more, and its process is lost with that, unless it has ended before. */
+static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
+{
+    if (!caller->has_ended && !caller->is_broken)
+        oriel_note("the connection back to process %d on another machine broke: %s", (int)caller->identity.pid,
+                   oriel_ucp_text(status));
+    caller->is_broken = true;
+    oriel_net.any_caller_broken = true;
+}
+
+static void send_buffer(struct oriel_net_caller *caller, struct oriel_buffer *buffer)
+{
+    ucs_status_t status = oriel_net_send(&oriel_net.agent, caller->ep, buffer);
+    if (status != UCS_OK)
+        note_broken(caller, status);
+}
+
 static void send_gathered(void)
 {
     struct oriel_net_caller *caller = oriel_net.agent.gather.whose;
     if (caller == NULL)
         return;
     struct oriel_buffer *buffer = oriel_gather_take(&oriel_net.agent.gather);
-    if (caller->ep == NULL) {
+    if (caller->ep == NULL)
         oriel_pool_give(&oriel_net.agent.pool, buffer);
-    } else if (!oriel_net_send(&oriel_net.agent, caller->ep, buffer)) {
-        caller->is_broken = true;
-        oriel_net.any_caller_broken = true;
-    }
+    else
+        send_buffer(caller, buffer);
 }
 
 /* An answer waits for others to the same caller until this thread has served what is there. */
@@ -115,14 +130,13 @@ static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind
     if (oriel_net.agent.gather.whose == caller)
         send_gathered();
     struct oriel_buffer *buffer = oriel_net_pack(&oriel_net.agent, &wire, bytes);
-    if (buffer == NULL) {
-        oriel_warn("no memory for an answer to another machine: its connection is given up");
-        caller->is_broken = true;
-    } else if (!oriel_net_send(&oriel_net.agent, caller->ep, buffer)) {
-        caller->is_broken = true;
+    if (buffer != NULL) {
+        send_buffer(caller, buffer);
+        return;
     }
-    if (caller->is_broken)
-        oriel_net.any_caller_broken = true;
+    oriel_warn("no memory for an answer to another machine: its connection is given up");
+    caller->is_broken = true;
+    oriel_net.any_caller_broken = true;
 }
 
 void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
@@ -260,11 +274,8 @@ static void replace_others(const struct oriel_net_caller *caller)
 static void caller_broke(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_caller *caller = whose;
-    (void)status;
-    if (caller->ep == ep) {
-        caller->is_broken = true;
-        oriel_net.any_caller_broken = true;
-    }
+    if (caller->ep == ep)
+        note_broken(caller, status);
 }
 
 static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *held)

@@ -115,8 +115,8 @@ bool oriel_net_turn(struct oriel_net_worker *worker);
 /* The same, but no more once there is enough: another look costs a system call, for which what has come would wait. */
 bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void));
 
-/* Sends a buffer, which is the net's from here on; false when the endpoint is of no use any more. */
-bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
+/* Sends a buffer, which is the net's from here on; UCX's reason when the endpoint is of no use any more. */
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
 
 /* A buffer with wire, head and data of a message; NULL without memory. */
 struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,

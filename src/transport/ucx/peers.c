@@ -7,6 +7,8 @@
  * two halves are on their way without being known to be served.  The agent's thread never waits: the syncs of others need it. */
 #include "transport/ucx/inner.h"
 
+#include "base/log.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +106,14 @@ static void count_sent(struct oriel_net_peer *peer, size_t len_bytes)
 
 static void send_buffer(struct oriel_net_peer *peer, struct oriel_buffer *buffer)
 {
-    if (!oriel_net_send(&oriel_net.origin, peer->ep, buffer)) {
-        peer->is_broken = true;
-        oriel_net.any_broken = true;
-    }
+    ucs_status_t status = oriel_net_send(&oriel_net.origin, peer->ep, buffer);
+    if (status == UCS_OK)
+        return;
+    if (peer->why[0] == '\0')
+        snprintf(peer->why, sizeof peer->why, "nothing can be sent any more to process %d on another machine: %s",
+                 (int)peer->identity.pid, oriel_ucp_text(status));
+    peer->is_broken = true;
+    oriel_net.any_broken = true;
 }
 
 void oriel_net_send_gathered(void)
@@ -300,6 +306,7 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
         return;
     memmove(peer->why, why, strnlen(why, sizeof peer->why - 1) + 1);
     peer->why[sizeof peer->why - 1] = '\0';
+    oriel_note("%s: it is given up", peer->why);
     atomic_store_explicit(&peer->is_lost, true, memory_order_release);
     if (peer->ep != NULL)
         oriel_net_disconnect(&oriel_net.origin, peer->ep);
@@ -322,12 +329,8 @@ void oriel_net_bury_peers(void)
 {
     oriel_net.any_broken = false;
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
-        if (!peer->is_broken || peer->is_lost)
-            continue;
-        if (peer->why[0] == '\0')
-            snprintf(peer->why, sizeof peer->why, "nothing can be sent any more to process %d on another machine",
-                     (int)peer->identity.pid);
-        oriel_net_lose(peer, peer->why);
+        if (peer->is_broken && !peer->is_lost)
+            oriel_net_lose(peer, peer->why);
     }
 }
 

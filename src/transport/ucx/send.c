@@ -33,7 +33,7 @@ static void sent(void *request, ucs_status_t status, void *whose)
     oriel_ucp()->ucp_request_free(request);
 }
 
-bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
 {
     const ucp_request_param_t how = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
@@ -46,10 +46,10 @@ bool oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_b
                                                             buffer->len_bytes, &how);
     if (UCS_PTR_IS_PTR(request)) {
         atomic_fetch_add_explicit(&worker->pending, 1, memory_order_relaxed);
-        return true;
+        return UCS_OK;
     }
     oriel_pool_give(&worker->pool, buffer);
-    return request == NULL;
+    return UCS_PTR_STATUS(request);
 }
 
 struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
