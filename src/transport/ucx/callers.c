@@ -64,10 +64,11 @@ static void end_caller(struct oriel_net_caller *caller)
 
 /* --- answers --- */
 
-/* Nothing goes there any more, and its process is lost with that, unless it has ended before. */
+/* Nothing goes there any more, and its process is lost with that, unless it or this one ends. */
 static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
 {
-    if (!caller->has_ended && !caller->is_broken)
+    bool is_end = caller->has_ended || atomic_load_explicit(&oriel_net.is_ending, memory_order_relaxed);
+    if (!is_end && !caller->is_broken)
         oriel_note("the connection back to process %d on another machine broke: %s", (int)caller->identity.pid,
                    oriel_ucp_text(status));
     caller->is_broken = true;

@@ -8,7 +8,6 @@
 #include "transport/ucx/inner.h"
 
 #include "base/log.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,16 +103,20 @@ static void count_sent(struct oriel_net_peer *peer, size_t len_bytes)
     peer->half_bytes += len_bytes;
 }
 
+static void note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status)
+{
+    if (peer->why[0] == '\0')
+        snprintf(peer->why, sizeof peer->why, "%s to process %d on another machine: %s", what, (int)peer->identity.pid,
+                 oriel_ucp_text(status));
+    peer->is_broken = true;
+    oriel_net.any_broken = true;
+}
+
 static void send_buffer(struct oriel_net_peer *peer, struct oriel_buffer *buffer)
 {
     ucs_status_t status = oriel_net_send(&oriel_net.origin, peer->ep, buffer);
-    if (status == UCS_OK)
-        return;
-    if (peer->why[0] == '\0')
-        snprintf(peer->why, sizeof peer->why, "nothing can be sent any more to process %d on another machine: %s",
-                 (int)peer->identity.pid, oriel_ucp_text(status));
-    peer->is_broken = true;
-    oriel_net.any_broken = true;
+    if (status != UCS_OK)
+        note_broken(peer, "nothing can be sent any more", status);
 }
 
 void oriel_net_send_gathered(void)
@@ -168,13 +171,8 @@ bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, u
 static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_peer *peer = whose;
-    if (peer->ep != ep)
-        return;
-    if (peer->why[0] == '\0')
-        snprintf(peer->why, sizeof peer->why, "the connection to process %d on another machine broke: %s",
-                 (int)peer->identity.pid, oriel_ucp_text(status));
-    peer->is_broken = true;
-    oriel_net.any_broken = true;
+    if (peer->ep == ep)
+        note_broken(peer, "lost the connection", status);
 }
 
 bool oriel_net_reach(struct oriel_net_peer *peer)
@@ -306,7 +304,9 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
         return;
     memmove(peer->why, why, strnlen(why, sizeof peer->why - 1) + 1);
     peer->why[sizeof peer->why - 1] = '\0';
-    oriel_note("%s: it is given up", peer->why);
+    uint32_t asked = peer->open - (atomic_load_explicit(&peer->sync.done, memory_order_relaxed) ? 0 : 1);
+    if (asked != 0)
+        oriel_note("%s; answers that will not come: %u", peer->why, (unsigned)asked);
     atomic_store_explicit(&peer->is_lost, true, memory_order_release);
     if (peer->ep != NULL)
         oriel_net_disconnect(&oriel_net.origin, peer->ep);
