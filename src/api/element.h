@@ -71,10 +71,11 @@ static inline __attribute__((always_inline)) char *oriel_element_enter(const voi
  * flush behind them needs no mark (base/recent.h), since the lock is given back by a locked instruction. */
 static inline bool oriel_element_bulk(const void *origin_addr, int count, int target_rank, MPI_Aint target_disp, char **there)
 {
-    const uint64_t len_bytes = (uint64_t)count * (oriel_recent.element_mask + 1);
-    return count >= ORIEL_BULK_ELEMENTS && len_bytes <= ORIEL_BULK_BYTES && origin_addr != NULL &&
-           oriel_fast_range(target_rank, target_disp, 0, len_bytes, there) &&
-           ((uintptr_t)*there & oriel_recent.element_mask) == 0;
+    uint64_t len_bytes;
+    const int64_t extent_bytes = (int64_t)oriel_recent.element_mask + 1;
+    return count >= ORIEL_BULK_ELEMENTS && origin_addr != NULL &&
+           oriel_fast_range(target_rank, target_disp, 0, count, &extent_bytes, there, &len_bytes) &&
+           len_bytes <= ORIEL_BULK_BYTES && ((uintptr_t)*there & oriel_recent.element_mask) == 0;
 }
 
 /* S4 (sync/singles.h) is the kernel's. */

@@ -44,39 +44,37 @@ static inline __attribute__((always_inline)) bool oriel_fast_allowed(const struc
            atomic_load_explicit(&oriel_window_access(window)[rank], memory_order_relaxed) >= ORIEL_ACCESS_SHARED;
 }
 
-/* Where a displacement of a target of the recent window is, if the bytes from low_bytes around it, at most 0, on are loaded and
- * stored; false for the general way.  A negative displacement is above direct_bytes as an unsigned number, and so is a negative
- * span. */
+/* Where a displacement of a target of the recent window is, if count times each_bytes from low_bytes around it, at most 0, on are
+ * loaded and stored; false for the general way.  A negative displacement is above direct_bytes as an unsigned number, and so is a
+ * negative length.  That each_bytes is loaded late spares a register. */
 static inline __attribute__((always_inline)) bool oriel_fast_range(int target_rank, int64_t target_disp, int64_t low_bytes,
-                                                                   uint64_t span_bytes, char **there)
+                                                                   int64_t count, const int64_t *each_bytes, char **there,
+                                                                   uint64_t *len_bytes)
 {
     int64_t offset_bytes;
+    int64_t wanted_bytes;
     uint32_t rank = (uint32_t)target_rank;
     const struct oriel_window *window = oriel_recent.window;
     if (oriel_unlikely(rank >= (uint32_t)window->n) || oriel_unlikely(!oriel_fast_allowed(window, rank)))
         return false;
     const struct oriel_target *target = &window->targets[rank];
-    if (oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)))
+    if (oriel_unlikely(__builtin_mul_overflow(count, *each_bytes, &wanted_bytes)) ||
+        oriel_unlikely(__builtin_mul_overflow(target_disp, target->disp_unit, &offset_bytes)))
         return false;
     uint64_t end;
     const uint64_t start = (uint64_t)offset_bytes + (uint64_t)low_bytes - target->direct_low;
-    if (oriel_unlikely(__builtin_add_overflow(start, span_bytes, &end)) || oriel_unlikely(end > target->direct_bytes))
+    if (oriel_unlikely(__builtin_add_overflow(start, (uint64_t)wanted_bytes, &end)) || oriel_unlikely(end > target->direct_bytes))
         return false;
     *there = window->memory_bases[rank] + target->offset + offset_bytes;
+    *len_bytes = (uint64_t)wanted_bytes;
     return true;
 }
 
-/* The same for count items of the recent datatype, and how many bytes they are; one with holes or padding has INT64_MAX
- * plain_bytes. */
+/* The same for count items of the recent datatype; one with holes or padding has INT64_MAX plain_bytes. */
 static inline __attribute__((always_inline)) bool oriel_fast_place(int64_t count, int target_rank, int64_t target_disp,
                                                                    char **there, uint64_t *len_bytes)
 {
-    int64_t wanted_bytes;
-    if (oriel_unlikely(__builtin_mul_overflow(count, oriel_recent.plain_bytes, &wanted_bytes)) ||
-        !oriel_fast_range(target_rank, target_disp, 0, (uint64_t)wanted_bytes, there))
-        return false;
-    *len_bytes = (uint64_t)wanted_bytes;
-    return true;
+    return oriel_fast_range(target_rank, target_disp, 0, count, &oriel_recent.plain_bytes, there, len_bytes);
 }
 
 #endif

@@ -143,12 +143,13 @@ static inline __attribute__((always_inline)) const struct oriel_repeated *
 find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype origin_datatype, int target_rank,
               MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, char **there)
 {
+    uint64_t span_bytes;
     const uint64_t origin_key = oriel_type_key(origin_datatype), target_key = oriel_type_key(target_datatype);
     const struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
     if (oriel_fast_window(win) &&
         oriel_repeated_is(repeated, oriel_recent.generation, origin_key, origin_count, target_key, target_count, to_target) &&
         repeated->ready && origin != NULL &&
-        oriel_fast_range(target_rank, target_disp, repeated->low_bytes, repeated->span_bytes, there))
+        oriel_fast_range(target_rank, target_disp, repeated->low_bytes, 1, &repeated->span_bytes, there, &span_bytes))
         return repeated;
     return NULL;
 }

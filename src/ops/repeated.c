@@ -23,7 +23,8 @@ static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *o
         !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes, &high_bytes))
         return false;
     repeated->low_bytes = low_bytes < 0 ? low_bytes : 0;
-    repeated->span_bytes = (uint64_t)high_bytes - (uint64_t)repeated->low_bytes;
+    if (__builtin_sub_overflow(high_bytes, repeated->low_bytes, &repeated->span_bytes))
+        return false;
     oriel_copy_prepare(&repeated->copy, &used, source);
     return true;
 }

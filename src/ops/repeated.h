@@ -15,7 +15,7 @@ struct oriel_repeated {
     bool to_target;
     bool ready;          /* what follows is valid: from the second such transfer on */
     int64_t low_bytes;   /* of the target's side, relative to its place; never above 0, so that no place before it passes */
-    uint64_t span_bytes; /* from there to behind its last byte */
+    int64_t span_bytes;  /* from there to behind its last byte */
     struct oriel_copy_prepared copy;
 };
 _Static_assert(sizeof(struct oriel_repeated) == 128, "its place is found by a shift");
