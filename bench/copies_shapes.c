@@ -233,7 +233,8 @@ void copies_shapes_make(void)
     add("blocks-2-from-3", uneven_put, uneven_get, twos(8), threes(7));
     add("vector-5-of-7-from-2-of-3", five_put, five_get, vector(200, 5, 7, MPI_DOUBLE), vector(500, 2, 3, MPI_DOUBLE));
     add("vector-3-of-4-from-1-of-2", one_put, one_get, vector(340, 3, 4, MPI_DOUBLE), vector(1020, 1, 2, MPI_DOUBLE));
-    add("vector-5-of-7-from-3-of-4", five_three_put, five_three_get, vector(204, 5, 7, MPI_DOUBLE), vector(340, 3, 4, MPI_DOUBLE));
+    add("vector-5-of-7-from-3-of-4", five_three_put, five_three_get, vector(204, 5, 7, MPI_DOUBLE),
+        vector(340, 3, 4, MPI_DOUBLE));
     add("floats-1-of-2-from-4-of-6", floats_4_put, floats_4_get, vector(2048, 1, 2, MPI_FLOAT), vector(512, 4, 6, MPI_FLOAT));
     add("bytes-5-of-9-from-3-of-5", bytes_5_3_put, bytes_5_3_get, vector(900, 5, 9, MPI_BYTE), vector(1500, 3, 5, MPI_BYTE));
     add("floats-3-of-5-from-2-of-3", floats_3_put, floats_3_get, vector(680, 3, 5, MPI_FLOAT), vector(1020, 2, 3, MPI_FLOAT));

@@ -58,8 +58,8 @@ void oriel_recent_invalidate(void);
  *   F2: a flush of a marked thread fences and takes the mark away.
  *   F3: a flush of an unmarked thread does nothing.
  * Stores of this thread: F1 precedes F2 or F3 in the program, so each is before a fence before the flush returns, or was made by
- * a locked instruction, which is a fence itself, or came before one.  Where memmove streams a long copy past the order of stores, it fences that
- * itself.
+ * a locked instruction, which is a fence itself, or came before one.  Where memmove streams a long copy past the order of stores,
+ * it fences that itself.
  * Loads of this thread: x86-64 does them in the program's order, before later loads and later stores.
  * Stores of another thread of the process, which MPI's flush completes too: if the flush comes after them at all, the thread that
  * stored has told this one so by a later store (or by the kernel, which fences), and this one has seen it.  x86-64 makes the

@@ -1,6 +1,7 @@
 /* Two layouts are taken apart together, level by level, for as long as the items of both have one size: loops inside of loops end
  * in runs.h's inner loops.  What has nothing in common moves by a plan (plan.h), which the layout of one side keeps, or is walked
- * by cursors where a plan does not pay.  move.c calls. */
+ * by cursors where a plan does not pay.  A copy that is to be done many times is prepared.
+ * move.c, put_get.c and repeated.c call. */
 #include "ops/copy.h"
 
 #include "ops/copy_blocks.h"
@@ -206,7 +207,8 @@ static bool copy_one(const struct keeping *keeping, uint64_t counted, const stru
     else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_RUN)
         oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets}, (struct oriel_row){from->at, NULL}, to->node);
     else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_BLOCKS && are_alike(to->node, from->node))
-        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets}, (struct oriel_row){from->at, from->node->offsets}, to->node);
+        oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets}, (struct oriel_row){from->at, from->node->offsets},
+                          to->node);
     else if ((at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_RUN) || (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_LIST) ||
              (at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_LIST && branches_match(to->node, from->node)))
         return copy_branches(keeping->keeper, to, from);
@@ -266,8 +268,10 @@ static inline __attribute__((always_inline)) bool match_runs(const struct oriel_
     if (to_dense && from_dense)
         *out = (struct runs){0, 0, to->count * to_bytes, 1};
     else
-        *out = (struct runs){to_dense ? (int64_t)len_bytes : to->stride_bytes, from_dense ? (int64_t)len_bytes : from->stride_bytes,
-                             len_bytes, to_dense ? from->count : to->count};
+        *out = (struct runs){.to_stride = to_dense ? (int64_t)len_bytes : to->stride_bytes,
+                             .from_stride = from_dense ? (int64_t)len_bytes : from->stride_bytes,
+                             .len_bytes = len_bytes,
+                             .count = to_dense ? from->count : to->count};
     return to_dense || from_dense || to_bytes == from_bytes;
 }
 

@@ -1,4 +1,5 @@
-/* Copies from one layout to another where both sides are in this process's memory.  move.c calls. */
+/* Copies from one layout to another where both sides are in this process's memory.  move.c, put_get.c, repeated.c and api/
+ * call. */
 #ifndef ORIEL_OPS_COPY_H
 #define ORIEL_OPS_COPY_H
 
@@ -44,7 +45,8 @@ struct oriel_copy_prepared {
 };
 
 /* For two sides that oriel_copy_can; it lasts as long as the layouts do. */
-void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items, const struct oriel_items *from_items);
+void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items,
+                        const struct oriel_items *from_items);
 
 /* As oriel_copy_items; of one with a loop, and of one without. */
 static inline __attribute__((always_inline)) void oriel_copy_loop(const struct oriel_copy_prepared *prepared, char *to,

@@ -42,7 +42,8 @@ enum {
     ORIEL_BULK_BYTES = 1 << 18 /* at most, while the lock is held: it is given to others in between */
 };
 
-/* The same for so many elements in one run, aligned, that the CPU reaches and that have native kernels; kernel is the plain one. */
+/* accumulate of so many elements in one run, aligned, that the CPU reaches and that have native kernels; kernel is the plain
+ * one. */
 enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, char *there,
                                         const char *origin, uint64_t count);
 

@@ -168,7 +168,8 @@ static void bulk_accumulates_done_before_are_checked_again(enum window_kind kind
         CHECK_CLASS(MPI_ERR_TRUNCATE, MPI_Accumulate(zeros, MANY + 1, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM,
                                                      window.win));
         CHECK_CLASS(MPI_ERR_COUNT, MPI_Accumulate(zeros, -MANY, MPI_INT64_T, target, 0, -MANY, MPI_INT64_T, MPI_SUM, window.win));
-        CHECK_CLASS(MPI_ERR_RANK, MPI_Accumulate(zeros, MANY, MPI_INT64_T, world_size, 0, MANY, MPI_INT64_T, MPI_SUM, window.win));
+        CHECK_CLASS(MPI_ERR_RANK, MPI_Accumulate(zeros, MANY, MPI_INT64_T, world_size, 0, MANY, MPI_INT64_T, MPI_SUM,
+                                                 window.win));
         CHECK_CLASS(MPI_ERR_BUFFER, MPI_Accumulate(NULL, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM, window.win));
         CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_MINLOC, window.win));
     }
