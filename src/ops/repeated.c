@@ -1,7 +1,7 @@
 /* Notes transfers of derived datatypes, and prepares those that come again.  put_get.c of api/ calls. */
 #include "ops/repeated.h"
 
-_Thread_local struct oriel_repeated oriel_repeated[ORIEL_REPEATED_KEPT];
+_Thread_local struct oriel_repeated oriel_repeated[1 << ORIEL_REPEATED_BITS];
 
 /* As many items as there are bytes for, as put_get.c has it. */
 static struct oriel_items trimmed(const struct oriel_items *sink, uint64_t len_bytes)
@@ -34,13 +34,15 @@ void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct 
 {
     struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
     const int64_t at_origin = (int64_t)origin->count, at_target = (int64_t)target->count;
-    if (!oriel_repeated_is(repeated, generation, origin_key, at_origin, target_key, at_target, to_target))
-        *repeated = (struct oriel_repeated){.generation = generation,
-                                            .origin_key = origin_key,
-                                            .target_key = target_key,
-                                            .origin_count = at_origin,
-                                            .target_count = at_target,
-                                            .to_target = to_target};
-    else if (!repeated->ready)
+    if (!oriel_repeated_is(repeated, generation, origin_key, at_origin, target_key, at_target, to_target)) {
+        repeated->generation = generation; /* what it had prepared may stay: the less is stored */
+        repeated->origin_key = origin_key;
+        repeated->target_key = target_key;
+        repeated->origin_count = at_origin;
+        repeated->target_count = at_target;
+        repeated->to_target = to_target;
+        repeated->ready = false;
+    } else if (!repeated->ready) {
         repeated->ready = prepare(repeated, origin, target);
+    }
 }

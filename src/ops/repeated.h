@@ -20,15 +20,15 @@ struct oriel_repeated {
 };
 _Static_assert(sizeof(struct oriel_repeated) == 128, "its place is found by a shift");
 
-enum { ORIEL_REPEATED_KEPT = 4 };
+enum { ORIEL_REPEATED_BITS = 3 }; /* so many places; types that are made one after the other have their own */
 
-extern _Thread_local struct oriel_repeated oriel_repeated[ORIEL_REPEATED_KEPT] __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_repeated oriel_repeated[1 << ORIEL_REPEATED_BITS] __attribute__((visibility("hidden")));
 
 /* Where such a transfer is kept, if it is. */
 static inline struct oriel_repeated *oriel_repeated_place(uint64_t origin_key, uint64_t target_key, bool to_target)
 {
-    const uint64_t mixed = (origin_key + 3 * target_key) * UINT64_C(0x9e3779b97f4a7c15);
-    return &oriel_repeated[((mixed >> 32) + to_target) % ORIEL_REPEATED_KEPT];
+    const uint64_t mixed = (origin_key + 3 * target_key + 2 * to_target) * UINT64_C(0x9e3779b97f4a7c15);
+    return &oriel_repeated[mixed >> (64 - ORIEL_REPEATED_BITS)];
 }
 
 static inline bool oriel_repeated_is(const struct oriel_repeated *repeated, uint64_t generation, uint64_t origin_key,
