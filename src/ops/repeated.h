@@ -20,7 +20,7 @@ struct oriel_repeated {
 };
 _Static_assert(sizeof(struct oriel_repeated) == 128, "its place is found by a shift");
 
-enum { ORIEL_REPEATED_BITS = 3 }; /* so many places; types that are made one after the other have their own */
+enum { ORIEL_REPEATED_BITS = 3 }; /* so many places; types made one after the other mostly have their own */
 
 extern _Thread_local struct oriel_repeated oriel_repeated[1 << ORIEL_REPEATED_BITS] __attribute__((visibility("hidden")));
 
