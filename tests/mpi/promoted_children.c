@@ -182,7 +182,8 @@ static void what_children_held_is_given_back(enum window_kind kind)
         child.pid = child_that_waits(&child, by_another_program);
         MPI_Win_free(&win);
         if (promoted && !by_another_program)
-            CHECK(file_bytes() - before_bytes >= LARGE_BYTES, "the child's pages are gone from the memory file");
+            CHECK(file_bytes() - before_bytes >= LARGE_BYTES / 2, /* what other windows had may go meanwhile */
+                  "the child's pages are gone from the memory file");
         if (!by_another_program)
             child_go(&child, "a child that waits");
         if (use_other_windows(AREA_BYTES)) /* else nothing has looked at what the child held */
