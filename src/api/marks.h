@@ -3,8 +3,9 @@
 #define ORIEL_API_MARKS_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
-/* Before the host changes it; nothing where win is not Oriel's. */
-void oriel_mark(MPI_Win win);
+/* Before the host changes it.  False: it is no window, nor one of the host's. */
+bool oriel_mark(MPI_Win win);
 
 #endif

@@ -190,6 +190,9 @@ static void a_freed_window_is_refused(enum window_kind kind)
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, copy.win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_fence(0, copy.win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_flush_all(copy.win));
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Win_set_name(copy.win, "late"));
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Win_set_errhandler(copy.win, MPI_ERRORS_RETURN));
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Win_set_attr(copy.win, MPI_KEYVAL_INVALID, &value));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_free(&copy.win));
     both_as_before();
 }

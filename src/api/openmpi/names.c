@@ -50,8 +50,11 @@ ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyva
 
 ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value, MPI_Fint *code)
 {
-    oriel_mark(PMPI_Win_f2c(*win));
-    ((setter *)oriel_host_symbol("ompi_win_set_attr_f"))(win, keyval, value, code);
+    int refused = oriel_mark(PMPI_Win_f2c(*win)) ? MPI_SUCCESS : oriel_error_not_a_window("MPI_Win_set_attr");
+    if (refused == MPI_SUCCESS)
+        ((setter *)oriel_host_symbol("ompi_win_set_attr_f"))(win, keyval, value, code);
+    else if (code != NULL)
+        *code = refused;
 }
 
 #define SETTER(name) ORIEL_EXPORT __typeof__(setter) name __attribute__((alias("ompi_win_set_attr_f")));
