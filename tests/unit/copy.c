@@ -300,7 +300,7 @@ static void prepared_sides_may_overlap(void **state)
 {
     (void)state;
     enum { BYTES = 3 << 18 };
-    const uint64_t lengths[] = {2, 3, 8, 24, 100, 1000, BYTES - 4096};
+    const uint64_t lengths[] = {2, 3, 8, 24, 100, 200, 1000, BYTES - 4096};
     const size_t places[][2] = {{0, 1}, {1, 0}, {5, 4000}, {4000, 5}};
     char *memory = malloc(BYTES), *wanted = malloc(BYTES);
     assert_true(memory != NULL && wanted != NULL);
