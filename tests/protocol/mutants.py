@@ -21,8 +21,8 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
-NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_epochs", "far_deaths",
-                "far_lock_deaths")  # left out where UCX has no headers
+NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_counts", "far_epochs",
+                "far_deaths", "far_lock_deaths")  # left out where UCX has no headers
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults", "agent",
             "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
@@ -740,10 +740,12 @@ MUTANTS = [
     ("sync/far.c", [("    pthread_mutex_lock(&window->far->entering); /* one thread takes it */\n", ""),
                     ("    pthread_mutex_unlock(&window->far->entering);\n", "")],
      "far_threads", "far_lock_all_takes_each_lock_once", "HELD: one thread takes it"),
+    ("sync/far.c", [("oriel_net_tell_later(peer, &bytes)", "oriel_net_tell(peer, &bytes)")],
+     "far_counts", "far_put_and_get_are_a_round_trip_each", "what is told goes with the flush"),
     ("sync/lock.c", [("lock_far(window, target, exclusive, true)", "lock_far(window, target, exclusive, false)")],
-     "far_locks", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: no lock is asked for"),
+     "far_counts", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: no lock is asked for"),
     ("sync/far.c", [("        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);", "        flushed = ORIEL_OK;")],
-     "far_locks", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: unlock_all flushes all the same"),
+     "far_counts", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: unlock_all flushes all the same"),
     ("sync/far.c", [("        status = oriel_far_lock(window, target, false);\n", "        status = ORIEL_OK;\n")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: lock_all takes a far target's lock"),
     ("sync/far_epochs.c", [("    enum oriel_status status = oriel_far_flush_local(window, target);\n"

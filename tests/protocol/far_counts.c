@@ -1,0 +1,131 @@
+/* How many messages go to a far target and back, while its program is in no call: locks, flushes and what asks for data take one
+ * round trip each, and what is told goes with them. */
+#include "apart.h"
+#include "transport/ucx/library.h"
+
+static _Atomic uint64_t *sends; /* of UCX's by this process */
+static __typeof__(oriel_ucp_calls.ucp_am_send_nbx) send_by_ucx;
+
+static ucs_status_ptr_t count_send(ucp_ep_h ep, unsigned id, const void *header, size_t header_bytes, const void *data,
+                                   size_t count, const ucp_request_param_t *how)
+{
+    atomic_fetch_add(sends, 1);
+    return send_by_ucx(ep, id, header, header_bytes, data, count, how);
+}
+
+static void lock_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
+{
+    bool exclusive = value % 2 == 0;
+    team_expect((trusted ? oriel_lock_trusted : oriel_lock)(window, 1, exclusive) == ORIEL_OK);
+    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(oriel_unlock(window, 1) == ORIEL_OK);
+}
+
+static void lock_all_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
+{
+    team_expect((trusted ? oriel_lock_all_trusted : oriel_lock_all)(window) == ORIEL_OK);
+    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(oriel_unlock_all(window) == ORIEL_OK);
+}
+
+/* Without a lock, two round trips: one for the put and its flush, one for the get and its own. */
+static void put_and_get_back(struct oriel_window *window, uint64_t value, bool trusted)
+{
+    team_expect((trusted ? oriel_lock_all_trusted : oriel_lock_all)(window) == ORIEL_OK);
+    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(oriel_far_flush(window, 1) == ORIEL_OK);
+    team_expect(apart_read(window, 1, 0) == value);
+    team_expect(oriel_unlock_all(window) == ORIEL_OK);
+}
+
+/* Rank 0 does it to rank 1 until it takes no more messages there and as many back; in some attempts, for those who wait long ask
+ * whether others live. */
+static void count_messages(struct oriel_window *whole, void (*act)(struct oriel_window *, uint64_t, bool), bool trusted,
+                           uint64_t most)
+{
+    enum { TIMES = 20 };
+    struct oriel_window *window = apart_open();
+    _Atomic uint64_t *all = (_Atomic uint64_t *)fabricate_memory(whole, 0);
+    uint64_t least[2] = {UINT64_MAX, UINT64_MAX};
+    sends = &all[window->rank];
+    send_by_ucx = oriel_ucp_calls.ucp_am_send_nbx;
+    team_meet();
+    if (window->rank == 0) {
+        lock_put_unlock(window, 1, false); /* they know each other */
+        team_flag_set(0, 1);
+    }
+    team_flag_await(0, 1);
+    oriel_ucp_calls.ucp_am_send_nbx = count_send;
+    team_meet();
+    for (uint64_t i = 1; window->rank == 0 && i <= TIMES; i++) {
+        uint64_t before[2] = {atomic_load(&all[0]), atomic_load(&all[1])};
+        act(window, i, trusted);
+        team_expect(apart_peek(whole, 1, 0) == i);
+        for (int side = 0; side < 2; side++) {
+            uint64_t sent = atomic_load(&all[side]) - before[side];
+            least[side] = sent < least[side] ? sent : least[side];
+        }
+    }
+    team_meet();
+    oriel_ucp_calls.ucp_am_send_nbx = send_by_ucx;
+    team_expect(window->rank != 0 || (least[0] == most && least[1] == most));
+    apart_expect_free(window);
+    apart_close(window);
+    apart_stop();
+}
+
+static void count_checked(struct oriel_window *whole)
+{
+    count_messages(whole, lock_put_unlock, false, 2);
+}
+
+static void count_all_checked(struct oriel_window *whole)
+{
+    count_messages(whole, lock_all_put_unlock, false, 2);
+}
+
+static void count_trusted(struct oriel_window *whole)
+{
+    count_messages(whole, lock_put_unlock, true, 1);
+}
+
+static void count_all_trusted(struct oriel_window *whole)
+{
+    count_messages(whole, lock_all_put_unlock, true, 1);
+}
+
+static void count_there_and_back(struct oriel_window *whole)
+{
+    count_messages(whole, put_and_get_back, true, 2);
+}
+
+static void far_lock_put_unlock_is_two_round_trips(void **state)
+{
+    (void)state;
+    apart_run(2, 2, count_checked);
+    apart_run(2, 2, count_all_checked);
+}
+
+static void far_lock_that_is_not_checked_is_no_round_trip(void **state)
+{
+    (void)state;
+    apart_run(2, 2, count_trusted);
+    apart_run(2, 2, count_all_trusted);
+}
+
+static void far_put_and_get_are_a_round_trip_each(void **state)
+{
+    (void)state;
+    apart_run(2, 2, count_there_and_back);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_lock_put_unlock_is_two_round_trips),
+        cmocka_unit_test(far_lock_that_is_not_checked_is_no_round_trip),
+        cmocka_unit_test(far_put_and_get_are_a_round_trip_each),
+    };
+    apart_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
