@@ -1,0 +1,67 @@
+"""Jobs whose processes have few descriptors from their beginning on, with statistics, traces, checker and agent: from the least
+number that the bare host bears on, the program works and ends as it does without a limit, and what could not be done is told."""
+
+import os
+import unittest
+
+from command import BUILD, Case, HERE, HOSTS, ORIEL, start
+
+LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
+MORE = 20
+MOST = 128
+
+
+def observed(host, name):
+    return os.path.join(BUILD, "tests", "observe", host, name)
+
+
+class Few(Case):
+    def launch(self, host, descriptors, *words, **variables):
+        pairs = [f"--env={name}={value}" for name, value in variables.items()]
+        return start(LAUNCH, "--build", BUILD, "--host", host, "-n", 2, "--plain", "--timeout", 40, *pairs, "--", "prlimit",
+                     f"--nofile={descriptors}:{descriptors}", *words)
+
+    def least(self, host):
+        """The bare host bears this number and the next four."""
+        good = 0
+        for descriptors in range(8, MOST):
+            job = self.launch(host, descriptors, observed(host, "traced"))
+            good = good + 1 if job.returncode == 0 and job.stdout.count(" is done\n") == 2 else 0
+            if good == 5:
+                return descriptors - 4
+        self.fail(f"{host} does not work with {MOST} descriptors")
+
+    def ways(self):
+        """Commands, what is asked for, and how many descriptors of their own they have in a process at the least: the memory file
+        is one, the checker's another."""
+        return (("run", 1, {"ORIEL_STATS": self.path("statistics.json"), "ORIEL_TRACE": self.path("traces")}),
+                ("run", 1, {"ORIEL_PROMOTE": "never", "ORIEL_CMA": "never"}), ("run", 1, {"ORIEL_NODE_SIZE": "1"}), ("check --no-fail", 2, {}))
+
+    def test_the_program_works_whatever_is_asked_for(self):
+        for host in HOSTS:
+            least = self.least(host)
+            for descriptors in range(least, least + MORE + 1):
+                for command, own, variables in self.ways():
+                    if descriptors < least + own:
+                        continue
+                    with self.subTest(host=host, descriptors=descriptors, command=command, **variables):
+                        job = self.launch(host, descriptors, ORIEL, *command.split(), observed(host, "traced"), **variables)
+                        self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+                        self.assertEqual(job.stdout.count(" is done\n"), 2, job.stdout + job.stderr)
+                        if command != "run":
+                            self.assertIn("oriel: check: 1 finding, 38 in all on 2 ranks\n", job.stderr)
+                        self.told(job, variables.get("ORIEL_STATS"))
+
+    def told(self, job, path):
+        """Nothing but what was asked for and cannot be, and each once in a rank."""
+        lines = [line for line in job.stderr.splitlines() if line.startswith("oriel[")]
+        for words in ("the statistics are lost", "is not traced", "no UCX"):
+            self.assertLessEqual(sum(words in line for line in lines), 2, job.stderr)
+        if path is not None:
+            self.assertEqual(os.path.exists(path), not any("statistics are lost" in line for line in lines), job.stderr)
+            if os.path.exists(path):
+                os.remove(path)
+
+
+if __name__ == "__main__":
+    unittest.main()
