@@ -42,8 +42,9 @@ ifneq ($(COVERAGE),)
   CONFIGURE += -DCOVERAGE=$(COVERAGE)
 endif
 
-# A test says how many processors it wants; one that wants more than there are runs alone.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shell nproc)
+# A test says how many processors it wants; one that wants more than there are runs alone.  Half of their time most of them wait,
+# for launchers and each other: there are said to be twice as many as there are.
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 * $(shell nproc)))
 
 # For the scripts below, which look for the programs there.
 export BUILD
