@@ -109,12 +109,22 @@ static void look_again(void)
     munmap(page, PAGE);
 }
 
+/* Who reads of a child under /proc keeps its memory for a moment after its end. */
+static void expect_bytes(uint64_t wanted_bytes)
+{
+    look_again();
+    for (int tries = 0; tries < 1000 && file_bytes() != wanted_bytes; tries++) {
+        usleep(1000);
+        look_again();
+    }
+    assert_int_equal(file_bytes(), wanted_bytes);
+}
+
 /* The child has kept what it inherited, and the file its size of before once the child has ended. */
 static void expect_end(const struct child *child, char *memory, uint64_t before_bytes)
 {
     child_expect(child, 0);
-    look_again();
-    assert_int_equal(file_bytes(), before_bytes);
+    expect_bytes(before_bytes);
     munmap(memory, LEN_BYTES);
 }
 
@@ -186,13 +196,11 @@ static void children_that_overlap_hold_only_what_they_saw(void **state)
     promote(two, LEN_BYTES, how, &second);
     struct child younger = child_that_looks(two, 2);
     child_expect(&older, 0);
-    look_again();
-    assert_int_equal(file_bytes(), before_bytes + LEN_BYTES);
+    expect_bytes(before_bytes + LEN_BYTES);
     oriel_promote_release(&second);
     assert_int_equal(file_bytes(), before_bytes + LEN_BYTES);
     child_expect(&younger, 0);
-    look_again();
-    assert_int_equal(file_bytes(), before_bytes);
+    expect_bytes(before_bytes);
     munmap(one, LEN_BYTES);
     munmap(two, LEN_BYTES);
 }
@@ -224,11 +232,7 @@ static void grandchildren_keep_it_too(void **state)
     assert_int_equal(read(child.done[0], &word, 1), 1);
     assert_int_equal(word, 'y');
     assert_int_equal(read(child.done[0], &word, 1), 0); /* it ends */
-    for (int tries = 0; tries < 1000 && file_bytes() != before_bytes; tries++) {
-        usleep(1000);
-        look_again();
-    }
-    assert_int_equal(file_bytes(), before_bytes);
+    expect_bytes(before_bytes);
     close(child.done[0]);
     close(child.go[0]);
     close(child.go[1]);
@@ -315,8 +319,7 @@ static void many_blocks_wait_and_are_given_back(void **state)
     assert_true(file_bytes() >= before_bytes + COUNT * PAGE);
     child_expect(&child, 0);
     for (int i = 0; i < COUNT; i++)
-        look_again();
-    assert_int_equal(file_bytes(), before_bytes);
+        expect_bytes(before_bytes);
     munmap(memory, 2 * COUNT * PAGE);
 }
 
@@ -345,8 +348,7 @@ static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
     setrlimit(RLIMIT_NOFILE, &limit);
     release_and_overwrite(memory, how, &promoted);
     child_expect(&child, 0);
-    look_again();
-    assert_int_equal(file_bytes(), before_bytes + LEN_BYTES);
+    expect_bytes(before_bytes + LEN_BYTES);
     munmap(memory, LEN_BYTES);
 }
 
