@@ -9,30 +9,9 @@
 
 enum { MESSAGES = 400 };
 
-/* All tell all, with an echo now and then; the last echo of each stream ends it. */
 static void tell_all(struct oriel_window *window)
 {
-    struct stream streams[TEAM_MOST];
-    struct question question;
-    netting_start(window);
-    for (int32_t to = 0; to < team->n; to++)
-        streams[to] = netting_stream(to, 0);
-    for (int i = team_rounds(MESSAGES); i > 0; i--) {
-        uint64_t random = team_random();
-        struct stream *stream = &streams[random % (uint64_t)team->n];
-        if ((random >> 32) % 8 == 0) {
-            netting_send(stream, ECHO, netting_size(team_random()), &question);
-            netting_await(&question);
-        } else {
-            netting_send(stream, PASS, netting_size(team_random()), NULL);
-        }
-    }
-    for (int32_t to = 0; to < team->n; to++) {
-        netting_send(&streams[to], ECHO, 100, &question);
-        netting_await(&question);
-        free(streams[to].data);
-    }
-    netting_stop();
+    netting_tell_all(window, NULL);
 }
 
 static void net_n1_serves_messages_of_all_sizes_in_order(void **state)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 60, LOOKS = 40, MESSAGES = 400 };
+enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 60, LOOKS = 40 };
 
 static uint64_t served(void)
 {
@@ -142,32 +142,19 @@ static void net_helper_leaves_its_looks_to_the_agent(void **state)
     team_run(2, leave_something);
 }
 
-/* All tell all, and help now and then, at random. */
+static void help_now_and_then(uint64_t random)
+{
+    if ((random >> 40) % 4 != 0)
+        return;
+    oriel_net_help_begin((random >> 44) % 2 == 0);
+    for (uint64_t turns = (random >> 48) % 64; turns > 0; turns--)
+        oriel_net_help();
+    oriel_net_help_end();
+}
+
 static void tell_and_help(struct oriel_window *window)
 {
-    struct stream streams[TEAM_MOST];
-    netting_start(window);
-    for (int32_t to = 0; to < team->n; to++)
-        streams[to] = netting_stream(to, 0);
-    for (int i = team_rounds(MESSAGES); i > 0; i--) {
-        uint64_t random = team_random();
-        struct stream *stream = &streams[random % (uint64_t)team->n];
-        if ((random >> 32) % 8 == 0)
-            echo(stream);
-        else
-            netting_send(stream, PASS, netting_size(team_random()), NULL);
-        if ((random >> 40) % 4 != 0)
-            continue;
-        oriel_net_help_begin((random >> 44) % 2 == 0);
-        for (uint64_t turns = (random >> 48) % 64; turns > 0; turns--)
-            oriel_net_help();
-        oriel_net_help_end();
-    }
-    for (int32_t to = 0; to < team->n; to++) {
-        echo(&streams[to]);
-        free(streams[to].data);
-    }
-    netting_stop();
+    netting_tell_all(window, help_now_and_then);
 }
 
 static void net_n1_holds_beside_helpers(void **state)

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { MESSAGES = 400 };
+
 struct addresses *netting_shared; /* shared by the team */
 static int32_t self;               /* the rank, also for the agent's thread */
 struct oriel_net_peer *netting_peers[TEAM_MOST];
@@ -117,6 +119,35 @@ void netting_stop(void)
     team_meet();
     oriel_net_stop();
     team_expect(!oriel_net_is_started());
+}
+
+/* --- all with all --- */
+
+void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t random))
+{
+    struct stream streams[TEAM_MOST];
+    struct question question;
+    netting_start(window);
+    for (int32_t to = 0; to < team->n; to++)
+        streams[to] = netting_stream(to, 0);
+    for (int i = team_rounds(MESSAGES); i > 0; i--) {
+        uint64_t random = team_random();
+        struct stream *stream = &streams[random % (uint64_t)team->n];
+        if ((random >> 32) % 8 == 0) {
+            netting_send(stream, ECHO, netting_size(team_random()), &question);
+            netting_await(&question);
+        } else {
+            netting_send(stream, PASS, netting_size(team_random()), NULL);
+        }
+        if (between != NULL)
+            between(random);
+    }
+    for (int32_t to = 0; to < team->n; to++) {
+        netting_send(&streams[to], ECHO, 100, &question);
+        netting_await(&question);
+        free(streams[to].data);
+    }
+    netting_stop();
 }
 
 /* --- a network without manners --- */

@@ -72,6 +72,10 @@ void netting_answer(const struct oriel_net_asker *asker, const struct note *note
 void netting_take(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
 void netting_end(struct oriel_net_request *request);
 
+/* All ranks start, tell all at random, with an echo now and then, and stop; the last echo of each stream ends it.  between (or
+ * NULL) is called after each message. */
+void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t random));
+
 /* team_prepare, and what all processes share; ends the program where ranks are threads. */
 void netting_prepare(int argc, char **argv);
 
