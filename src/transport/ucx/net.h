@@ -85,8 +85,9 @@ bool oriel_net_is_started(void);
 void oriel_net_stop(void);
 
 /* Around calls in which a thread of the program waits (lasts) or asks for something that is not the net's: in between
- * oriel_net_help, which who waits calls again and again, serves what has come, which else the agent's thread is woken for.  The thread must hold nothing that
- * serving takes; not where several threads of the program may be in calls at once.  Nothing where the net does not run. */
+ * oriel_net_help, which who waits calls again and again, serves what has come, which else the agent's thread is woken for.
+ * The thread must hold nothing that serving takes; not where several threads of the program may be in calls at once.  Nothing
+ * where the net does not run. */
 void oriel_net_help_begin(bool lasts);
 void oriel_net_help(void);
 void oriel_net_help_end(void);
