@@ -35,7 +35,8 @@ class Few(Case):
         """Commands, what is asked for, and how many descriptors of their own they have in a process at the least: the memory file
         is one, the checker's another."""
         return (("run", 1, {"ORIEL_STATS": self.path("statistics.json"), "ORIEL_TRACE": self.path("traces")}),
-                ("run", 1, {"ORIEL_PROMOTE": "never", "ORIEL_CMA": "never"}), ("run", 1, {"ORIEL_NODE_SIZE": "1"}), ("check --no-fail", 2, {}))
+                ("run", 1, {"ORIEL_PROMOTE": "never", "ORIEL_CMA": "never"}), ("run", 1, {"ORIEL_NODE_SIZE": "1"}),
+                ("check --no-fail", 2, {}))
 
     def test_the_program_works_whatever_is_asked_for(self):
         for host in HOSTS:

@@ -61,8 +61,8 @@ class Disk(Case):
 
     def launch(self, host, *words, ranks=2, options=(), limit=None, **variables):
         pairs = [f"--env={name}={value}" for name, value in variables.items()]
-        return self.run_words(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--timeout", 90, *options, *pairs, "--", *words,
-                              limit=limit)
+        return self.run_words(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--timeout", 90, *options, *pairs, "--",
+                              *words, limit=limit)
 
     def oriel_lines(self, result):
         return [line for line in result.stderr.splitlines() if line.startswith("oriel")]

@@ -147,8 +147,8 @@ static enum oriel_status try_thread(void)
     return ORIEL_OK;
 }
 
-/* Where UCX gets some of the descriptors that it wants, but not all, it may end the process too.  It takes 16 over one device, and
- * 4 more for the first peer. */
+/* Where UCX gets some of the descriptors that it wants, but not all, it may end the process too.  It takes 16 over one device,
+ * and 4 more for the first peer. */
 static enum oriel_status try_descriptors(void)
 {
     int tried[24];
