@@ -17,7 +17,7 @@ ATTEMPTS = 5  # the delays are random: a mutant may pass once
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "order", "ranks", "history", "arrival",
                                         "small", "small_visits", "underway", "guard", "traits", "pages",
                                         "records", "runs", "conflict", "words_carried")]
-SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/status", "base/table"]
+SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
 
 MUTANTS = [
     ("small.c", "    oriel_board_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
