@@ -2,6 +2,11 @@
  * table: chains are read without a lock.  A memory has at most MOST words and those that come first in their chains: others share
  * these, always the same.
  *
+ *   W0 Whether an offset has a word of its own is decided once, by what first stands at the end of its chain: a word, or SHARED,
+ *      behind which none is linked.  Who has seen MOST words closes the chain before it shares; who looked before that, and would
+ *      link a word now, finds it closed, and shares too.  So nobody takes from another word than was given to.  count itself is
+ *      only a hint: some words more than MOST may come while several look at once.
+ *
  * What one process gives to its words again and again costs two stores.  giver says whose clock holds all of the word's:
  *   W1 A giver takes the word's clock under the word's lock when it fetches, and then all of the word's is its own: giver is its
  *      rank, and news is what it had learnt by then.  It gives again to a word that still has its rank: only its own number has
@@ -23,6 +28,7 @@
 
 enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = 3 };
 
+#define SHARED ((oriel_place)1) /* in the place of a next word (W0): places are aligned to 16 */
 #define MIXED UINT32_MAX /* of several, or of one that has not taken it */
 
 struct oriel_word {
@@ -68,7 +74,7 @@ void oriel_words_free(oriel_place place)
     if (words == NULL)
         return;
     for (uint64_t i = 0; i < words->chains; i++)
-        for (oriel_place at = words->first[i]; at != 0;) {
+        for (oriel_place at = words->first[i]; at != 0 && at != SHARED;) {
             oriel_place next = ((struct oriel_word *)oriel_board_at(at))->next;
             oriel_board_free(at, word_bytes());
             at = next;
@@ -76,43 +82,57 @@ void oriel_words_free(oriel_place place)
     oriel_board_free(place, words_bytes(words->chains));
 }
 
-/* The word at the offset, or the one that it shares; *link: where its chain ends without one. */
+/* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
 static struct oriel_word *find(struct words *words, uint64_t offset, _Atomic oriel_place **link)
 {
-    bool full = atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST;
     struct oriel_word *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
     for (;;) {
-        struct oriel_word *word = oriel_board_at(atomic_load_explicit(*link, memory_order_acquire));
-        if (word == NULL)
-            return full ? first : NULL;
-        if (word->offset == offset)
+        oriel_place place = atomic_load_explicit(*link, memory_order_acquire);
+        if (place == SHARED)
+            return first;
+        struct oriel_word *word = oriel_board_at(place);
+        if (word == NULL || word->offset == offset)
             return word;
         first = first == NULL ? word : first;
         *link = &word->next;
     }
 }
 
+/* The first of a chain always has a word. */
+static bool is_first(const struct words *words, const _Atomic oriel_place *link)
+{
+    return link >= words->first && link < words->first + words->chains;
+}
+
+/* W0 */
 static __attribute__((noinline)) struct oriel_word *make(struct words *words, uint64_t offset)
 {
     _Atomic oriel_place *link;
-    struct oriel_word *word = find(words, offset, &link);
-    if (word != NULL)
-        return word;
-    oriel_place place = oriel_board_allocate(word_bytes());
-    struct oriel_word *made = oriel_board_at(place);
-    if (made == NULL)
-        return NULL;
-    made->offset = offset;
-    made->giver = MIXED;
-    for (oriel_place end = 0; word == NULL && !atomic_compare_exchange_strong(link, &end, place); end = 0)
-        word = find(words, offset, &link);
-    if (word != NULL) {
-        oriel_board_free(place, word_bytes());
-        return word;
+    oriel_place place = 0;
+    bool linked = false;
+    struct oriel_word *word;
+    while ((word = find(words, offset, &link)) == NULL) {
+        oriel_place end = 0;
+        if (!is_first(words, link) && atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
+            oriel_delay();
+            atomic_compare_exchange_strong(link, &end, SHARED);
+            continue;
+        }
+        place = place == 0 ? oriel_board_allocate(word_bytes()) : place;
+        struct oriel_word *made = oriel_board_at(place);
+        if (made == NULL)
+            return NULL;
+        made->offset = offset;
+        made->giver = MIXED;
+        oriel_delay();
+        linked = atomic_compare_exchange_strong(link, &end, place);
     }
-    atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
-    return made;
+    if (linked)
+        atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
+    else if (place != 0)
+        oriel_board_free(place, word_bytes());
+    return word;
 }
 
 /* The same; most words are the first of their chains. */

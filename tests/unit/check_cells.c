@@ -294,6 +294,42 @@ static void words_w3_offer_nothing_old(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, give_what_was_learnt);
 }
 
+enum { WORDS_MOST = 1 << 16, MEMORIES = 40, LATE = (WORDS_MOST + 5) * 8 };
+
+/* All give to a new word of a chain that is not empty, and all but one to another new word before that, where the memory has a
+ * word left: who looks while there is room, and links while others share already, is among what they take all the same. */
+static void give_late(int rank)
+{
+    oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    for (int memory = 0; memory < MEMORIES; memory++) {
+        oriel_place words = shared(rank, oriel_words_make);
+        for (uint64_t i = (uint64_t)rank; i < WORDS_MOST - 1; i += (uint64_t)team->n)
+            EXPECT(oriel_word_give(words, i * 8, false));
+        atomic_store(&team->words[rank], oriel_order_now());
+        team_meet();
+        if (rank != memory % team->n)
+            EXPECT(oriel_word_give(words, LATE + 8 * (uint64_t)(1 + rank), false));
+        EXPECT(oriel_word_give(words, LATE, false));
+        team_meet();
+        EXPECT(oriel_word_take(words, LATE));
+        oriel_order_clock(clock);
+        for (int other = 0; other < team->n; other++)
+            EXPECT(clock[other] >= atomic_load(&team->words[other]));
+        team_meet();
+        if (rank == 0)
+            oriel_words_free(words);
+    }
+    free(clock);
+    oriel_order_stop();
+}
+
+static void words_w0_share_as_all_do(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, give_late);
+}
+
 /* --- threads --- */
 
 static void *raise_often(void *unused)
@@ -377,6 +413,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_word_lock_is_taken_over_from_the_dead),
         cmocka_unit_test(cells_s1_small_accesses_meet),
         cmocka_unit_test(cells_s2_small_and_wide_accesses_meet),
+        cmocka_unit_test(words_w0_share_as_all_do),
         cmocka_unit_test(words_w1_carry_what_was_done_before),
         cmocka_unit_test(words_w2_keep_what_each_has_given),
         cmocka_unit_test(words_w3_keep_what_was_offered),
