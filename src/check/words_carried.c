@@ -214,14 +214,12 @@ void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches
 
 bool oriel_word_take_again(struct oriel_word *word)
 {
-    if (oriel_unlikely(oriel_given_was_lost()))
-        return false;
-    if (oriel_likely(is_giver(word))) /* W2 */
-        return true;
-    oriel_board_word_lock(&word->owner);
-    oriel_order_learn(word->clock);
-    oriel_board_word_unlock(&word->owner);
-    return true;
+    if (oriel_unlikely(!is_giver(word))) { /* W2 */
+        oriel_board_word_lock(&word->owner);
+        oriel_order_learn(word->clock);
+        oriel_board_word_unlock(&word->owner);
+    }
+    return !oriel_given_was_lost();
 }
 
 bool oriel_word_take(oriel_place place, uint64_t offset)

@@ -24,7 +24,7 @@ bool oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
 struct oriel_word *oriel_word_offer(oriel_place words, uint64_t offset, oriel_tick now, bool *offered);
 void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches);
 
-/* Takes the word's clock; false: nobody has given. */
+/* Takes the word's clock.  False: nobody has given, or not all have given here, for the board was full at times. */
 bool oriel_word_take(oriel_place words, uint64_t offset);
 
 /* The same of one that this process has given to, and fetched from, just now. */

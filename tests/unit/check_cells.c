@@ -4,6 +4,7 @@
 #include "check/guard.h"
 #include "check/history.h"
 #include "check/order.h"
+#include "check/ranks.h"
 #include "check/words_carried.h"
 
 #include "check_team.h"
@@ -330,6 +331,34 @@ static void words_w0_share_as_all_do(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, give_late);
 }
 
+/* What a word has is taken even if another one's giving found no room; and that there may be more is said. */
+static void lose_another(int rank)
+{
+    oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place words = shared(rank, oriel_words_make);
+    if (rank == 0) {
+        atomic_store(&team->words[0], oriel_order_now());
+        EXPECT(oriel_word_give(words, 8, false));
+        oriel_given_lose();
+    }
+    team_meet();
+    if (rank == 1) {
+        EXPECT(!oriel_word_take(words, 8));
+        oriel_order_clock(clock);
+        EXPECT(clock[0] >= atomic_load(&team->words[0]));
+    }
+    team_meet();
+    free(clock);
+    oriel_order_stop();
+}
+
+static void words_are_taken_though_others_found_no_room(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, lose_another);
+}
+
 /* --- threads --- */
 
 static void *raise_often(void *unused)
@@ -414,6 +443,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cells_s1_small_accesses_meet),
         cmocka_unit_test(cells_s2_small_and_wide_accesses_meet),
         cmocka_unit_test(words_w0_share_as_all_do),
+        cmocka_unit_test(words_are_taken_though_others_found_no_room),
         cmocka_unit_test(words_w1_carry_what_was_done_before),
         cmocka_unit_test(words_w2_keep_what_each_has_given),
         cmocka_unit_test(words_w3_keep_what_was_offered),
