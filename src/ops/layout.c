@@ -381,9 +381,11 @@ bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t 
                          int64_t *high_bytes)
 {
     int64_t last_bytes;
+    uint64_t size_bytes;
     *low_bytes = node->low_bytes;
     *high_bytes = node->high_bytes;
-    if (node->vast || count > INT64_MAX || __builtin_mul_overflow((int64_t)count - 1, extent_bytes, &last_bytes))
+    if (node->vast || count > INT64_MAX || __builtin_mul_overflow((int64_t)count - 1, extent_bytes, &last_bytes) ||
+        __builtin_mul_overflow(count, node->size_bytes, &size_bytes))
         return false;
     return last_bytes < 0 ? !__builtin_add_overflow(*low_bytes, last_bytes, low_bytes)
                           : !__builtin_add_overflow(*high_bytes, last_bytes, high_bytes);

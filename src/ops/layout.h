@@ -120,7 +120,8 @@ void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs);
 /* How many bytes from at_bytes on move without a hole: the rest of the run, or of a padded pair's field. */
 uint64_t oriel_batch_piece(const struct oriel_batch *batch);
 
-/* The bytes from the first to behind the last that move of count items, relative to the buffer; false when that overflows. */
+/* The bytes from the first to behind the last that move of count items, relative to the buffer; false when that overflows, or how
+ * many bytes move. */
 bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,
                          int64_t *high_bytes);
 

@@ -178,7 +178,34 @@ static void bulk_accumulates_done_before_are_checked_again(enum window_kind kind
     guarded_free(&window);
 }
 
+/* A million words a million times at one place: what a billion of these add up to has no number. */
+static void items_on_top_of_each_other_are_counted(enum window_kind kind)
+{
+    enum { MANY = 1 << 20, BILLION = 1 << 30 };
+    struct window window = guarded_make(kind);
+    MPI_Datatype million, column, vast;
+    MPI_Type_create_hvector(MANY, 1, 0, MPI_INT64_T, &million);
+    MPI_Type_create_hvector(MANY, 1, 0, million, &column);
+    MPI_Type_create_resized(column, 0, 0, &vast);
+    MPI_Type_commit(&vast);
+    MPI_Win_lock_all(0, window.win);
+    for (int again = 0; again < 3; again++) {
+        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(words, BILLION, vast, guarded_target(), 0, BILLION, vast, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(words, BILLION, vast, guarded_target(), 0, BILLION, vast, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(words, 1, MPI_INT64_T, guarded_target(), 0, BILLION, vast, window.win));
+        CHECK_CLASS(MPI_ERR_BUFFER, MPI_Get(words, BILLION, vast, guarded_target(), 0, 1, MPI_INT64_T, window.win));
+        CHECK_CLASS(MPI_ERR_RMA_RANGE,
+                    MPI_Accumulate(words, BILLION, vast, guarded_target(), 0, BILLION, vast, MPI_SUM, window.win));
+    }
+    MPI_Win_unlock_all(window.win);
+    MPI_Type_free(&million);
+    MPI_Type_free(&column);
+    MPI_Type_free(&vast);
+    guarded_free(&window);
+}
+
 static const struct test_case cases[] = {
+    CASE(items_on_top_of_each_other_are_counted, KINDS_BOTH, 1),
     CASE(bulk_accumulates_done_before_are_checked_again, KINDS_ALL, 1),
     CASE(memory_of_a_window_is_not_freed_as_an_allocation, KIND_ALLOCATE, 1),
     CASE(single_elements_are_of_predefined_datatypes, KINDS_BOTH, 1),

@@ -335,6 +335,8 @@ static void bounds_that_overflow_are_refused(void **state)
     assert_false(oriel_layout_bounds(node, INT64_MAX, 8, &low_bytes, &high_bytes));
     assert_false(oriel_layout_bounds(node, UINT64_MAX, 1, &low_bytes, &high_bytes));
     assert_false(oriel_layout_bounds(node, INT64_MAX, 1, &low_bytes, &high_bytes));
+    assert_true(oriel_layout_bounds(node, UINT64_C(1) << 60, 0, &low_bytes, &high_bytes));
+    assert_false(oriel_layout_bounds(node, (UINT64_C(1) << 61) + 1, 0, &low_bytes, &high_bytes)); /* 8 bytes, modulo 2^64 */
     assert_true(oriel_layout_bounds(node, 3, -8, &low_bytes, &high_bytes));
     assert_int_equal(low_bytes, -16);
     assert_int_equal(high_bytes, 8);
