@@ -62,10 +62,10 @@ static bool has_flag(const struct oriel_mapping *mapping, const char *flag)
 /* Flags that promotion either keeps or makes no difference to: access, accounting, advice on reading and on huge pages. */
 static bool is_ordinary_flag(const char *flag)
 {
-    static const char ordinary[] = "rd wr mr mw me ac nr sr rr hg nh sd mg um";
+    static const char ordinary[] = "rd wr mr mw me ac nr sr rr hg nh sd mg";
     for (const char *known = ordinary; known < ordinary + sizeof ordinary - 1; known += 3)
         if (memcmp(known, flag, 2) == 0)
-            return memcmp(flag, "um", 2) != 0;
+            return true;
     return false;
 }
 
