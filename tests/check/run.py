@@ -20,6 +20,7 @@ LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 STATUS = 86
 SKIP = 77
 TIMED_OUT = 124
+TWIN = "_innocent"  # behind the offender's name
 MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here(?:, (not )?saying '([^']+)')? \*/")
 
 Case = collections.namedtuple("Case", "name rule file line ranks innocent alone end marks says")
@@ -38,7 +39,7 @@ def arguments():
     parser.add_argument("--rules", default="", help="only the cases of these rules: C1,E3")
     parser.add_argument("--net", type=int, default=0, help="across so many machines, made for each job")
     parser.add_argument("--node-size", type=int, default=0, help="every so many ranks believe to be a machine of their own")
-    parser.add_argument("cases", nargs="*", help="only these")
+    parser.add_argument("cases", nargs="*", help="only these, an offender with its twin")
     return parser.parse_args()
 
 
@@ -194,7 +195,11 @@ def run(args, seed, ranks, job, cases):
 def main():
     args = arguments()
     cases = read_cases(args.program)
-    chosen = [case for case in cases if (not args.cases or case.name in args.cases) and
+    unknown = set(args.cases) - {case.name for case in cases}
+    if unknown:
+        sys.exit(f"no case is named {', '.join(sorted(unknown))}")
+    named = {*args.cases, *(name + TWIN for name in args.cases)}
+    chosen = [case for case in cases if (not args.cases or case.name in named) and
               (not args.rules or case.rule in args.rules.split(","))]
     if args.net or args.node_size:  # whose ranks share no memory
         chosen = [case for case in chosen if "shared_memory" not in case.name]
