@@ -35,6 +35,11 @@ struct oriel_comm *oriel_comm_of_group(MPI_Group group);
 void oriel_comm_hold(struct oriel_comm *comm);
 void oriel_comm_release(struct oriel_comm *comm);
 
+static inline bool oriel_comm_has(const struct oriel_comm *comm, int rank)
+{
+    return rank >= 0 && rank < comm->size;
+}
+
 static inline int oriel_comm_world_rank(const struct oriel_comm *comm, int rank)
 {
     return comm->world_ranks == NULL ? rank : comm->world_ranks[rank];

@@ -7,17 +7,12 @@
 
 /* --- halves --- */
 
-static bool is_member(const struct oriel_comm *comm, int rank)
-{
-    return rank >= 0 && rank < comm->size;
-}
-
 void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int destination, int tag, bool synchronous,
                            const char *name)
 {
     struct oriel_comm *entry = oriel_comm_find(comm);
     *half = (struct oriel_send_half){.destination = -1, .is_synchronous = synchronous};
-    if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL || (entry != NULL && !is_member(entry, destination)))
+    if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL || (entry != NULL && !oriel_comm_has(entry, destination)))
         return;
     int world_rank = entry == NULL ? -1 : oriel_comm_world_rank(entry, destination);
     if (entry == NULL || !oriel_order_reaches(world_rank)) {
@@ -62,7 +57,7 @@ void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, in
         return;
     }
     if (source != MPI_ANY_SOURCE) {
-        if (!is_member(entry, source))
+        if (!oriel_comm_has(entry, source))
             return;
         from.peer = oriel_comm_world_rank(entry, source);
     }
@@ -143,7 +138,7 @@ void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MP
         oriel_receive_cancelled(&comm->matching, half->receiving);
     else if (came && status != NULL && named)
         got(half, half->source, half->tag);
-    else if (came && clear && is_member(comm, status->MPI_SOURCE))
+    else if (came && clear && oriel_comm_has(comm, status->MPI_SOURCE))
         got(half, status->MPI_SOURCE, status->MPI_TAG);
     else if (came)
         got_something(half);
@@ -333,84 +328,5 @@ ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
         receive_cancelled(message, *request);
         oriel_check_leave();
     }
-    return code;
-}
-
-/* --- probes --- */
-
-void oriel_probed(int code, MPI_Comm comm, const MPI_Status *status)
-{
-    struct oriel_comm *entry = oriel_comm_find(comm);
-    if (code != MPI_SUCCESS)
-        return;
-    if (entry == NULL) {
-        oriel_order_unknown_end();
-    } else if (is_member(entry, status->MPI_SOURCE)) {
-        int world_rank = oriel_comm_world_rank(entry, status->MPI_SOURCE);
-        oriel_message_seen(&entry->matching, (struct oriel_envelope){world_rank, status->MPI_TAG});
-        if (!oriel_order_reaches(world_rank))
-            oriel_order_unknown_end();
-    }
-}
-
-ORIEL_CHECK_WRAP(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
-{
-    MPI_Status own;
-    int code;
-    if (!oriel_check_looks())
-        return BEHIND(Probe)(source, tag, comm, status);
-    status = oriel_status_prepare(status, &own);
-    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Probe, (uint32_t)oriel_order_rank(), 0);
-    bool waits = oriel_wait_probe(&site, comm, source, tag);
-    ORIEL_CHECK_PASS(code, Probe, (source, tag, comm, status));
-    oriel_wait_done(waits);
-    oriel_probed(code, comm, status);
-    return code;
-}
-
-ORIEL_CHECK_WRAP(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status))
-{
-    MPI_Status own;
-    int code;
-    if (!oriel_check_looks())
-        return BEHIND(Iprobe)(source, tag, comm, flag, status);
-    status = oriel_status_prepare(status, &own);
-    ORIEL_CHECK_PASS(code, Iprobe, (source, tag, comm, flag, status));
-    if (code == MPI_SUCCESS && *flag)
-        oriel_probed(code, comm, status);
-    return code;
-}
-
-ORIEL_CHECK_WRAP(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status))
-{
-    struct oriel_receive_half half;
-    MPI_Status own;
-    int code;
-    if (!oriel_check_looks())
-        return BEHIND(Mprobe)(source, tag, comm, message, status);
-    status = oriel_status_prepare(status, &own);
-    oriel_receive_half_begin(&half, comm, source, tag, "MPI_Mprobe");
-    struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Mprobe, (uint32_t)oriel_order_rank(), 0);
-    bool waits = oriel_wait_message(&site, NULL, &half);
-    ORIEL_CHECK_PASS(code, Mprobe, (source, tag, comm, message, status));
-    oriel_wait_done(waits);
-    oriel_receive_half_done(&half, code, status);
-    return code;
-}
-
-ORIEL_CHECK_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status))
-{
-    struct oriel_receive_half half;
-    MPI_Status own;
-    int code;
-    if (!oriel_check_looks())
-        return BEHIND(Improbe)(source, tag, comm, flag, message, status);
-    status = oriel_status_prepare(status, &own);
-    oriel_receive_half_begin(&half, comm, source, tag, NULL);
-    ORIEL_CHECK_PASS(code, Improbe, (source, tag, comm, flag, message, status));
-    if (code == MPI_SUCCESS && *flag)
-        oriel_receive_half_done(&half, code, status);
-    else
-        oriel_receive_half_none(&half);
     return code;
 }

@@ -76,8 +76,6 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
 /* Behind the call. */
 void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request request);
 
-void oriel_probed(int code, MPI_Comm comm, const MPI_Status *status);
-
 #define SEND_PARAMETERS(Count) const void *buf, Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm
 #define RECV_PARAMETERS(Count) void *buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm
 
