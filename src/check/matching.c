@@ -12,63 +12,11 @@
 #include "check/matching.h"
 
 #include "check/order.h"
+#include "check/tallies.h"
 
 #include <stdlib.h>
 
 enum { RANGE_MOST = 64 };
-
-/* --- tallies --- */
-
-static uint32_t bucket_of(const struct oriel_matching *matching, struct oriel_envelope envelope)
-{
-    uint64_t h = ((uint64_t)(uint32_t)envelope.peer << 32 | (uint32_t)envelope.tag) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(h >> 33) & (matching->buckets - 1);
-}
-
-static bool same(struct oriel_envelope a, struct oriel_envelope b)
-{
-    return a.peer == b.peer && a.tag == b.tag;
-}
-
-static void grow(struct oriel_matching *matching)
-{
-    struct oriel_matching old = *matching;
-    uint32_t buckets = old.buckets == 0 ? ORIEL_TALLY_BUCKETS : 4 * old.buckets;
-    struct oriel_tally **tallies = calloc(buckets, sizeof(struct oriel_tally *));
-    if (tallies == NULL)
-        return;
-    matching->tallies = tallies;
-    matching->buckets = buckets;
-    for (uint32_t i = 0; i < old.buckets; i++)
-        for (struct oriel_tally *tally = old.tallies[i], *next; tally != NULL; tally = next) {
-            struct oriel_tally **first = &tallies[bucket_of(matching, tally->envelope)];
-            next = tally->next;
-            tally->next = *first;
-            *first = tally;
-        }
-    free(old.tallies);
-}
-
-/* NULL when memory is exhausted. */
-static struct oriel_tally *tally_of(struct oriel_matching *matching, struct oriel_envelope envelope)
-{
-    if (matching->used >= 2 * matching->buckets)
-        grow(matching);
-    if (matching->buckets == 0)
-        return NULL;
-    struct oriel_tally **first = &matching->tallies[bucket_of(matching, envelope)];
-    for (struct oriel_tally *tally = *first; tally != NULL; tally = tally->next)
-        if (same(tally->envelope, envelope))
-            return tally;
-    struct oriel_tally *tally = calloc(1, sizeof *tally);
-    if (tally == NULL)
-        return NULL;
-    tally->envelope = envelope;
-    tally->next = *first;
-    *first = tally;
-    matching->used++;
-    return tally;
-}
 
 void oriel_matching_open(struct oriel_matching *matching, uint64_t id, int32_t rank)
 {
@@ -87,12 +35,7 @@ static void free_list(struct oriel_receiving *receiving)
 
 void oriel_matching_close(struct oriel_matching *matching)
 {
-    for (uint32_t i = 0; i < matching->buckets; i++)
-        for (struct oriel_tally *tally = matching->tallies[i], *next; tally != NULL; tally = next) {
-            next = tally->next;
-            free(tally);
-        }
-    free(matching->tallies);
+    oriel_tallies_free(matching);
     free_list(matching->numbered);
     free_list(matching->open_first);
     pthread_mutex_destroy(&matching->mutex);
@@ -124,7 +67,7 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
 {
     uint32_t most = 0;
     for (const struct oriel_sending *other = matching->sending; other != NULL; other = other->next)
-        if (same(other->envelope, sending->envelope) && !other->lost && sending->number - other->number > most)
+        if (oriel_envelope_same(other->envelope, sending->envelope) && !other->lost && sending->number - other->number > most)
             most = sending->number - other->number;
     if (most >= RANGE_MOST)
         oriel_order_doubt();
@@ -137,7 +80,7 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
 void oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to, struct oriel_sending *sending)
 {
     pthread_mutex_lock(&matching->mutex);
-    struct oriel_tally *tally = tally_of(matching, to);
+    struct oriel_tally *tally = oriel_tally_of(matching, to);
     *sending = (struct oriel_sending){.envelope = to, .lost = tally == NULL, .next = matching->sending};
     if (tally == NULL) {
         oriel_order_doubt();
@@ -159,7 +102,7 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
         link = &(*link)->next;
     *link = sending->next;
     if (failed && !sending->lost) {
-        struct oriel_tally *tally = tally_of(matching, sending->envelope);
+        struct oriel_tally *tally = oriel_tally_of(matching, sending->envelope);
         if (tally != NULL && tally->sent == sending->number + 1) {
             struct oriel_key key = sent_key(matching, sending->envelope, sending->number);
             oriel_order_forget(&key);
@@ -238,7 +181,7 @@ static bool one_before_may_get(const struct oriel_matching *matching, const stru
                                struct oriel_envelope envelope)
 {
     for (const struct oriel_receiving *open = matching->open_first; open != limit; open = open->next)
-        if (open->state == ORIEL_RECEIVE_GOT ? same(open->got, envelope) : fits(open->wanted, envelope))
+        if (open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, envelope) : fits(open->wanted, envelope))
             return true;
     return false;
 }
@@ -270,9 +213,9 @@ static void look_behind(struct oriel_matching *matching, const struct oriel_rece
                         bool uncertain)
 {
     uint32_t more = 0;
-    struct oriel_tally *tally = tally_of(matching, from);
+    struct oriel_tally *tally = oriel_tally_of(matching, from);
     for (const struct oriel_receiving *open = matching->open_first; open != limit; open = open->next)
-        more += open->state == ORIEL_RECEIVE_GOT ? same(open->got, from) : fits(open->wanted, from);
+        more += open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, from) : fits(open->wanted, from);
     look_at_range(matching, from, tally == NULL ? 0 : tally->received, more, uncertain || tally == NULL);
 }
 
@@ -285,7 +228,7 @@ static void settle(struct oriel_matching *matching)
         struct oriel_envelope envelope = got ? open->got : open->wanted;
         if ((!got && !is_named(open->wanted)) || one_before_may_get(matching, open, envelope))
             continue;
-        struct oriel_tally *tally = tally_of(matching, envelope);
+        struct oriel_tally *tally = oriel_tally_of(matching, envelope);
         if (tally == NULL)
             continue;
         unlink_open(matching, open);
@@ -323,7 +266,8 @@ struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching, stru
         note_others(matching->numbered, receiving);
         note_others(matching->open_first, receiving);
     }
-    struct oriel_tally *tally = is_named(from) && !one_before_may_get(matching, NULL, from) ? tally_of(matching, from) : NULL;
+    bool sure = is_named(from) && !one_before_may_get(matching, NULL, from);
+    struct oriel_tally *tally = sure ? oriel_tally_of(matching, from) : NULL;
     if (tally != NULL) { /* M1 */
         receiving->state = ORIEL_RECEIVE_NUMBERED;
         receiving->number = tally->received++;
@@ -369,9 +313,9 @@ void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *
 /* Numbered ones that were posted behind it move up by one. */
 static void close_gap(struct oriel_matching *matching, const struct oriel_receiving *gone)
 {
-    struct oriel_tally *tally = tally_of(matching, gone->wanted);
+    struct oriel_tally *tally = oriel_tally_of(matching, gone->wanted);
     for (struct oriel_receiving *other = matching->numbered; other != NULL; other = other->next)
-        if (same(other->wanted, gone->wanted) && other->number > gone->number)
+        if (oriel_envelope_same(other->wanted, gone->wanted) && other->number > gone->number)
             other->number--;
     if (tally != NULL)
         tally->received--;

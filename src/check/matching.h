@@ -18,22 +18,12 @@ struct oriel_envelope {
     int32_t tag;
 };
 
-/* How many messages of an envelope were sent, or received by numbered receives. */
-struct oriel_tally {
-    struct oriel_tally *next;
-    struct oriel_envelope envelope;
-    uint32_t sent;
-    uint32_t received;
-};
-
-enum { ORIEL_TALLY_BUCKETS = 64 };
-
 /* One communicator's messages of this process. */
 struct oriel_matching {
     pthread_mutex_t mutex;
     uint64_t id;                        /* the communicator's */
     int32_t rank;                       /* this process */
-    struct oriel_tally **tallies;       /* buckets, a power of 2 */
+    struct oriel_tally **tallies;       /* tallies.h; buckets, a power of 2 */
     uint32_t buckets, used;
     struct oriel_sending *sending;      /* sends that threads are posting */
     struct oriel_receiving *numbered;   /* outstanding */
