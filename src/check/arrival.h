@@ -1,5 +1,5 @@
-/* What history.c and arrival.c share: the history as it lies in the board, and the lists of what is pending in it.  Everything is
- * under the history's lock.  Nobody else may include it. */
+/* What history.c, arrival.c and shortening.c share: the history as it lies in the board, and the lists of what is pending in
+ * it.  Everything is under the history's lock.  Nobody else may include it. */
 #ifndef ORIEL_CHECK_ARRIVAL_H
 #define ORIEL_CHECK_ARRIVAL_H
 
@@ -10,6 +10,7 @@ enum {
     ORIEL_LANES = 64,
     ORIEL_ARRIVAL_JOINS = 4, /* an access joins with so many that stand */
     ORIEL_ARRIVAL_TOLD = 16, /* pairs of sites that are told of one access */
+    ORIEL_HISTORY_SWEEP_FIRST = 256, /* records before it is shortened for the first time */
 };
 
 struct oriel_history_hint {
@@ -71,6 +72,9 @@ uint64_t oriel_history_ticket(struct oriel_history *history, oriel_record_number
 
 /* The record, unless it has gone: then NULL. */
 struct oriel_record *oriel_history_follow(struct oriel_history *history, struct oriel_history_hint hint);
+
+/* Fewer records, if any can go; and when the next time is. */
+void oriel_history_shorten(struct oriel_history *history);
 
 /* Differ in nothing but when they are complete; and not in that either. */
 bool oriel_access_alike(const struct oriel_access *a, const struct oriel_access *b);

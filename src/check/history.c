@@ -1,4 +1,4 @@
-/* Histories: comparing, merging, replacing and forgetting accesses.  The argument:
+/* Histories: what comes to them, and what is complete.  The argument of comparing, merging, replacing and forgetting accesses:
  * 1 An access that stands is compared by its completion alone: one that comes is ordered behind it if it was issued with a clock
  *   that knows that number of its origin, or if both are of one process and the earlier one is complete.  The clock with which
  *   the earlier one was issued is not needed any more.
@@ -17,18 +17,14 @@
 #include "base/atomic.h"
 #include "base/delay.h"
 #include "check/arrival.h"
-#include "check/finding.h"
 #include "check/order.h"
 #include "check/small.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-    SWEEP_FIRST = 256, /* records before the floor is asked for the first time */
-    NOBODY = -1,       /* no origin */
-    SMALL_TICKET = 1,  /* no record's: those have serials above it */
-    LONG = 1 << 14,    /* records from which on neighbours are merged by 2's second half */
+    NOBODY = -1,      /* no origin */
+    SMALL_TICKET = 1, /* no record's: those have serials above it */
 };
 
 static struct oriel_history *enter(oriel_place place)
@@ -58,7 +54,7 @@ oriel_place oriel_history_make(uint64_t size_bytes)
         return 0;
     struct oriel_history *history = oriel_board_at(place);
     oriel_board_lock_init(&history->lock);
-    history->sweep_at = SWEEP_FIRST;
+    history->sweep_at = ORIEL_HISTORY_SWEEP_FIRST;
     if (oriel_records_init(&history->records, size_bytes))
         return place;
     oriel_board_free(place, sizeof *history);
@@ -77,61 +73,6 @@ void oriel_history_free(oriel_place place)
 void oriel_history_leave(oriel_place place)
 {
     oriel_underway_leave(place);
-}
-
-/* --- forgetting --- */
-
-static bool known_to_all(const struct oriel_record *record, void *floor)
-{
-    const oriel_tick *ticks = floor;
-    return !oriel_access_pending(&record->access) && record->access.complete <= ticks[record->access.origin];
-}
-
-/* Neighbours that differ in nothing but when they were complete become one (2). */
-static void merge_neighbours(struct oriel_records *records)
-{
-    struct oriel_record_hits hits;
-    struct oriel_extent after;
-    oriel_record_number last = 0;
-    bool merged = false;
-    do {
-        oriel_records_find(records, INT64_MIN, INT64_MAX, last == 0 ? NULL : &after, last, &hits);
-        for (size_t i = 0; i < hits.count; i++) {
-            struct oriel_record *record = oriel_record_at(records, hits.numbers[i]);
-            struct oriel_record *before = last != 0 ? oriel_record_at(records, last) : NULL;
-            struct oriel_extent all;
-            if (before != NULL && !oriel_access_pending(&before->access) && !oriel_access_pending(&record->access) &&
-                oriel_access_alike(&before->access, &record->access) &&
-                oriel_byte_runs_join(&before->runs, &record->runs, &all) &&
-                all.offset == before->runs.offset) {
-                if (record->access.complete < before->access.complete)
-                    before->access.complete = record->access.complete;
-                oriel_record_remove(records, hits.numbers[i]);
-                oriel_record_drop(records, hits.numbers[i]);
-                oriel_record_change(records, last, &all);
-                merged = true;
-            } else {
-                last = hits.numbers[i];
-                after = record->runs;
-            }
-        }
-    } while (hits.count == ORIEL_RECORD_HITS);
-    if (merged)
-        oriel_finding_count("long histories shortened");
-}
-
-static void grow_less(struct oriel_history *history)
-{
-    oriel_tick *floor = calloc((size_t)oriel_board_world_size(), sizeof *floor);
-    if (floor != NULL) {
-        oriel_order_floor(floor);
-        oriel_records_sweep(&history->records, known_to_all, floor); /* 4 */
-        free(floor);
-    }
-    if (history->records.live > LONG)
-        merge_neighbours(&history->records);
-    uint32_t twice = 2 * history->records.live;
-    history->sweep_at = twice > SWEEP_FIRST ? twice : SWEEP_FIRST;
 }
 
 /* --- what is called --- */
@@ -206,7 +147,7 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
     if (oriel_access_pending(access) && first != 0)
         ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
     if (oriel_unlikely(history->records.live > history->sweep_at))
-        grow_less(history);
+        oriel_history_shorten(history);
     leave(history);
     return ticket;
 }
@@ -234,20 +175,6 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
         !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
         return add_to_tree(&arrival, place, extents, count);
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
-}
-
-struct oriel_history_spot oriel_history_expect(oriel_place place, int64_t offset)
-{
-    const struct oriel_history *history = oriel_board_at(place);
-    uint64_t number = (uint64_t)offset >> ORIEL_PAGE_SHIFT;
-    const struct oriel_page_bucket *bucket = oriel_page_bucket(&history->records.pages, number);
-    struct oriel_page *page = oriel_page_in(bucket, number);
-    if (oriel_likely(page != NULL)) {
-        const struct oriel_cell *cell = &page->cells[(uint64_t)offset >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
-        __builtin_prefetch(cell, 1);
-        __builtin_prefetch(&cell->entries[ORIEL_CELL_ENTRIES / 2], 1);
-    }
-    return (struct oriel_history_spot){bucket, page};
 }
 
 bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,

@@ -11,7 +11,7 @@
  *    says otherwise, since completion comes before anything is given.
  * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
  *    leaves a free one.
- * history.c calls. */
+ * history.c calls, and again.c asks for the lines of a cell. */
 #include "check/cells.h"
 
 #include "base/atomic.h"
@@ -302,4 +302,18 @@ enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place p
     uint64_t what = what_of(arrival->access, place, known, run);
     bool stands = oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
     return answer(stands, wide);
+}
+
+struct oriel_history_spot oriel_history_expect(oriel_place place, int64_t offset)
+{
+    const struct oriel_history *history = oriel_board_at(place);
+    uint64_t number = (uint64_t)offset >> ORIEL_PAGE_SHIFT;
+    const struct oriel_page_bucket *bucket = oriel_page_bucket(&history->records.pages, number);
+    struct oriel_page *page = oriel_page_in(bucket, number);
+    if (oriel_likely(page != NULL)) {
+        const struct oriel_cell *cell = &page->cells[(uint64_t)offset >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
+        __builtin_prefetch(cell, 1);
+        __builtin_prefetch(&cell->entries[ORIEL_CELL_ENTRIES / 2], 1);
+    }
+    return (struct oriel_history_spot){bucket, page};
 }
