@@ -1,7 +1,7 @@
 /* Uses of the process's memory become accesses: LOAD or STORE, in the history of each window that has the bytes, else in the
  * process's own, where only what is pending stands.  A use that has been recorded is not recorded again while the process's own
- * number stays (shadow): what comes later from elsewhere meets the record, and what the process itself begins empties the shadow.
- * windows*.c, messages*.c and tsan/ call. */
+ * number stays (shadow.h): what comes later from elsewhere meets the record, and what the process itself begins empties the
+ * shadow.  windows*.c, messages*.c and tsan/ call. */
 #include "check/local.h"
 
 #include "base/atomic.h"
@@ -9,25 +9,14 @@
 #include "check/finding.h"
 #include "check/guard.h"
 #include "check/order.h"
+#include "check/region_uses.h"
 #include "check/regions.h"
-#include "check/runs.h"
+#include "check/shadow.h"
 #include "check/sites.h"
 #include "check/uses.h"
 #include "check/watch.h"
 
 #include <pthread.h>
-#include <string.h>
-
-enum { SHADOW_WORDS = 1024, WORD_BYTES = 8 };
-
-/* What this thread has loaded and stored of a word since the process's number was what it is. */
-struct shadow {
-    uint64_t word;
-    oriel_tick tick;
-    uint32_t generation;
-    uint8_t loads; /* bits of bytes */
-    uint8_t stores;
-};
 
 static struct {
     pthread_mutex_t mutex;
@@ -36,10 +25,8 @@ static struct {
     void *closure;
     oriel_atomic_fn *order_atomic;
     _Atomic uint64_t groups;
-    _Atomic uint32_t generation; /* raised when a shadow is no record any more */
-} own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
+} own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local struct shadow shadows[SHADOW_WORDS];
 /* Signal handlers come in between.  The mutex is taken where others may come, too. */
 static _Thread_local enum { OUTSIDE, INSIDE, INSIDE_ALONE } inside;
 
@@ -68,11 +55,6 @@ static void unlock(void)
     if (inside == INSIDE_ALONE)
         pthread_mutex_unlock(&own.mutex);
     inside = OUTSIDE;
-}
-
-static void empty_shadows(void)
-{
-    atomic_fetch_add_explicit(&own.generation, 1, memory_order_relaxed);
 }
 
 enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure)
@@ -105,33 +87,12 @@ void oriel_local_order_atomics(oriel_atomic_fn *order)
 
 /* --- atomics --- */
 
-/* Where nobody has said how a window's words order, more order is taken. */
-static void order_anyhow(bool gives)
-{
-    if (gives)
-        oriel_order_unknown_begin("atomic instructions on memory of windows");
-    else
-        oriel_order_unknown_end();
-}
-
-/* Under the lock. */
-static void order_by(uint64_t low, uint64_t high, bool gives)
-{
-    const struct oriel_local_region *region = NULL;
-    while ((region = oriel_region_find(low, high, region)) != NULL) {
-        if (own.order_atomic != NULL)
-            own.order_atomic(region->closure, region->offset + (int64_t)(low - region->low), gives);
-        else
-            order_anyhow(gives);
-    }
-}
-
 static inline void settle_owed(void)
 {
     if (oriel_likely(owed.high == 0))
         return;
     lock();
-    order_by(owed.low, owed.high, false);
+    oriel_regions_order(own.order_atomic, owed.low, owed.high, false);
     owed.high = 0;
     unlock();
 }
@@ -139,7 +100,7 @@ static inline void settle_owed(void)
 static void access_atomically(uint64_t low, uint64_t len_bytes, bool writes)
 {
     lock();
-    order_by(low, low + len_bytes, writes);
+    oriel_regions_order(own.order_atomic, low, low + len_bytes, writes);
     unlock();
     if (!writes) {
         owed.low = low;
@@ -161,7 +122,7 @@ enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, o
     enum oriel_status status = oriel_region_add(&region);
     if (status == ORIEL_OK)
         oriel_watch_add(region.low, region.high);
-    empty_shadows();
+    oriel_shadows_empty();
     unlock();
     return status;
 }
@@ -172,7 +133,7 @@ void oriel_local_region_remove(const void *base, oriel_place history)
     lock();
     if (oriel_region_remove((uint64_t)(uintptr_t)base, history, &region))
         oriel_watch_remove(region.low, region.high);
-    empty_shadows();
+    oriel_shadows_empty();
     unlock();
 }
 
@@ -215,79 +176,10 @@ static bool make_access(struct oriel_access *access, bool writes, uint8_t flags,
     return now != ORIEL_TICK_PENDING;
 }
 
-struct bounds {
-    uint64_t low;
-    uint64_t high;
-};
-
-static struct bounds bounds_of(const struct oriel_extents *extents)
-{
-    struct bounds bounds = {UINT64_MAX, 0};
-    for (size_t i = 0; i < extents->count; i++) {
-        struct oriel_extent runs;
-        if (!oriel_byte_runs_tidy(&extents->list[i], &runs))
-            continue;
-        if ((uint64_t)runs.offset < bounds.low)
-            bounds.low = (uint64_t)runs.offset;
-        if ((uint64_t)oriel_byte_runs_end(&runs) > bounds.high)
-            bounds.high = (uint64_t)oriel_byte_runs_end(&runs);
-    }
-    return bounds;
-}
-
-static void shift(struct oriel_extent *list, size_t count, int64_t by)
-{
-    for (size_t i = 0; i < count; i++)
-        list[i].offset += by;
-}
-
-/* The parts of an extent that lie in the region. */
-static size_t clip(const struct oriel_extent *extent, const struct oriel_local_region *region, struct oriel_extent *parts)
-{
-    struct oriel_extent runs;
-    struct oriel_extent behind[ORIEL_RUNS_PIECES];
-    size_t left = 1;
-    size_t count = 0;
-    if (!oriel_byte_runs_tidy(extent, &runs))
-        return 0;
-    behind[0] = runs;
-    int64_t below = (int64_t)region->low - runs.offset;
-    if (below > 0)
-        left = oriel_byte_runs_subtract(&runs, &(struct oriel_extent){runs.offset, (uint64_t)below, 1, 0}, behind);
-    int64_t above = oriel_byte_runs_end(&runs) - (int64_t)region->high;
-    struct oriel_extent over = {(int64_t)region->high, (uint64_t)(above > 0 ? above : 0), 1, 0};
-    for (size_t i = 0; i < left; i++) {
-        if (above > 0)
-            count += oriel_byte_runs_subtract(&behind[i], &over, parts + count);
-        else
-            parts[count++] = behind[i];
-    }
-    return count;
-}
-
-static void use_region(const struct oriel_local_region *region, const struct oriel_access *access, struct oriel_extents *extents,
-                       const struct bounds *bounds)
-{
-    int64_t by = region->offset - (int64_t)region->low;
-    if (bounds->low >= region->low && bounds->high <= region->high) {
-        shift(extents->list, extents->count, by);
-        oriel_history_add(region->history, access, extents->list, extents->count, region->tell, region->closure);
-        shift(extents->list, extents->count, -by);
-        return;
-    }
-    for (size_t i = 0; i < extents->count; i++) {
-        struct oriel_extent parts[ORIEL_RUNS_PIECES * ORIEL_RUNS_PIECES];
-        size_t count = clip(&extents->list[i], region, parts);
-        shift(parts, count, by);
-        if (count > 0)
-            oriel_history_add(region->history, access, parts, count, region->tell, region->closure);
-    }
-}
-
 /* Under the lock.  A use that cannot be remembered is none: nobody could end it. */
 static void use_memory(struct oriel_access *access, struct oriel_extents *extents)
 {
-    struct bounds bounds = bounds_of(extents);
+    struct oriel_use_range bounds = oriel_use_range_of(extents);
     struct oriel_use *use = access->group != 0 ? oriel_use_of(access->group) : NULL;
     if (own.history == 0 || bounds.low >= bounds.high || (access->group != 0 && use == NULL))
         return;
@@ -300,7 +192,7 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
         oriel_history_add(own.history, access, extents->list, extents->count, own.tell, own.closure);
     for (; region != NULL; region = oriel_region_find(bounds.low, bounds.high, region))
         if (use == NULL || oriel_use_note(use, region->history))
-            use_region(region, access, extents, &bounds);
+            oriel_region_use(region, access, extents, &bounds);
     if (use != NULL && oriel_watching.pages != NULL)
         oriel_use_watch(use, bounds.low, bounds.high);
 }
@@ -324,7 +216,7 @@ static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel
     access.site = *site;
     lock();
     if (group != 0 && oriel_watching.pages != NULL)
-        empty_shadows();
+        oriel_shadows_empty();
     use_memory(&access, extents);
     unlock();
 }
@@ -450,25 +342,6 @@ void oriel_local_complete(oriel_local_group group)
 
 /* --- loads and stores --- */
 
-/* Whether the thread has done the same already; if not, it has now.  Accesses that cross words are always new. */
-static bool known(uint64_t address, uint64_t len_bytes, bool writes)
-{
-    uint64_t word = address / WORD_BYTES;
-    uint64_t first = address % WORD_BYTES;
-    if (first + len_bytes > WORD_BYTES)
-        return false;
-    struct shadow *shadow = &shadows[word % SHADOW_WORDS];
-    oriel_tick tick = oriel_order_now();
-    uint32_t generation = atomic_load_explicit(&own.generation, memory_order_relaxed);
-    if (shadow->word != word || shadow->tick != tick || shadow->generation != generation)
-        *shadow = (struct shadow){.word = word, .tick = tick, .generation = generation};
-    uint8_t bits = (uint8_t)(((1u << len_bytes) - 1) << first);
-    uint8_t *seen = writes ? &shadow->stores : &shadow->loads;
-    bool same = (bits & ~(shadow->stores | *seen)) == 0; /* a store says all that a load would */
-    *seen |= bits;
-    return same;
-}
-
 void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic, const void *address_of_call)
 {
     uint64_t low = (uint64_t)(uintptr_t)address;
@@ -480,7 +353,7 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
         access_atomically(low, len_bytes, writes);
         return;
     }
-    if (known(low, len_bytes, writes) || !make_access(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+    if (oriel_shadow_knows(low, len_bytes, writes) || !make_access(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
         return;
     access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load, (uint32_t)access.origin, 0);
     struct oriel_extents extents = {.count = 1, .list = extents.own};
