@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "check/finding.h"
 #include "check/guard.h"
+#include "check/moments.h"
 #include "check/ranks.h"
 
 #include <pthread.h>
@@ -29,27 +30,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct moment {
-    _Atomic uint64_t references;
-    uint64_t unused;
-    oriel_tick clock[];
-};
-
 static struct {
-    pthread_mutex_t mutex; /* of the row's growth, the cached moment and the scratch */
+    pthread_mutex_t mutex; /* of the row's growth, the kept moment and the scratch */
     int rank, width;
     struct oriel_rank *row; /* NULL: not started */
-    oriel_place moment;     /* has a reference; 0 when the clock has changed since */
     oriel_tick *scratch;    /* a clock on its way */
     _Atomic uint64_t news;  /* how often something was learnt */
     _Atomic uint64_t asked; /* how often others had asked for a larger number when it was raised for that last */
     const struct oriel_order_far *far; /* NULL: no other machine is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
-
-static size_t moment_bytes(void)
-{
-    return sizeof(struct moment) + (size_t)own.width * sizeof(oriel_tick);
-}
 
 static bool is_started(void)
 {
@@ -62,8 +51,8 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
 {
     own.rank = world_rank;
     own.width = world_size;
-    own.moment = 0;
     own.far = NULL;
+    oriel_moments_start(world_size);
     atomic_store(&own.asked, 0);
     own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
     own.row = own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
@@ -79,17 +68,11 @@ void oriel_order_span(const struct oriel_order_far *far)
     own.far = far;
 }
 
-static void drop_moment(void)
-{
-    oriel_order_moment_release(own.moment);
-    own.moment = 0;
-}
-
 void oriel_order_stop(void)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        drop_moment();
+        oriel_moments_drop();
         atomic_store_explicit(&own.row->state, ORIEL_RANK_STOPPED, memory_order_release);
     }
     own.row = NULL;
@@ -142,7 +125,7 @@ static inline void raise_number(void)
 static void raise_own(void)
 {
     raise_number();
-    drop_moment();
+    oriel_moments_drop();
 }
 
 static __attribute__((noinline)) void raise_as_asked(uint64_t asked)
@@ -181,7 +164,7 @@ static void learn(const oriel_tick *ticks)
     if (!news)
         return;
     atomic_fetch_add_explicit(&own.news, 1, memory_order_relaxed);
-    drop_moment();
+    oriel_moments_drop();
 }
 
 static void give(const struct oriel_key *key, int takers, bool more)
@@ -342,62 +325,23 @@ uint64_t oriel_order_news(void)
 
 /* --- moments --- */
 
-/* O3 */
-static bool moment_is_current(void)
-{
-    const struct moment *moment = oriel_board_at(own.moment);
-    heed();
-    return moment != NULL && moment->clock[own.rank] == oriel_rank_tick(own.row, own.rank);
-}
-
-oriel_place oriel_order_moment_of(const oriel_tick *clock)
-{
-    oriel_place place = oriel_board_allocate(moment_bytes());
-    struct moment *moment = oriel_board_at(place);
-    if (moment == NULL)
-        return 0;
-    atomic_store_explicit(&moment->references, 1, memory_order_relaxed);
-    memcpy(moment->clock, clock, (size_t)own.width * sizeof *clock);
-    return place;
-}
-
-static void make_moment(void)
-{
-    drop_moment();
-    copy_own(own.scratch);
-    own.moment = oriel_order_moment_of(own.scratch);
-}
-
 oriel_place oriel_order_moment(void)
 {
     oriel_place place = 0;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        if (!moment_is_current())
-            make_moment();
-        place = own.moment;
-        if (place != 0)
-            atomic_fetch_add_explicit(&((struct moment *)oriel_board_at(place))->references, 1, memory_order_relaxed);
+        heed();
+        place = oriel_moment_of_row(own.row, own.rank); /* O3 */
     }
     pthread_mutex_unlock(&own.mutex);
     return place;
-}
-
-void oriel_order_moment_release(oriel_place place)
-{
-    if (place == ORIEL_MOMENT_NOW)
-        return;
-    struct moment *moment = oriel_board_at(place);
-    if (moment != NULL && atomic_fetch_sub_explicit(&moment->references, 1, memory_order_acq_rel) == 1)
-        oriel_board_free(place, moment_bytes());
 }
 
 const oriel_tick *oriel_order_moment_clock(oriel_place place)
 {
     if (place == ORIEL_MOMENT_NOW)
         return own.row == NULL ? NULL : (const oriel_tick *)own.row->known;
-    const struct moment *moment = oriel_board_at(place);
-    return moment == NULL ? NULL : moment->clock;
+    return oriel_moment_clock(place);
 }
 
 oriel_tick oriel_order_now(void)
