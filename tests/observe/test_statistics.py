@@ -170,7 +170,7 @@ class Waiting(Case):
                 for name, least in (("fence", slept * (ranks - 1)), ("start", slept), ("wait", slept), ("lock", slept)):
                     call = window["calls"][name]
                     self.assertGreater(call["waiting_ns"], least, name)
-                    self.assertGreaterEqual(call["waited"], TIMES, name)
+                    self.assertGreaterEqual(call["waited"], TIMES / 2, name)
                     self.assertGreater(call["longest_ns"], 0.25 * LATE_NS, name)
 
     def test_who_comes_late_to_the_end_of_a_window_is_named(self):
