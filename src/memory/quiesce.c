@@ -10,7 +10,8 @@
  *               T3 leaves, unless Q1 came first
  * P1: T1 release -> Q3 acquire: the thread's earlier stores are copied; after a Q1 it has made no others.  P2: Q5 release -> T2
  * acquire: it goes on in the new mapping.  A thread that exists at Q4 is parked or has exited: only running threads make
- * threads, and after a scan that found nobody new none was running.  Freezes end within a bound of time, or are not begun.
+ * threads, and after a scan that found nobody new none was running, since a scan sees all that there were at one moment
+ * (threads.c).  Freezes end within a bound of time, or are not begun.
  *
  * From Q1 on nothing here may take a lock.  Interrupted system calls of the stopped threads are restarted by the kernel
  * (SA_RESTART) or by interrupted.c.  freeze.c calls. */
@@ -224,8 +225,7 @@ static bool stop_thread(int32_t tid, void *context)
 {
     struct scan *scan = context;
     struct oriel_freeze *freeze = scan->freeze;
-    uint64_t blocked;
-    if (has_slot(tid) || (tid == getpid() && !oriel_threads_read_blocked(tid, &blocked)))
+    if (has_slot(tid) || (tid == getpid() && oriel_threads_has_ended(tid)))
         return true;
     struct oriel_call call;
     oriel_interrupted_read(tid, &call);
@@ -276,10 +276,9 @@ static bool await_arrivals(struct oriel_freeze *freeze, uint64_t deadline_ns)
         absent = first_absent(absent);
         if (absent == parking.used)
             return true;
-        uint64_t blocked;
         struct slot *slot = &parking.slots[absent];
         sleep_on(&parking.arrivals, arrivals, &look);
-        if (absent == first_absent(absent) && !oriel_threads_read_blocked(slot->tid, &blocked))
+        if (absent == first_absent(absent) && oriel_threads_has_ended(slot->tid))
             change(slot, parking.number * 4 + SENT, FREE);
         else if (absent == first_absent(absent) &&
                  (oriel_now_ns() > deadline_ns || (parking.signal != 0 && is_blocking(freeze, slot->tid)) ||

@@ -10,11 +10,14 @@
 /* A small file of a thread; false when there is none or it is empty. */
 bool oriel_threads_read(int32_t tid, const char *name, char *text, size_t text_bytes);
 
-/* A thread's blocked signals; false when it is no more, which includes an initial thread that has ended before the process. */
+/* A thread's blocked signals; false when they cannot be read, for whatever reason. */
 bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked);
 
-/* Calls visit for every other thread until it returns false: false then with *error 0, or with an errno when they cannot be
- * listed.  Left out are threads that write into memory for others (transport/writers.h), which whoever moves pages keeps out. */
+/* Whether a thread is no more, or runs nothing of the program any more: an initial thread may have ended before the process. */
+bool oriel_threads_has_ended(int32_t tid);
+
+/* Calls visit for every other thread that there was at one moment, until it returns false: false then with *error 0, or with an
+ * errno when they cannot be listed (EMFILE: over 16,384; EAGAIN: they end faster than they are listed).  Left out are threads that write into memory for others (transport/writers.h), which whoever moves pages keeps out. */
 bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error);
 
 #endif
