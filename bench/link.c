@@ -188,7 +188,7 @@ static bool measure_once(int fd, double *median_s)
 static int ask(const char *host, const char *port, char how)
 {
     const int fd = reach(host, port);
-    double took_s;
+    double took_s = 0;
 
     send_at_once(fd);
     if (send(fd, &how, 1, MSG_NOSIGNAL) != 1)
