@@ -50,7 +50,7 @@ bool oriel_look_machines(struct oriel_look *look, bool *set)
         size_t count = 0;
         struct oriel_wait_report *reports = look->reports[i] = look->far->reports(i, &count);
         answered = reports != NULL;
-        for (size_t k = 0; k < count; k++) {
+        for (size_t k = 0; answered && k < count; k++) {
             struct oriel_wait_report *report = &reports[k];
             if (report->rank < 0 || report->rank >= look->n || look->far->machine_of(report->rank) != i)
                 continue;
@@ -71,7 +71,7 @@ void oriel_look_machines_again(const struct oriel_look *look, bool *set)
     for (int i = 0; i < look->far->machines() && same != NULL; i++) {
         size_t count = 0;
         struct oriel_wait_report *reports = look->far->reports(i, &count);
-        for (size_t k = 0; k < count; k++) {
+        for (size_t k = 0; reports != NULL && k < count; k++) {
             int32_t rank = reports[k].rank;
             if (rank >= 0 && rank < look->n && reports[k].state == ORIEL_STUCK_WAITS)
                 same[rank] = reports[k].serial == look->ranks[rank].serial;
