@@ -74,7 +74,7 @@ void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
         }
         return;
     }
-    if (use->ranges_count == use->ranges_room) {
+    if (use->ranges == NULL || use->ranges_count == use->ranges_room) {
         struct oriel_use_range *ranges = grown(use->ranges, &use->ranges_room, sizeof *ranges);
         if (ranges == NULL)
             return;
