@@ -7,9 +7,10 @@
  * the next. What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing),
  * since the first may have taken what the second must wait for.
  *
- * lock_all takes no lock of far targets: the first operation on one does (HELD), and unlock_all gives these back.  Two origins
- * that hold locks of several targets each, one by lock_all and one by exclusive locks, can so wait for each other where on one
- * machine the gate would have let one of them in first; no order of locks is promised by MPI.
+ * lock_all takes no lock of far targets: the first operation on one does (HELD), and unlock_all gives these back.  Epochs that
+ * take them in any order, and single locks, do not wait for each other in a circle (far_shares.c, J1 to J4).  Two origins that hold
+ * locks of several targets each, one by lock_all and one by exclusive locks, can, where on one machine the gate would have let
+ * one of them in first; no order of locks is promised by MPI.
  *
  * A lock is awaited before oriel_far_lock returns, though MPI lets it come later: programs that take several locks in one order
  * everywhere rely on it.  With MPI_MODE_NOCHECK none is taken (TRUSTED).
@@ -305,22 +306,49 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 
 /* --- locks --- */
 
-enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
+/* *limit: what its target tells a lock_all epoch. */
+static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, uint64_t *limit)
 {
     struct oriel_net_peer *peer;
     struct oriel_far_question *question = NULL;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = exclusive};
+    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = wanted, .b = window->far->epoch_number};
     struct oriel_far_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
     enum oriel_status status = unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
                                               : oriel_far_peer(window, target, &peer);
     if (status == ORIEL_OK)
         status = oriel_far_question(window, target, peer, &head, &question);
-    free(question);
-    if (status == ORIEL_OK)
+    if (status == ORIEL_OK) {
+        *limit = oriel_far_answered(question);
         put_by(window->far, unlock);
-    else
+    } else {
         free(unlock);
+    }
+    free(question);
     return status;
+}
+
+enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    uint64_t limit;
+    return take_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED, &limit);
+}
+
+/* Inside lock_all; with far->entering held. */
+static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target)
+{
+    struct oriel_far *far = window->far;
+    uint64_t limit = 0;
+    if (!far->is_numbered)
+        far->epoch_number = far->next_number; /* J1 */
+    enum oriel_status status = take_lock(window, target, far->is_numbered ? ORIEL_FAR_WANTS_MORE : ORIEL_FAR_WANTS_ALL, &limit);
+    if (status != ORIEL_OK)
+        return status;
+    far->is_numbered = true;
+    if (limit > far->next_number)
+        far->next_number = limit; /* J4 */
+    oriel_delay();
+    set_mark(window, target, ORIEL_FAR_HELD);
+    return ORIEL_OK;
 }
 
 void oriel_far_trust(struct oriel_window *window, int32_t target)
@@ -348,7 +376,11 @@ enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool *is_giv
         flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);
         atomic_store_explicit(&window->far->is_trusted, !*is_given_back, memory_order_relaxed);
     }
-    return flushed != ORIEL_OK ? flushed : finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
+    if (flushed != ORIEL_OK)
+        return flushed;
+    enum oriel_status status = finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
+    window->far->is_numbered = window->far->is_numbered && !*is_given_back;
+    return status;
 }
 
 enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
@@ -359,12 +391,8 @@ enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, s
         (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
         return status;
     pthread_mutex_lock(&window->far->entering); /* one thread takes it */
-    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD)) {
-        status = oriel_far_lock(window, target, false);
-        oriel_delay();
-        if (status == ORIEL_OK)
-            set_mark(window, target, ORIEL_FAR_HELD);
-    }
+    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
+        status = take_one_of_all(window, target);
     pthread_mutex_unlock(&window->far->entering);
     return status;
 }

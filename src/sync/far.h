@@ -73,6 +73,10 @@ void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker 
 /* The same to what is no operation and no flush: failures are left to the next answer. */
 void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces);
 
+/* Answers that it was not done, with the thread's message. */
+void oriel_far_refuse(const struct oriel_net_asker *asker, enum oriel_status status);
+void oriel_far_answers_close(struct oriel_far *far);
+
 /* A message of this origin has failed, with the thread's message: the next answer tells it. */
 void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status);
 

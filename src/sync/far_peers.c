@@ -89,6 +89,14 @@ enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t 
     return ORIEL_OK;
 }
 
+uint64_t oriel_far_answered(const struct oriel_far_question *question)
+{
+    uint64_t number = 0;
+    if (question->len_bytes == sizeof number)
+        memcpy(&number, question->data, sizeof number);
+    return number;
+}
+
 /* What a leader has answered; frees the question. */
 static enum oriel_status open_answered(const struct oriel_machine *machine, struct oriel_far_question *question, int32_t target,
                                        struct oriel_net_peer **peer)

@@ -19,6 +19,9 @@ enum oriel_status oriel_far_missed(enum oriel_status status, int32_t target);
 enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                      struct oriel_far_head *head, struct oriel_far_question **out);
 
+/* The number that its answer has brought; 0 for none. */
+uint64_t oriel_far_answered(const struct oriel_far_question *question);
+
 /* Whether the rank's process still serves the window: ORIEL_E_PEER where it has left it after a death, or is lost. */
 enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer);
 

@@ -1,6 +1,7 @@
-/* What a target does for ranks of other machines: their locks, epochs of pairs, arrivals at barriers, and answers.  The agent's
- * thread calls, which must not wait for anybody: whoever wants a lock stands in the queue of the target's own machine like its
- * ranks, takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.
+/* What a target does for ranks of other machines: their locks, epochs of pairs and arrivals at barriers.  The agent's thread
+ * calls, which must not wait for anybody: whoever wants a lock stands in the queue of the target's own machine like its ranks,
+ * takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.  Epochs of lock_all
+ * share places in the queue (far_shares.c).
  *
  * A lock of a far rank is known to this process only; when that rank is lost with a place in the queue, far_lost in the target's
  * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
@@ -8,12 +9,12 @@
 
 #include "base/delay.h"
 #include "sync/far_peers.h"
+#include "sync/far_shares.h"
 #include "sync/gate.h"
 #include "sync/sync.h"
 #include "sync/ticket.h"
 #include "sync/watch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,83 +35,12 @@ struct oriel_far_lock {
     enum stage stage;
     uint32_t admissions; /* of the gate, when it came */
     uint64_t place;
+    struct oriel_far_share *share; /* of a lock_all epoch, in the place of a place of its own */
     uint64_t since_ns;
     uint64_t looked_ns;
 };
 
 static uint32_t waiting; /* locks of all windows that are not held yet */
-
-/* Why a message failed that nobody waits for. */
-struct oriel_far_refusal {
-    struct oriel_far_refusal *next;
-    int32_t from;
-    struct oriel_far_answer answer;
-};
-
-/* --- answers --- */
-
-static void send_answer(const struct oriel_net_asker *asker, const struct oriel_far_answer *head, const struct iovec *data,
-                        unsigned pieces)
-{
-    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
-    oriel_net_answer(asker, &bytes);
-}
-
-static struct oriel_far_refusal **find_refusal(struct oriel_window *window, int32_t from)
-{
-    struct oriel_far_refusal **link = &window->far->refusals;
-    while (*link != NULL && (*link)->from != from)
-        link = &(*link)->next;
-    return link;
-}
-
-void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
-{
-    if (window->far->refused[from] != ORIEL_OK)
-        return; /* the first counts */
-    window->far->refused[from] = (uint8_t)status;
-    struct oriel_far_refusal *refusal = calloc(1, sizeof *refusal);
-    if (refusal == NULL)
-        return; /* it is told all the same */
-    refusal->from = from;
-    refusal->answer.status = status;
-    snprintf(refusal->answer.text, sizeof refusal->answer.text, "%s", oriel_fail_message());
-    refusal->next = window->far->refusals;
-    window->far->refusals = refusal;
-}
-
-void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
-{
-    static const struct oriel_far_answer well = {.status = ORIEL_OK};
-    send_answer(asker, &well, data, pieces);
-}
-
-static void refuse(const struct oriel_net_asker *asker, enum oriel_status status)
-{
-    struct oriel_far_answer answer = {.status = status};
-    snprintf(answer.text, sizeof answer.text, "%s", oriel_fail_message());
-    send_answer(asker, &answer, NULL, 0);
-}
-
-void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
-                      unsigned pieces)
-{
-    enum oriel_status status = (enum oriel_status)window->far->refused[from];
-    if (status == ORIEL_OK) {
-        oriel_far_answer_well(asker, data, pieces);
-        return;
-    }
-    window->far->refused[from] = ORIEL_OK;
-    struct oriel_far_refusal **link = find_refusal(window, from);
-    struct oriel_far_refusal *refusal = *link;
-    if (refusal == NULL) {
-        refuse(asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
-        return;
-    }
-    *link = refusal->next;
-    send_answer(asker, &refusal->answer, NULL, 0);
-    free(refusal);
-}
 
 /* --- locks --- */
 
@@ -125,6 +55,8 @@ static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, ui
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
+    if (lock->share != NULL)
+        return oriel_far_share_is_in(window, lock->share);
     if (!lock->exclusive) {
         if (!oriel_ticket_may_read(queue, lock->place))
             return false;
@@ -152,7 +84,10 @@ static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, ui
 
 static void leave_queue(struct oriel_window *window, const struct oriel_far_lock *lock)
 {
-    oriel_ticket_unlock(&window->control->lock, lock->exclusive);
+    if (lock->share != NULL)
+        oriel_far_share_leave(window, lock->share);
+    else
+        oriel_ticket_unlock(&window->control->lock, lock->exclusive);
     oriel_delay();
     if (lock->exclusive)
         oriel_gate_leave_writer(&window->common->gate);
@@ -218,6 +153,13 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_fa
     return lock->stage == STAGE_QUEUE ? oriel_watch_lock(&watched) : oriel_watch_reads(&watched);
 }
 
+/* Whatever failed before; a lock_all epoch is told of the limits here. */
+static void tell_held(struct oriel_window *window, const struct oriel_far_lock *lock)
+{
+    uint64_t limit = window->far->limit; /* J4 */
+    oriel_far_answer_well(&lock->asker, &(struct iovec){&limit, sizeof limit}, lock->share != NULL);
+}
+
 void oriel_far_look(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
@@ -230,10 +172,10 @@ void oriel_far_look(struct oriel_window *window)
             lock->stage = STAGE_HELD;
             waiting--;
             tell_holder(window);
-            oriel_far_answer_well(&lock->asker, NULL, 0); /* it is held, whatever failed before */
+            tell_held(window, lock);
             link = &lock->next;
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
-            refuse(&lock->asker, ORIEL_E_PEER);
+            oriel_far_refuse(&lock->asker, ORIEL_E_PEER);
             give_up(window, lock);
             *link = lock->next;
             forget(lock);
@@ -251,18 +193,22 @@ bool oriel_far_waits(void)
 static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
 {
     struct oriel_far_lock *lock = calloc(1, sizeof *lock);
-    if (lock == NULL) {
-        refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
+    bool is_all = head->a == ORIEL_FAR_WANTS_ALL || head->a == ORIEL_FAR_WANTS_MORE;
+    if (lock != NULL && is_all)
+        lock->share = oriel_far_share_join(window, head->b, head->a == ORIEL_FAR_WANTS_MORE);
+    if (lock == NULL || (is_all && lock->share == NULL)) {
+        free(lock);
+        oriel_far_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
         return;
     }
     lock->asker = *asker;
     lock->from = head->from;
-    lock->exclusive = head->a != 0;
+    lock->exclusive = head->a == ORIEL_FAR_WANTS_EXCLUSIVE;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
     oriel_delay();
-    if (!lock->exclusive)
+    if (!lock->exclusive && lock->share == NULL)
         lock->place = oriel_ticket_come(&window->control->lock);
     struct oriel_far_lock **link = &window->far->locks; /* behind those that came before */
     while (*link != NULL)
@@ -383,15 +329,12 @@ void oriel_far_close(struct oriel_window *window)
         struct oriel_far_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
-            refuse(&lock->asker, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
+            oriel_far_refuse(&lock->asker, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
-            refuse(&lock->asker, oriel_fail(ORIEL_E_WIN, "the window is gone"));
+            oriel_far_refuse(&lock->asker, oriel_fail(ORIEL_E_WIN, "the window is gone"));
         forget(lock);
     }
-    while (window->far->refusals != NULL) {
-        struct oriel_far_refusal *refusal = window->far->refusals;
-        window->far->refusals = refusal->next;
-        free(refusal);
-    }
+    oriel_far_shares_close(window->far);
+    oriel_far_answers_close(window->far);
     oriel_far_peers_close(window);
 }

@@ -105,6 +105,15 @@ MODELS = {
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen == times -> break", STUCK,
          "a message of the next barrier may come early"),
     ]),
+    "shares": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"F1", "F2", "F3", "R4"}, [
+        ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "true ->", STUCK,
+         "J3: who holds locks shares a place before a writer that waits"),
+        ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "!more ->", ASSERTION, "J3: a writer is overtaken once"),
+        ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "!(number < shares[nth(t, where)].limit) ->", ASSERTION,
+         "J3: who holds none overtakes nobody"),
+        ("shares.pml", "newest(t).limit = at[t].limit /* J2 */", "skip", ASSERTION, "J2: a place before a writer has a limit"),
+        ("shares.pml", "at[t].limit > next_number[origin] ->", "false ->", ASSERTION, "J4: numbers follow the limits"),
+    ]),
     "singles": (["sync/singles.h", "sync/singles.c"], set(), [
         ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
          ASSERTION,

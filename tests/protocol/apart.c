@@ -255,7 +255,7 @@ void apart_close(struct oriel_window *window)
     struct oriel_far *far = window->far;
     team_meet();
     oriel_serve_remove(window);
-    team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL);
+    team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL && far->shares == NULL);
     oriel_far_free(far);
     team_meet(); /* nobody looks at the blocks any more */
     oriel_partners_close(window);

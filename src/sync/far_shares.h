@@ -1,0 +1,21 @@
+/* Places in this process's queue that lock_all epochs of other machines' ranks share (far_shares.c has the argument).  far_serve.c
+ * alone calls, in the agent's thread. */
+#ifndef ORIEL_SYNC_FAR_SHARES_H
+#define ORIEL_SYNC_FAR_SHARES_H
+
+#include "window/far.h"
+
+struct oriel_far_share;
+
+/* A place for the epoch of this number; holds_others: it holds the lock of another target elsewhere.  NULL without memory. */
+struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, uint64_t number, bool holds_others);
+
+/* Whether those who share it hold the lock. */
+bool oriel_far_share_is_in(struct oriel_window *window, struct oriel_far_share *share);
+
+/* One of those who hold it leaves; who is lost never does, and the place stays taken. */
+void oriel_far_share_leave(struct oriel_window *window, struct oriel_far_share *share);
+
+void oriel_far_shares_close(struct oriel_far *far);
+
+#endif
