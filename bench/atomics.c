@@ -99,8 +99,12 @@ static void hot_check(struct rma_run *run)
 }
 
 const struct rma_pattern rma_atomics[] = {
-    {.name = "fetch-and-op", .prepare = counter_prepare, .repeat = fetch_and_op, .check = counter_check},
-    {.name = "compare-and-swap", .prepare = counter_prepare, .repeat = compare_and_swap, .check = counter_check},
+    {.name = "fetch-and-op", .prepare = counter_prepare, .repeat = fetch_and_op, .check = counter_check, .placeable = true},
+    {.name = "compare-and-swap",
+     .prepare = counter_prepare,
+     .repeat = compare_and_swap,
+     .check = counter_check,
+     .placeable = true},
     {.name = "hot-fetch-and-op",
      .kind = RMA_ALL_PASSIVE,
      .prepare = counter_prepare,

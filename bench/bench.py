@@ -143,7 +143,8 @@ def parse(arguments):
         help="only these groups: " + ", ".join(catalogue.GROUPS))
     add("--patterns", type=words(catalogue.PATTERNS, "pattern"), metavar="A,B", help="only these patterns (--list shows them)")
     add("--net", action="store_true", help="between two machines made out of this one, beside ucx_perftest on the same link")
-    add("--alignment", action="store_true", help="also the group alignment: targets at odd and at even places")
+    add("--alignment", action="store_true",
+        help="also the group alignment: targets at odd and at even places, by every way to memory")
     add("--memories", type=words(catalogue.MEMORIES, "memory"), metavar="A,B",
         help="of %s (allocate,create,dynamic)" % ", ".join(catalogue.MEMORIES))
     add("--sizes", type=sizes, metavar="A,B", help="bytes of the patterns that have sizes, as in 8,64K,1M")
@@ -171,7 +172,7 @@ def parse(arguments):
 
 def print_list():
     for name, pattern in catalogue.PATTERNS.items():
-        print("%-22s %-11s %s" % (name, pattern.group, pattern.title))
+        print("%-34s %-11s %s" % (name, pattern.group, pattern.title))
 
 
 # ---- what has to be there ----

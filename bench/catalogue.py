@@ -20,6 +20,7 @@ MEMORIES = {  # name: (the program's own name for it, what Oriel is told)
 }
 USUAL = ["allocate", "create", "dynamic"]
 QUICK = ["allocate", "create"]
+WAYS = ["allocate", "create", "cma", "agent"]  # of the group alignment: each has code of its own
 
 Cell = namedtuple("Cell", "pattern memory ranks bytes in_flight")
 
@@ -121,10 +122,12 @@ PATTERNS = {
 _PLACES = [("huge-page", "the start of a huge page"), ("page", "a page's start"), ("line", "a cache line's start"),
            ("element", "the second word of a line"), ("odd-byte", "an odd byte"), ("line-crossing", "60 bytes into a line"),
            ("page-crossing", "4 bytes before a page's end")]
-for _place, _words in _PLACES:
-    for _what, _limit in (("put", _put_limit), ("get", _get_limit)):
-        PATTERNS["%s-at-%s" % (_what, _place)] = Pattern("%s at %s" % (_what, _words), "alignment",
-                                                         [8, 4 * KIB, 64 * KIB], _limit)
+_PLACED = {"put": [8, 4 * KIB, 64 * KIB], "get": [8, 4 * KIB, 64 * KIB], "put-strided": [8 * KIB], "get-strided": [8 * KIB],
+           "accumulate": [8, 32 * KIB], "fetch-and-op": [8], "compare-and-swap": [8]}
+for _what, _sizes in _PLACED.items():
+    for _place, _words in _PLACES:
+        PATTERNS["%s-at-%s" % (_what, _place)] = Pattern("%s, at %s" % (PATTERNS[_what].title, _words), "alignment", _sizes,
+                                                         PATTERNS[_what].limit)
 
 
 def _raw(title, sizes, ranks=(1,)):
@@ -208,11 +211,11 @@ def _pattern_cells(name, options):
         return
     sizes, ranks = (pattern.quick, pattern.quick_ranks) if quick else (pattern.sizes, pattern.ranks)
     flights = pattern.quick_flights if quick else pattern.flights
-    if options.sizes and len(pattern.sizes) >= CHOICE or pattern.group == "alignment" and options.sizes:
+    if options.sizes and len(pattern.sizes) >= (2 if pattern.group == "alignment" else CHOICE):
         sizes = options.sizes
     if options.ranks and len(pattern.ranks) > 1:
         ranks = options.ranks
-    wanted = options.memories or (QUICK if options.quick else USUAL)
+    wanted = options.memories or (WAYS if pattern.group == "alignment" else QUICK if options.quick else USUAL)
     for memory in wanted + (["shared"] if not options.memories and not quick else []):
         if memory not in (pattern.memories or [name for name in MEMORIES if name != "shared"]):
             continue

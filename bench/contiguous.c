@@ -1,7 +1,6 @@
-/* Contiguous put, get, accumulate and get_accumulate from rank 0 to rank 1, of any length, and the same puts and gets at
- * chosen places in memory.
+/* Contiguous put, get, accumulate and get_accumulate from rank 0 to rank 1, of any length.
  * Operation k uses area k of as many as the span holds, so that operations in flight together do not overlap.
- * Driven by timing.c through the two tables at the end. */
+ * Driven by timing.c through the table at the end. */
 #include "words.h"
 
 static const int target = WORDS_TARGET;
@@ -10,7 +9,7 @@ enum { SMALL_BYTES = 128, SHORT_BYTES = 32, LOOKED_BYTES = 8192 };
 /* Small operations take many areas in turn, as programs do; long ones go to one place unless they are in flight together. */
 static size_t span(const struct rma_run *run)
 {
-    return run->in_flight > 1 || run->len_bytes <= SMALL_BYTES ? RMA_SLOTS * run->len_bytes : run->len_bytes;
+    return run->in_flight > 1 || (run->len_bytes <= SMALL_BYTES && !run->place) ? RMA_SLOTS * run->len_bytes : run->len_bytes;
 }
 
 /* Short gets take more areas, so that many can be looked at together; they stay in the nearest cache. */
@@ -19,18 +18,13 @@ static size_t span_get(const struct rma_run *run)
     size_t areas = RMA_SLOTS;
     while (run->len_bytes <= SHORT_BYTES && 2 * areas * run->len_bytes <= LOOKED_BYTES)
         areas *= 2;
-    return areas > RMA_SLOTS ? areas * run->len_bytes : span(run);
+    return areas > RMA_SLOTS && !run->place ? areas * run->len_bytes : span(run);
 }
 
 /* The first half is what goes, the second what comes. */
 static size_t span_both(const struct rma_run *run)
 {
     return 2 * span(run);
-}
-
-static size_t span_one(const struct rma_run *run)
-{
-    return run->len_bytes;
 }
 
 /* What the loops need, in variables of their own: the run's fields could change with every call of MPI. */
@@ -41,12 +35,12 @@ struct loop {
     char *buffer;
     uint64_t area_mask, flight_mask;
     size_t len_bytes;
-    int count;
+    int count, doubles;
 };
 
 static struct loop loop_of(const struct rma_run *run, size_t span_bytes)
 {
-    const bool odd = run->pattern->placed && run->pattern->offset_bytes % (int)sizeof(uint64_t) != 0;
+    const bool odd = run->place && run->place->offset_bytes % (int)sizeof(uint64_t) != 0;
     return (struct loop){
         .win = run->win,
         .type = odd ? MPI_BYTE : MPI_UINT64_T,
@@ -56,6 +50,7 @@ static struct loop loop_of(const struct rma_run *run, size_t span_bytes)
         .flight_mask = (uint64_t)run->in_flight - 1,
         .len_bytes = run->len_bytes,
         .count = (int)(odd ? run->len_bytes : run->len_bytes / sizeof(uint64_t)),
+        .doubles = (int)(run->len_bytes / sizeof(double)),
     };
 }
 
@@ -86,10 +81,11 @@ static uint64_t heads_differ(const struct rma_run *run, const struct loop *loop,
     return differ;
 }
 
-/* Short gets are looked at while the clock stands, whole: comparing would take as long as a good part of the get itself. */
+/* Short gets are looked at while the clock stands, whole: comparing would take as long as a good part of the get itself.
+ * Those at a place have one area, so there would be a look after each. */
 static void get_setup(struct rma_run *run)
 {
-    run->part = run->len_bytes <= SHORT_BYTES ? run->span_bytes / run->len_bytes : 0;
+    run->part = run->len_bytes <= SHORT_BYTES && !run->place ? run->span_bytes / run->len_bytes : 0;
 }
 
 static void get_look(struct rma_run *run)
@@ -176,8 +172,8 @@ static void accumulate(struct rma_run *run, uint64_t count)
     const uint64_t end = run->done + count;
     for (uint64_t k = run->done; k < end; k++) {
         size_t at = (k & loop.area_mask) * loop.len_bytes;
-        MPI_Accumulate(loop.buffer + at, loop.count, MPI_DOUBLE, target, loop.begin + (MPI_Aint)at, loop.count, MPI_DOUBLE,
-                       MPI_SUM, loop.win);
+        MPI_Accumulate(loop.buffer + at, loop.doubles, MPI_DOUBLE, target, loop.begin + (MPI_Aint)at, loop.doubles,
+                       MPI_DOUBLE, MPI_SUM, loop.win);
         if (((k + 1) & loop.flight_mask) == 0)
             MPI_Win_flush(target, loop.win);
     }
@@ -193,8 +189,8 @@ static void get_accumulate(struct rma_run *run, uint64_t count)
     const uint64_t end = run->done + count;
     for (uint64_t k = run->done; k < end; k++) {
         size_t at = (k & loop.area_mask) * loop.len_bytes;
-        MPI_Get_accumulate(loop.buffer + at, loop.count, MPI_DOUBLE, loop.buffer + half_bytes + at, loop.count, MPI_DOUBLE,
-                           target, loop.begin + (MPI_Aint)at, loop.count, MPI_DOUBLE, MPI_SUM, loop.win);
+        MPI_Get_accumulate(loop.buffer + at, loop.doubles, MPI_DOUBLE, loop.buffer + half_bytes + at, loop.doubles,
+                           MPI_DOUBLE, target, loop.begin + (MPI_Aint)at, loop.doubles, MPI_DOUBLE, MPI_SUM, loop.win);
         if (((k + 1) & loop.flight_mask) == 0)
             MPI_Win_flush(target, loop.win);
     }
@@ -251,7 +247,8 @@ const struct rma_pattern rma_contiguous[] = {
      .repeat = put,
      .check = words_put_check,
      .renew = words_renew,
-     .look = words_look},
+     .look = words_look,
+     .placeable = true},
     {.name = "get",
      .span = span_get,
      .setup = get_setup,
@@ -259,38 +256,18 @@ const struct rma_pattern rma_contiguous[] = {
      .repeat = get,
      .check = words_get_check,
      .renew = words_renew,
-     .look = get_look},
-    {.name = "accumulate", .span = span, .prepare = doubles_prepare, .repeat = accumulate, .check = accumulate_check},
+     .look = get_look,
+     .placeable = true},
+    {.name = "accumulate",
+     .span = span,
+     .prepare = doubles_prepare,
+     .repeat = accumulate,
+     .check = accumulate_check,
+     .placeable = true},
     {.name = "get-accumulate",
      .span = span_both,
      .prepare = doubles_prepare,
      .repeat = get_accumulate,
      .check = get_accumulate_check},
-    {0},
-};
-
-/* One area only, so that every operation lies as its name says. */
-#define PLACED(place, offset)                                                                                              \
-    {.name = "put-at-" place,                                                                                              \
-     .span = span_one,                                                                                                     \
-     .prepare = words_prepare,                                                                                             \
-     .repeat = put,                                                                                                        \
-     .check = words_put_check,                                                                                             \
-     .renew = words_renew,                                                                                                 \
-     .look = words_look,                                                                                                   \
-     .placed = true,                                                                                                       \
-     .offset_bytes = offset},                                                                                              \
-        {.name = "get-at-" place,                                                                                          \
-         .span = span_one,                                                                                                 \
-         .prepare = words_prepare,                                                                                         \
-         .repeat = get_long,                                                                                               \
-         .check = words_get_check,                                                                                         \
-         .renew = words_renew,                                                                                             \
-         .placed = true,                                                                                                   \
-         .offset_bytes = offset}
-
-const struct rma_pattern rma_alignment[] = {
-    PLACED("huge-page", 0),          PLACED("page", 4096),          PLACED("line", 64), PLACED("element", 8),
-    PLACED("odd-byte", 1),           PLACED("line-crossing", 60),   PLACED("page-crossing", 4092),
     {0},
 };

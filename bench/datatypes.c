@@ -247,23 +247,23 @@ static void get_check(struct rma_run *run)
     run->wrong |= !data_holds_from(run->buffer + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES, rma_origin_seed(run, 0));
 }
 
-#define SHAPE(its_name, its_span, its_setup, its_repeat, its_check, its_look)                                              \
+#define SHAPE(its_name, its_span, its_setup, its_repeat, its_check, its_look, is_placeable)                                \
     {                                                                                                                      \
         .name = its_name, .span = its_span, .setup = its_setup, .prepare = prepare, .repeat = its_repeat,                  \
-        .check = its_check, .renew = words_renew, .look = its_look                                                         \
+        .check = its_check, .renew = words_renew, .look = its_look, .placeable = is_placeable                              \
     }
 
-#define PUT_AND_GET(shape, its_span, its_setup)                                                                            \
-    SHAPE("put-" shape, its_span, its_setup, put, put_check, put_look),                                                    \
-        SHAPE("get-" shape, its_span, its_setup, get, get_check, NULL)
+#define PUT_AND_GET(shape, its_span, its_setup, are_placeable)                                                             \
+    SHAPE("put-" shape, its_span, its_setup, put, put_check, put_look, are_placeable),                                     \
+        SHAPE("get-" shape, its_span, its_setup, get, get_check, NULL, are_placeable)
 
 const struct rma_pattern rma_datatypes[] = {
-    PUT_AND_GET("strided", span_strided, strided),
-    SHAPE("put-strided-both", span_strided, strided_both, put, put_check_spread, put_look),
-    PUT_AND_GET("column", span_matrix, column),
-    PUT_AND_GET("face-rows", span_cube, face_of_rows),
-    PUT_AND_GET("face-points", span_cube, face_of_points),
-    PUT_AND_GET("indexed", span_indexed, indexed),
-    PUT_AND_GET("structs", span_structs, structs_packed),
+    PUT_AND_GET("strided", span_strided, strided, true),
+    SHAPE("put-strided-both", span_strided, strided_both, put, put_check_spread, put_look, false),
+    PUT_AND_GET("column", span_matrix, column, false),
+    PUT_AND_GET("face-rows", span_cube, face_of_rows, false),
+    PUT_AND_GET("face-points", span_cube, face_of_points, false),
+    PUT_AND_GET("indexed", span_indexed, indexed, false),
+    PUT_AND_GET("structs", span_structs, structs_packed, false),
     {0},
 };

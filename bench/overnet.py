@@ -58,10 +58,15 @@ def choose():
         catalogue.PATTERNS[name] = Pattern(
             local[name].title, local[name].group, sizes, limit, flights=flights, quick=quick, quick_flights=flights,
             memories=catalogue.USUAL)
+    for name, pattern in local.items():
+        if pattern.group == "alignment":
+            catalogue.PATTERNS[name] = Pattern(pattern.title, pattern.group, pattern.sizes, CHOSEN[name.partition("-at-")[0]][3],
+                                               memories=catalogue.USUAL)
     catalogue.RAW.clear()
     catalogue.RAW.update((name, Pattern(title, "raw", sizes, ranks=[1])) for name, (title, sizes) in LINK.items())
     catalogue.ALWAYS_RAW[:] = ["link-way", "link-put", "link-awake", "link-asleep", "link-busy"]
     catalogue.USUAL[:] = catalogue.QUICK
+    catalogue.WAYS[:] = ["allocate"]
 
 
 class Refused(Exception):

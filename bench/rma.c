@@ -14,14 +14,25 @@
 
 static const char *const memory_names[RMA_MEMORIES] = {"allocate", "create", "dynamic", "shared"};
 static const struct rma_pattern *const groups[] = {rma_contiguous, rma_atomics,  rma_datatypes, rma_epochs,
-                                                   rma_active,     rma_requests, rma_creation,  rma_alignment};
-enum { GROUPS = sizeof groups / sizeof *groups };
+                                                   rma_active,     rma_requests, rma_creation};
+static const struct rma_place places[] = {{"huge-page", 0}, {"page", 4096},        {"line", 64},           {"element", 8},
+                                          {"odd-byte", 1},  {"line-crossing", 60}, {"page-crossing", 4092}};
+static const char at[] = "-at-";
+enum { GROUPS = sizeof groups / sizeof *groups, PLACES = sizeof places / sizeof *places };
 
 void rma_fail(const char *what)
 {
     fprintf(stderr, "rma: %s\n", what);
     MPI_Abort(MPI_COMM_WORLD, 2);
     abort();
+}
+
+static const struct rma_place *place_find(const char *name)
+{
+    for (size_t place = 0; place < PLACES; place++)
+        if (strcmp(places[place].name, name) == 0)
+            return &places[place];
+    return NULL;
 }
 
 static const struct rma_pattern *pattern_find(const char *name)
@@ -33,7 +44,7 @@ static const struct rma_pattern *pattern_find(const char *name)
     return NULL;
 }
 
-/* NAME is PATTERN:MEMORY:BYTES:IN_FLIGHT; false when there is no such thing. */
+/* NAME is PATTERN:MEMORY:BYTES:IN_FLIGHT, with PATTERN-at-PLACE where it has a place; false when there is no such thing. */
 static bool name_parse(const char *name, struct rma_run *run)
 {
     char pattern[64], memory[16], end;
@@ -41,11 +52,18 @@ static bool name_parse(const char *name, struct rma_run *run)
 
     if (sscanf(name, "%63[^:]:%15[^:]:%lu:%d%c", pattern, memory, &len_bytes, &run->in_flight, &end) != 4)
         return false;
+    char *place = strstr(pattern, at);
+    if (place) {
+        *place = '\0';
+        run->place = place_find(place + sizeof at - 1);
+    }
     run->pattern = pattern_find(pattern);
     run->len_bytes = len_bytes;
     for (run->memory = 0; run->memory < RMA_MEMORIES; run->memory++)
         if (strcmp(memory, memory_names[run->memory]) == 0)
             break;
+    if (place && !(run->pattern && run->pattern->placeable && run->place && run->in_flight == 1))
+        return false;
     return run->pattern && run->memory < RMA_MEMORIES && (run->in_flight == 1 || run->in_flight == RMA_SLOTS) &&
            len_bytes % sizeof(double) == 0 && len_bytes <= 1 << 30;
 }
@@ -94,8 +112,11 @@ static bool run_one(const char *name, const struct schedule_limits *limits, bool
 static void list_print(void)
 {
     for (size_t group = 0; group < GROUPS; group++)
-        for (const struct rma_pattern *pattern = groups[group]; pattern->name; pattern++)
+        for (const struct rma_pattern *pattern = groups[group]; pattern->name; pattern++) {
             printf("%s\n", pattern->name);
+            for (size_t place = 0; pattern->placeable && place < PLACES; place++)
+                printf("%s%s%s\n", pattern->name, at, places[place].name);
+        }
 }
 
 /* With more ranks than processors a batch outlasts the scheduler's slices, in which order comes back after a wait. */

@@ -28,8 +28,15 @@ enum rma_kind {
     RMA_BUSY_AGAIN   /* the same after a first operation to rank 1 */
 };
 
+/* Where window memory that a pattern uses begins: so many bytes after a multiple of RMA_HUGE_BYTES. */
+struct rma_place {
+    const char *name;
+    int offset_bytes;
+};
+
 struct rma_run {
     const struct rma_pattern *pattern;
+    const struct rma_place *place; /* NULL: where MPI puts it; else operations use one area, which lies there */
     enum rma_memory memory;
     size_t len_bytes; /* of one operation */
     int in_flight;    /* operations before one flush */
@@ -68,13 +75,12 @@ struct rma_pattern {
     void (*check)(struct rma_run *run);                   /* after each batch, every rank */
     void (*renew)(struct rma_run *run);                   /* before the last operations of rank 0, there; may be NULL */
     void (*look)(struct rma_run *run);                    /* RMA_PASSIVE: now and then within a batch, at rank 0; may be NULL */
-    bool placed;      /* `mine` begins offset_bytes after a multiple of RMA_HUGE_BYTES, else where MPI puts it */
-    int offset_bytes;
+    bool placeable;                                       /* also run at each place, as NAME-at-PLACE */
 };
 
 /* Each ends with a row without a name. */
 extern const struct rma_pattern rma_contiguous[], rma_atomics[], rma_datatypes[], rma_epochs[], rma_active[], rma_requests[],
-    rma_creation[], rma_alignment[];
+    rma_creation[];
 
 /* The data of a batch: what origins send, what lies in window memory before, and what rank 0's last operations find. */
 uint64_t rma_origin_seed(const struct rma_run *run, int rank);

@@ -1,5 +1,5 @@
 /* Windows of the benchmark's MPI program: one for each pattern, of each kind of memory, and the buffers beside it.
- * Window memory begins on a page of its own, or where an alignment pattern wants it, and ends in a guard.
+ * Window memory begins on a page of its own, or at the run's place, and ends in a guard.
  * Called by rma.c and by the patterns that time creation. */
 #include "rma.h"
 
@@ -57,7 +57,7 @@ void rma_window_close(struct rma_run *run)
     free(run->block);
 }
 
-/* Moves `mine` to where the pattern wants it, and tells everybody. */
+/* Moves `mine` to its place, and tells everybody. */
 static void run_align(struct rma_run *run, size_t offset_bytes)
 {
     const size_t found = (size_t)((uintptr_t)run->base % RMA_HUGE_BYTES);
@@ -77,14 +77,14 @@ void rma_run_open(struct rma_run *run)
     run->span_bytes = pattern->span ? pattern->span(run) : RMA_SLOTS * sizeof(uint64_t);
     run->origin_type = run->target_type = MPI_DATATYPE_NULL;
     run->to = run->from = MPI_GROUP_NULL;
-    len_bytes = run->span_bytes + RMA_GUARD_BYTES + (pattern->placed ? RMA_HUGE_BYTES : 0);
+    len_bytes = run->span_bytes + RMA_GUARD_BYTES + (run->place ? RMA_HUGE_BYTES : 0);
     if (len_bytes < RMA_LEAST_BYTES)
         len_bytes = RMA_LEAST_BYTES; /* what a program has: memory that malloc maps for itself */
     len_bytes = (len_bytes + 4095) / 4096 * 4096; /* in others MPICH 4.0.2 loses puts of 8 bytes to allocated memory */
     run->buffer = run->buffer_block = pages(run->span_bytes + RMA_GUARD_BYTES);
     rma_window_open(run, len_bytes);
-    if (pattern->placed)
-        run_align(run, (size_t)pattern->offset_bytes);
+    if (run->place)
+        run_align(run, (size_t)run->place->offset_bytes);
     if (pattern->setup)
         pattern->setup(run);
 }

@@ -92,6 +92,29 @@ int MPI_Finalize(void)
 }
 """
 
+# Says of each window where its memory begins and at which displacements rank 0 puts, both by what is left of a huge page.
+PUT_PLACES = """
+#include <stdio.h>
+enum { HUGE = 1 << 21 };
+static long window, places[HUGE];
+int PMPI_Win_allocate(long, int, long, long, char **, long);
+int MPI_Win_allocate(long a, int b, long c, long d, char **base, long e)
+{
+    int error = PMPI_Win_allocate(a, b, c, d, base, e);
+    printf("base %ld %ld\\n", ++window, (long)*base % HUGE);
+    fflush(stdout);
+    return error;
+}
+int PMPI_Put(long, int, long, int, long, int, long, long);
+int MPI_Put(long a, int b, long c, int d, long disp, int f, long g, long h)
+{
+    if (places[disp % HUGE] != window)
+        printf("put %ld %ld\\n", window, disp % HUGE);
+    places[disp % HUGE] = window;
+    return PMPI_Put(a, b, c, d, disp, f, g, h);
+}
+"""
+
 # Ends a job that does not want to end, and gets an interruption meanwhile.
 ENDED_TWICE = """
 import signal, subprocess, sys
@@ -220,6 +243,27 @@ class Measuring(BenchCase):
             self.assertRegex(result.stdout, f"end {name} [0-9.]+\n", result.stderr)
             self.assertEqual(set(re.findall(r"^flight (\d+)$", result.stdout, re.M)), {"64"})
 
+    def test_placed_operations_lie_where_they_say(self):
+        library = self.compile("places.so", PUT_PLACES, "-shared", "-fPIC")
+        places = {"huge-page": 0, "page": 4096, "line": 64, "element": 8, "odd-byte": 1, "line-crossing": 60,
+                  "page-crossing": 4092}
+        names = {f"{what}-at-{place}:allocate:8192:1": offset for place, offset in places.items()
+                 for what in ("put", "put-strided")}
+        result = self.behind(library, "--batches=1", "--budget=0.01", *names)
+        self.assertEqual(set(re.findall(r"^end (\S+) [0-9.]+$", result.stdout, re.M)), set(names), result.stderr)
+        found = {word: [tuple(map(int, pair)) for pair in re.findall(rf"^{word} (\d+) (\d+)$", result.stdout, re.M)]
+                 for word in ("base", "put")}
+        self.assertEqual([window for window, _ in found["put"]], list(range(1, len(names) + 1)))
+        for (window, put), offset in zip(found["put"], names.values()):
+            bases = [base for number, base in found["base"] if number == window]
+            self.assertIn(offset, {(base + put) % (2 << 20) for base in bases}, result.stdout)
+
+    def test_unknown_places_are_refused(self):
+        for name in ("put-at-home:allocate:8:1", "fence-at-line:allocate:0:1", "put-at-line:allocate:8:64"):
+            result = self.behind("", name)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn("no such pattern", result.stderr)
+
     def test_raw_operations_leave_the_data_that_they_should(self):
         cells = [catalogue.Cell(name, "local", count, size, 1) for name, raw in catalogue.RAW.items()
                  for size in {raw.sizes[0], min(raw.sizes[-1], 64 << 10)}
@@ -268,6 +312,16 @@ class Catalogue(unittest.TestCase):
                         "hot-fetch-and-op", "create-free"):
             for memory in ("allocate", "create"):
                 self.assertEqual({count for *what, count in found if what == [pattern, memory]}, {2, 4, 8, 16, 32}, pattern)
+
+    def test_alignment_goes_every_way_with_every_kind_of_operation(self):
+        found = {(cell.pattern, cell.memory) for cell in self.cells(alignment=True)}
+        for what in ("put", "get", "put-strided", "get-strided", "accumulate", "fetch-and-op", "compare-and-swap"):
+            for place in ("huge-page", "page", "line", "element", "odd-byte", "line-crossing", "page-crossing"):
+                self.assertEqual({memory for pattern, memory in found if pattern == what + "-at-" + place},
+                                 {"allocate", "create", "cma", "agent"}, (what, place))
+        sizes = {(cell.pattern, cell.bytes) for cell in self.cells(groups=["alignment"], sizes=[512])}
+        self.assertTrue({("put-at-line", 512), ("accumulate-at-line", 512), ("fetch-and-op-at-line", 8),
+                         ("get-strided-at-line", 8192)} <= sizes)
 
     def test_every_pattern_has_a_limit(self):
         cells = self.cells(alignment=True)

@@ -23,8 +23,8 @@ sys.path.insert(0, sys.argv[1])
 import argparse, catalogue, overnet
 overnet.choose()
 nothing = dict.fromkeys(("groups", "patterns", "memories", "sizes", "ranks", "alignment"))
-for quick in (False, True):
-    cells = catalogue.cells(argparse.Namespace(quick=quick, **nothing))
+for quick, more in ((False, {}), (True, {}), (False, {"groups": ["alignment"]})):
+    cells = catalogue.cells(argparse.Namespace(quick=quick, **dict(nothing, **more)))
     print(len(cells), {cell.ranks for cell in cells})
     for cell in catalogue.raw_cells(cells):
         assert cell.bytes in catalogue.RAW[cell.pattern].sizes, cell
@@ -101,8 +101,8 @@ class Elsewhere(BenchCase):
     def test_all_limits_are_known(self):
         result = subprocess.run([sys.executable, "-B", "-c", LIMITS, SCRIPTS], capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
-        full, quick = result.stdout.splitlines()
-        self.assertTrue(full.endswith("{2}") and quick.endswith("{2}"), result.stdout)
+        full, quick, alignment = result.stdout.splitlines()
+        self.assertTrue(full.endswith("{2}") and quick.endswith("{2}") and alignment.endswith("{2}"), result.stdout)
         self.assertLess(int(quick.split()[0]), int(full.split()[0]))
 
     def test_echo_that_is_wrong_is_no_figure(self):
