@@ -5,6 +5,8 @@
 
 #include "transport/shared/runs.h"
 
+#include <stdbool.h>
+
 /* Two words of 8 bytes that are loaded as one vector and not, as compilers would have it, as two words: half the loads. */
 static inline __attribute__((always_inline)) oriel_v16 vector_kept(oriel_v16 vector)
 {
@@ -111,7 +113,42 @@ oriel_row_loop *oriel_row_loop_of(unsigned word_bytes, const enum oriel_step kin
     return word_bytes == 8 ? of_8[kinds[0]][kinds[1]][kinds[2]] : of_4[kinds[0]][kinds[1]][kinds[2]];
 }
 
+/* What lies between two that are wanted is loaded with them, and dropped; nothing behind the last is. */
+static inline __attribute__((always_inline)) void seconds(char *to, const char *from)
+{
+    typedef uint32_t v4x4 __attribute__((vector_size(16)));
+    v4x4 first, second;
+    __builtin_memcpy(&first, from, sizeof first);
+    __builtin_memcpy(&second, from + 12, sizeof second);
+    first = __builtin_shufflevector(first, second, 0, 2, 5, 7);
+    __builtin_memcpy(to, &first, sizeof first);
+}
+
+void oriel_row_seconds(char *restrict to, int64_t to_step, const char *restrict from, int64_t from_step,
+                       const struct oriel_step_at at[ORIEL_ROW_STEPS], uint64_t count)
+{
+    const int64_t to_next = kept(to_step), from_next = kept(from_step);
+    (void)at;
+#pragma GCC unroll 1
+    for (; count > 1; count -= 2, to += 2 * to_step, from += 2 * from_step) {
+        seconds(to, from);
+        seconds(to + to_next, from + from_next);
+    }
+    if (count > 0)
+        seconds(to, from);
+}
+
 /* ---- rows of words of several lengths ---- */
+
+static inline __attribute__((always_inline)) void move_word(unsigned bytes, char *restrict to, const char *restrict from)
+{
+    if (bytes == 3) {
+        oriel_store(to, 2, oriel_load(from, 2));
+        oriel_store(to + 2, 1, oriel_load(from + 2, 1));
+    } else if (bytes > 0) {
+        oriel_store(to, bytes, oriel_load(from, bytes));
+    }
+}
 
 static inline __attribute__((always_inline)) void walk_words(unsigned a, unsigned b, unsigned c, char *restrict to,
                                                              int64_t to_step, const char *restrict from, int64_t from_step,
@@ -121,18 +158,22 @@ static inline __attribute__((always_inline)) void walk_words(unsigned a, unsigne
     const int64_t to_c = kept(at[2].to[0]), from_c = kept(at[2].from[0]);
 #pragma GCC unroll 1
     for (; count > 0; count--, to += to_step, from += from_step) {
-        oriel_store(to, a, oriel_load(from, a));
-        if (b > 0)
-            oriel_store(to + to_b, b, oriel_load(from + from_b, b));
-        if (c > 0)
-            oriel_store(to + to_c, c, oriel_load(from + from_c, c));
+        move_word(a, to, from);
+        move_word(b, to + to_b, from + from_b);
+        move_word(c, to + to_c, from + from_c);
     }
 }
 
-#define WORDS_OF_THIRD(m, a, b) m(a, b, 8) m(a, b, 4) m(a, b, 2) m(a, b, 1) m(a, b, 0)
+#define WORDS_OF_THIRD(m, a, b) m(a, b, 8) m(a, b, 4) m(a, b, 3) m(a, b, 2) m(a, b, 1) m(a, b, 0)
 #define WORDS_OF_SECOND(m, a) \
-    WORDS_OF_THIRD(m, a, 8) WORDS_OF_THIRD(m, a, 4) WORDS_OF_THIRD(m, a, 2) WORDS_OF_THIRD(m, a, 1) m(a, 0, 0)
-#define WORDS(m) WORDS_OF_SECOND(m, 8) WORDS_OF_SECOND(m, 4) WORDS_OF_SECOND(m, 2) WORDS_OF_SECOND(m, 1)
+    WORDS_OF_THIRD(m, a, 8)   \
+    WORDS_OF_THIRD(m, a, 4)   \
+    WORDS_OF_THIRD(m, a, 3)   \
+    WORDS_OF_THIRD(m, a, 2) WORDS_OF_THIRD(m, a, 1) m(a, 0, 0)
+#define WORDS(m)          \
+    WORDS_OF_SECOND(m, 8) \
+    WORDS_OF_SECOND(m, 4) \
+    WORDS_OF_SECOND(m, 3) WORDS_OF_SECOND(m, 2) WORDS_OF_SECOND(m, 1)
 
 #define WORDS_FUNCTION(a, b, c)                                                                            \
     static void words_##a##_##b##_##c(char *restrict to, int64_t to_step, const char *restrict from,       \
@@ -180,4 +221,37 @@ oriel_list_loop *oriel_list_loop_of(unsigned word_bytes, enum oriel_step kind)
     static oriel_list_loop *const of_8[ORIEL_STEP_KINDS] = LISTED(8);
     static oriel_list_loop *const of_4[ORIEL_STEP_KINDS] = LISTED(4);
     return word_bytes == 8 ? of_8[kind] : of_4[kind];
+}
+
+static inline __attribute__((always_inline)) void walk_even(enum oriel_step kind, unsigned word_bytes, char *restrict to,
+                                                            const char *restrict from, int64_t stride_bytes,
+                                                            int64_t second_bytes, const int32_t *offsets, uint64_t count)
+{
+    const bool gathers = kind == ORIEL_STEP_GATHER;
+#pragma GCC unroll 2
+    for (uint64_t i = 0; i < count; i++) {
+        char *here = gathers ? to + offsets[i] : to;
+        const char *there = gathers ? from : from + offsets[i];
+        step(kind, word_bytes, here, here + second_bytes, there, there + second_bytes);
+        to += gathers ? 0 : stride_bytes;
+        from += gathers ? stride_bytes : 0;
+    }
+}
+
+#define EVEN(n, kind)                                                                                                        \
+    static void even_##n##_##kind(char *restrict to, const char *restrict from, int64_t stride_bytes, int64_t second_bytes, \
+                                  const int32_t *offsets, uint64_t count)                                                    \
+    {                                                                                                                        \
+        walk_even(ORIEL_STEP_##kind, n, to, from, stride_bytes, second_bytes, offsets, count);                               \
+    }
+EVEN(8, GATHER)
+EVEN(8, SCATTER)
+EVEN(4, GATHER)
+EVEN(4, SCATTER)
+
+oriel_even_loop *oriel_even_loop_of(unsigned word_bytes, enum oriel_step kind)
+{
+    if (kind == ORIEL_STEP_GATHER)
+        return word_bytes == 8 ? even_8_GATHER : even_4_GATHER;
+    return word_bytes == 8 ? even_8_SCATTER : even_4_SCATTER;
 }
