@@ -8,15 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum operation { PUT, GET, FLUSH, PUT_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK, ROUND };
+enum operation {
+    PUT, GET, FLUSH, PUT_FLUSH, PUT_TWO_FLUSH, GET_TWO_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK, ROUND
+};
 
-static MPI_Group self; /* of the only rank that counts */
+static MPI_Group self;   /* of the only rank that counts */
+static MPI_Datatype two; /* doubles, with one between them */
 
 static inline __attribute__((always_inline)) void loop(enum operation operation, long count, MPI_Win win)
 {
     const int target = operation == ROUND ? 0 : 1;
     const int64_t one = 1;
     int64_t word = 1;
+    double pair[2] = {1, 2};
 
     for (long i = 0; i < count; i++) {
         if (operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK)
@@ -29,9 +33,13 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
             MPI_Put(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
         if (operation == GET)
             MPI_Get(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
+        if (operation == PUT_TWO_FLUSH)
+            MPI_Put(pair, 2, MPI_DOUBLE, target, 0, 1, two, win);
+        if (operation == GET_TWO_FLUSH)
+            MPI_Get(pair, 2, MPI_DOUBLE, target, 0, 1, two, win);
         if (operation == FETCH_AND_OP)
             MPI_Fetch_and_op(&one, &word, MPI_INT64_T, target, 0, MPI_SUM, win);
-        if (operation == FLUSH || operation == PUT_FLUSH)
+        if (operation == FLUSH || operation == PUT_FLUSH || operation == PUT_TWO_FLUSH || operation == GET_TWO_FLUSH)
             MPI_Win_flush(target, win);
         if (operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK)
             MPI_Win_unlock(target, win);
@@ -53,6 +61,8 @@ COUNTED(put, PUT)
 COUNTED(get, GET)
 COUNTED(flush, FLUSH)
 COUNTED(put_flush, PUT_FLUSH)
+COUNTED(put_two_flush, PUT_TWO_FLUSH)
+COUNTED(get_two_flush, GET_TWO_FLUSH)
 COUNTED(fetch_and_op, FETCH_AND_OP)
 COUNTED(lock_unlock, LOCK_UNLOCK)
 COUNTED(lock_put_unlock, LOCK_PUT_UNLOCK)
@@ -68,6 +78,8 @@ static const struct step {
     {"get", counted_get, GET, 0},
     {"flush", counted_flush, FLUSH, 0},
     {"put-flush", counted_put_flush, PUT_FLUSH, 0},
+    {"put-two-flush", counted_put_two_flush, PUT_TWO_FLUSH, 0},
+    {"get-two-flush", counted_get_two_flush, GET_TWO_FLUSH, 0},
     {"fetch-and-op", counted_fetch_and_op, FETCH_AND_OP, 0},
     {"lock-unlock", counted_lock_unlock, LOCK_UNLOCK, 1},
     {"lock-put-unlock", counted_lock_put_unlock, LOCK_PUT_UNLOCK, 1},
@@ -107,10 +119,13 @@ int main(int argc, char **argv)
     MPI_Win_allocate(4096, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Comm_group(MPI_COMM_WORLD, &all);
     MPI_Group_incl(all, 1, &rank, &self);
+    MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &two);
+    MPI_Type_commit(&two);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 2; i < argc && rank == 0; i++)
         run(find(argv[i]), atol(argv[1]), win);
     MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Type_free(&two);
     MPI_Group_free(&self);
     MPI_Group_free(&all);
     MPI_Win_free(&win);

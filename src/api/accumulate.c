@@ -136,7 +136,9 @@ static int accumulate_bulk(char *there, const void *origin, int count, int targe
 {
     struct oriel_window *window = oriel_recent.window;
     oriel_kernel *kernel = (oriel_kernel *)oriel_recent.plain;
-    const enum oriel_status status = oriel_accumulate_bulk(window, target_rank, kernel, there, origin, (uint64_t)count);
+    const uint32_t extent_bytes = (uint32_t)oriel_recent.element_mask + 1;
+    const enum oriel_status status =
+        oriel_accumulate_bulk(window, target_rank, kernel, extent_bytes, there, origin, (uint64_t)count);
     return oriel_likely(status == ORIEL_OK) ? MPI_SUCCESS : oriel_error_raise(window, accumulate_form.call, status);
 }
 

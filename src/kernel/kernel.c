@@ -28,7 +28,7 @@
 /* The same loop for wider registers, chosen when the library is loaded.  Sanitised programs are not ready that early. */
 #if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __has_attribute(target_clones)
-#define CLONES __attribute__((target_clones("avx2", "default")))
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 #endif
 #ifndef CLONES

@@ -4,6 +4,7 @@
 #define ORIEL_KERNEL_KIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef long double oriel_long_double;
@@ -93,6 +94,28 @@ struct oriel_kind_properties {
 };
 
 extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];
+
+enum {
+    ORIEL_KERNEL_VECTOR_BYTES = 64,
+    ORIEL_KERNEL_SPLIT_BYTES = 512, /* from here on it pays */
+};
+
+/* A plain kernel for many aligned elements of 1, 2, 4 or 8 bytes.  The first ones go by themselves, up to where the target's
+ * vectors begin: no load or store of the target's crosses a cache line then. */
+static inline void oriel_kernel_many(oriel_kernel *kernel, uint32_t extent_bytes, char *target, const char *origin, char *result,
+                                     uint64_t count)
+{
+    const uint64_t ahead_bytes = -(uintptr_t)target % ORIEL_KERNEL_VECTOR_BYTES;
+    if (ahead_bytes != 0 && count * extent_bytes >= ORIEL_KERNEL_SPLIT_BYTES) {
+        const uint64_t ahead = ahead_bytes / extent_bytes;
+        kernel(target, origin, result, ahead);
+        target += ahead_bytes;
+        origin += origin != NULL ? ahead_bytes : 0;
+        result += result != NULL ? ahead_bytes : 0;
+        count -= ahead;
+    }
+    kernel(target, origin, result, count);
+}
 
 /* What lies behind the last field of a padded pair, and does not move. */
 static inline uint64_t oriel_kind_tail_bytes(const struct oriel_kind_properties *kind)

@@ -152,7 +152,7 @@ static enum oriel_status update_words(struct update *update, char *there, const 
         update->in_bulk = true;
     }
     if (update->in_bulk) {
-        kind->plain[update->operator](there, origin, result, count);
+        oriel_kernel_many(kind->plain[update->operator], kind->extent_bytes, there, origin, result, count);
         return ORIEL_OK;
     }
     for (uint64_t at = 0; at < count * kind->extent_bytes; at += kind->extent_bytes)
@@ -339,14 +339,14 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     return status;
 }
 
-enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, char *there,
-                                        const char *origin, uint64_t count)
+enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, uint32_t extent_bytes,
+                                        char *there, const char *origin, uint64_t count)
 {
     enum oriel_status status = oriel_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
     oriel_bulk_begin(window, rank);
-    kernel(there, origin, NULL, count);
+    oriel_kernel_many(kernel, extent_bytes, there, origin, NULL, count);
     oriel_mutex_unlock(window, rank);
     return ORIEL_OK;
 }

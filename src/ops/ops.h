@@ -44,8 +44,8 @@ enum {
 
 /* accumulate of so many elements in one run, aligned, that the CPU reaches and that have native kernels; kernel is the plain
  * one. */
-enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, char *there,
-                                        const char *origin, uint64_t count);
+enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, uint32_t extent_bytes,
+                                        char *there, const char *origin, uint64_t count);
 
 /* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (ops/swap.h), compared bytewise. */
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,

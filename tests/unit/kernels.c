@@ -233,6 +233,36 @@ static void many_are_updated_as_one_by_one(void **state)
                     compare((enum oriel_kind)kind, (enum oriel_operator)op, count, shift);
 }
 
+/* Of each kind that the CPU has instructions for, from each place within a vector, around the count from which it is split. */
+static void many_are_updated_alike_wherever_vectors_begin(void **state)
+{
+    (void)state;
+    static _Alignas(ORIEL_KERNEL_VECTOR_BYTES) char target[ROOM];
+    static char before[ROOM], wanted[ROOM], origin[ROOM], result[ROOM];
+    fill(origin, sizeof origin, 3);
+    fill(before, sizeof before, 4);
+    for (unsigned kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
+        const uint32_t bytes = oriel_kinds[kind].extent_bytes;
+        const enum oriel_operator operator = oriel_kinds[kind].plain[ORIEL_OPERATOR_BXOR] != NULL ? ORIEL_OPERATOR_BXOR
+                                             : oriel_kinds[kind].plain[ORIEL_OPERATOR_SUM] != NULL ? ORIEL_OPERATOR_SUM
+                                                                                                 : ORIEL_OPERATOR_REPLACE;
+        if (oriel_kinds[kind].native[ORIEL_OPERATOR_REPLACE] == NULL)
+            continue;
+        oriel_kernel *kernel = oriel_kinds[kind].plain[operator];
+        for (uint64_t at = 0; at < ORIEL_KERNEL_VECTOR_BYTES; at += bytes)
+            for (uint64_t count = ORIEL_KERNEL_SPLIT_BYTES / bytes - 1; count < ORIEL_KERNEL_SPLIT_BYTES / bytes + 9; count++)
+                for (int fetches = 0; fetches < 2; fetches++) {
+                    memcpy(target, before, ROOM);
+                    memcpy(wanted, before, ROOM);
+                    memset(result, 0, ROOM);
+                    kernel(wanted + at, origin, NULL, count);
+                    oriel_kernel_many(kernel, bytes, target + at, origin, fetches ? result : NULL, count);
+                    assert_memory_equal(target, wanted, ROOM);
+                    assert_memory_equal(fetches ? result : before + at, before + at, count * bytes);
+                }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +274,7 @@ int main(void)
         cmocka_unit_test(reals_of_16_bytes_compute_in_their_own_precision),
         cmocka_unit_test(replaced_bits_arrive_unchanged),
         cmocka_unit_test(many_are_updated_as_one_by_one),
+        cmocka_unit_test(many_are_updated_alike_wherever_vectors_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
