@@ -4,7 +4,7 @@
  * cell, its buffers in the short list, and its word has the clock.  windows_operate.c calls. */
 #include "check/again.h"
 
-#include "check/brief.h"
+#include "check/held.h"
 #include "check/pages.h"
 #include "check/words_carried.h"
 
@@ -81,55 +81,72 @@ static bool find_bytes(const struct oriel_again *again, int32_t target, MPI_Aint
     return true;
 }
 
-/* False, and nothing has happened: some of it may lie in memory of windows, or meet other buffers. */
-static bool put_buffers(const struct oriel_again *again, oriel_local_group group, const void *origin, const void *compare,
-                        const void *result)
+unsigned oriel_again_runs(const struct oriel_again *again, const void *origin, const void *compare, const void *result,
+                          struct oriel_brief_run runs[ORIEL_BRIEF_RUNS])
 {
-    const struct oriel_site *site = &again->access.site;
     unsigned count = 0;
-    struct oriel_brief_run written = {0};
-    if (again->fetches) {
-        written = oriel_brief_run_of(result, again->result_bytes, true);
-        if (oriel_unlikely(!oriel_regions_are_elsewhere(written.low, written.high)))
-            return false;
-        oriel_brief_put(count++, &written, group, site);
-    }
-    if (compare != NULL) {
-        struct oriel_brief_run run = oriel_brief_run_of(compare, again->target_bytes, false);
-        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
-            return false;
-        oriel_brief_put(count++, &run, group, site);
-    }
-    if (again->origin_bytes != 0) {
-        struct oriel_brief_run run = oriel_brief_run_of(origin, again->origin_bytes, again->access.kind == ORIEL_ACCESS_GET);
-        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
-            return false;
-        oriel_brief_put(count++, &run, group, site);
-    }
-    oriel_briefs.count = count;
-    return true;
-}
-
-static bool use_buffers(const struct oriel_again *again, oriel_local_group group, const void *origin, const void *compare,
-                        const void *result)
-{
-    struct oriel_brief_run runs[ORIEL_BRIEF_RUNS];
-    unsigned count = 0;
-    if (oriel_likely(oriel_briefs_are_quiet()) && oriel_likely(put_buffers(again, group, origin, compare, result)))
-        return true;
     if (again->origin_bytes != 0)
         runs[count++] = oriel_brief_run_of(origin, again->origin_bytes, again->access.kind == ORIEL_ACCESS_GET);
     if (compare != NULL)
         runs[count++] = oriel_brief_run_of(compare, again->target_bytes, false);
     if (again->fetches)
         runs[count++] = oriel_brief_run_of(result, again->result_bytes, true);
-    return oriel_local_runs(runs, count, group, &again->access.site);
+    return count;
+}
+
+/* False, and nothing has happened: they are not for the short list. */
+static __attribute__((noinline)) bool use_buffers(const struct oriel_again *again, int32_t target, const void *origin,
+                                                  const void *compare, const void *result)
+{
+    struct oriel_brief_run runs[ORIEL_BRIEF_RUNS];
+    unsigned count = oriel_again_runs(again, origin, compare, result, runs);
+    return oriel_local_runs(runs, count, again->window->buffers[target], &again->access.site);
+}
+
+/* Whether none of it may lie in memory of windows, or in what the operation writes there. */
+static bool are_apart(const struct oriel_again *again, const void *origin, const void *compare, const void *result)
+{
+    struct oriel_brief_run written = {0};
+    struct oriel_brief_run run;
+    if (again->fetches) {
+        written = oriel_brief_run_of(result, again->result_bytes, true);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(written.low, written.high)))
+            return false;
+    }
+    if (compare != NULL) {
+        run = oriel_brief_run_of(compare, again->target_bytes, false);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
+            return false;
+    }
+    if (again->origin_bytes != 0) {
+        run = oriel_brief_run_of(origin, again->origin_bytes, false);
+        if (oriel_unlikely(!oriel_regions_are_elsewhere(run.low, run.high) || oriel_brief_runs_meet(run, written)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether nothing else of this process is pending in the window, and no buffer needed that it could meet. */
+static bool is_alone(const struct oriel_checked *window)
+{
+    return window->touched_histories == 0 && window->asked == NULL && oriel_briefs_are_quiet();
+}
+
+/* Beside others, in the lists of many. */
+static __attribute__((noinline)) void add(struct oriel_again *again, int32_t target, oriel_place history,
+                                          struct oriel_history_spot spot, const struct oriel_extent *run)
+{
+    struct oriel_checked *window = again->window;
+    bool cells = oriel_history_add_again(history, spot, &again->access, &again->kept, run, oriel_window_conflict,
+                                         &window->places[target]);
+    oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
 }
 
 bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
                     const void *result)
 {
     struct oriel_checked *window = again->window;
+    oriel_held_let_go();
     if (oriel_unlikely(window == NULL || (uint32_t)target >= (uint32_t)window->n))
         return false;
     const struct oriel_site *opening = opening_of(window, target);
@@ -138,26 +155,35 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
         return false;
     if (oriel_unlikely(again->access.site.epoch != opening->epoch)) {
         again->access.site.epoch = opening->epoch;
-        again->trait = 0;
+        again->kept = (struct oriel_history_again){0};
     }
     oriel_place history = oriel_window_history(window, target);
     if (oriel_unlikely(history == 0))
         return false;
     struct oriel_history_spot spot = oriel_history_expect(history, run.offset);
-    if (oriel_unlikely(!use_buffers(again, window->buffers[target], origin, compare, result)))
+    bool alone = oriel_likely(is_alone(window) && are_apart(again, origin, compare, result));
+    if (!alone && !use_buffers(again, target, origin, compare, result))
         return false;
     oriel_place words = again->writes_words ? oriel_window_words(window, target) : 0;
     bool offered = false;
     oriel_tick now = oriel_order_now();
     struct oriel_word *word = words == 0 ? NULL : oriel_word_offer(words, (uint64_t)run.offset, now, &offered);
     again->access.issued = now + (again->writes_words ? 1 : 0);
-    bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, &run, oriel_window_conflict,
-                                         &window->places[target]);
+    struct oriel_cell_entry *entry = NULL;
+    if (alone)
+        entry = oriel_history_hold(history, spot, &again->access, &again->kept, &run, oriel_window_conflict,
+                                   &window->places[target]);
+    if (oriel_likely(entry != NULL)) {
+        oriel_held_put(&(struct oriel_held){again->win, target, again, entry, spot, run.offset, origin, compare, result});
+    } else {
+        if (alone)
+            use_buffers(again, target, origin, compare, result);
+        add(again, target, history, spot, &run);
+    }
     if (oriel_likely(word != NULL))
         oriel_word_give_offered(word, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
     else if (again->writes_words)
         oriel_window_give_word(window, target, run.offset, again->fetches);
-    oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
     again->target = target;
     again->offset = run.offset;
     again->word = word;
@@ -168,6 +194,12 @@ void oriel_again_take(const struct oriel_again *again)
 {
     if (oriel_unlikely(again->word == NULL || oriel_window_has_bulk(again->window) || !oriel_word_take_again(again->word)))
         oriel_window_take_element(again->window, again->target, again->offset);
+}
+
+void oriel_again_refuse(const struct oriel_again *again)
+{
+    oriel_held_let_go();
+    oriel_window_refused(again->window, again->target);
 }
 
 /* The site of a call that comes through a binding is another one each time. */

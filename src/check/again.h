@@ -5,12 +5,13 @@
 #define ORIEL_CHECK_AGAIN_H
 
 #include "base/recent.h"
+#include "check/brief.h"
 #include "check/windows_operate.h"
 
 enum { ORIEL_AGAIN_SITES = 64 }; /* a power of 2 */
 
 struct oriel_again {
-    _Alignas(256) const void *address; /* a place in the table is found without a multiplication */
+    _Alignas(512) const void *address; /* a place in the table is found without a multiplication */
     MPI_Win win;
     uint64_t version;    /* of the windows */
     uint64_t generation; /* of the datatypes */
@@ -35,7 +36,7 @@ struct oriel_again {
     uint64_t target_bytes;
     uint64_t origin_bytes;      /* 0: there is no origin */
     uint64_t result_bytes;
-    oriel_place trait;          /* 0: not known yet; of access */
+    struct oriel_history_again kept; /* of access */
     struct oriel_access access; /* as the last one was */
     int32_t target;             /* from here on of the one that is between begin and end */
     int64_t offset;
@@ -85,6 +86,7 @@ ORIEL_AGAIN_INLINE struct oriel_again *oriel_again_find(const struct oriel_opera
 bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
                     const void *result);
 void oriel_again_take(const struct oriel_again *again);
+void oriel_again_refuse(const struct oriel_again *again);
 
 /* All that is to be done before the call, for a small operation of plain bytes in a lock's epoch that this thread has made from
  * this call site before, on this window and with these datatypes, counts and operator.  NULL, and nothing has happened: it is
@@ -102,10 +104,14 @@ ORIEL_AGAIN_INLINE struct oriel_again *oriel_again_begin(const struct oriel_oper
 ORIEL_AGAIN_INLINE void oriel_again_end(const struct oriel_again *again, const struct oriel_operation *operation, int code)
 {
     if (oriel_unlikely(code != MPI_SUCCESS))
-        oriel_window_refused(again->window, again->target);
+        oriel_again_refuse(again);
     else if (operation->kind == ORIEL_ACCESS_ACCUMULATE && again->fetches)
         oriel_again_take(again);
 }
+
+/* The buffers of such an operation. */
+unsigned oriel_again_runs(const struct oriel_again *again, const void *origin, const void *compare, const void *result,
+                          struct oriel_brief_run runs[ORIEL_BRIEF_RUNS]);
 
 /* --- any size --- */
 

@@ -4,6 +4,7 @@
 #define ORIEL_CHECK_ARRIVAL_H
 
 #include "check/history.h"
+#include "check/order.h"
 #include "check/records.h"
 
 enum {
@@ -48,6 +49,22 @@ struct oriel_arrival {
     size_t joins; /* those with which it can be one */
     oriel_record_number join[ORIEL_ARRIVAL_JOINS];
 };
+
+/* Not a word more than is needed: it is made for most accesses. */
+static inline void oriel_arrival_begin(struct oriel_arrival *arrival, oriel_place history, const struct oriel_access *access,
+                                       oriel_conflict_fn *tell, void *closure, bool stays)
+{
+    arrival->history = oriel_board_at(history);
+    arrival->access = access;
+    arrival->clock = oriel_order_moment_clock(access->moment);
+    arrival->tell = tell;
+    arrival->closure = closure;
+    arrival->stays = stays;
+    arrival->told = 0;
+}
+
+/* In history.c: compares one that stands in a cell with what stands in the tree. */
+void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place history, const struct oriel_extent *runs);
 
 static inline bool oriel_access_pending(const struct oriel_access *access)
 {

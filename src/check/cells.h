@@ -1,5 +1,5 @@
 /* What the files of cells share: an access on its way into one, and the steps that both who enters and who visits take there.
- * Everything is under the cell's lock.  small.c and small_visits.c alone include it. */
+ * Everything is under the cell's lock.  small.c, small_again.c and small_visits.c alone include it. */
 #ifndef ORIEL_CHECK_CELLS_H
 #define ORIEL_CHECK_CELLS_H
 
@@ -46,6 +46,33 @@ struct oriel_coming {
     bool repeats;                  /* one that is complete gives way to an equal one */
     struct oriel_cell_entry *spot; /* where it can stand */
 };
+
+/* What equal accesses that are complete give way to. */
+static inline bool oriel_cell_repeats(const struct oriel_access *access)
+{
+    return (access->flags & ORIEL_ACCESS_SAME_OP) == 0 || access->kind == ORIEL_ACCESS_PUT;
+}
+
+/* Bytes of one cell; what: without them. */
+static inline struct oriel_coming oriel_cell_coming(struct oriel_arrival *arrival, oriel_place history, uint64_t what, uint64_t at,
+                                                    uint64_t len_bytes)
+{
+    const struct oriel_access *access = arrival->access;
+    uint64_t first = at & (ORIEL_CELL_BYTES - 1);
+    uint64_t last = first + len_bytes - 1;
+    return (struct oriel_coming){.arrival = arrival,
+                                 .base = (int64_t)(at - first),
+                                 .first = first,
+                                 .last = last,
+                                 .what = what | first << 14 | last << 8,
+                                 .ticks = oriel_entry_ticks(access->issued, access->complete),
+                                 .history = history,
+                                 .repeats = oriel_cell_repeats(access)};
+}
+
+/* In small.c: meets all that stands there, and then stands there itself.  NULL: in an entry with others (merged), or the board is
+ * full. */
+struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct oriel_cell *cell);
 
 /* Bytes of both: compares, and for an access that stays takes away what it supersedes. */
 void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry);

@@ -5,6 +5,7 @@
 #define ORIEL_CHECK_GUARD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 extern _Thread_local int oriel_check_depth __attribute__((visibility("hidden")));
 
@@ -18,10 +19,23 @@ extern bool oriel_check_several __attribute__((visibility("hidden")));
 /* Whether loads and stores are looked at, of whatever thread of the program. */
 extern bool oriel_check_watches __attribute__((visibility("hidden")));
 
+/* What is to be done first when the program's next call is looked at; NULL: nothing.  held.c's own. */
+extern void (*oriel_check_held)(void) __attribute__((visibility("hidden")));
+
 /* Whether this call is the program's, and to be looked at. */
-static inline bool oriel_check_looks(void)
+static inline bool oriel_check_is_programs(void)
 {
     return oriel_check_depth == 0 && oriel_check_running;
+}
+
+/* The same for all calls but those that held.h names. */
+static inline bool oriel_check_looks(void)
+{
+    if (!oriel_check_is_programs())
+        return false;
+    if (__builtin_expect(oriel_check_held != NULL, 0))
+        oriel_check_held();
+    return true;
 }
 
 static inline void oriel_check_enter(void)

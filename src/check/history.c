@@ -77,19 +77,6 @@ void oriel_history_leave(oriel_place place)
 
 /* --- what is called --- */
 
-/* Not a word more than is needed: it is made for every access. */
-static inline void begin_arrival(struct oriel_arrival *arrival, oriel_place place, const struct oriel_access *access,
-                                 oriel_conflict_fn *tell, void *closure, bool stays)
-{
-    arrival->history = oriel_board_at(place);
-    arrival->access = access;
-    arrival->clock = oriel_order_moment_clock(access->moment);
-    arrival->tell = tell;
-    arrival->closure = closure;
-    arrival->stays = stays;
-    arrival->told = 0;
-}
-
 /* With what stands there, in the tree and in cells. */
 static void meet_all(struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
 {
@@ -152,15 +139,19 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
     return ticket;
 }
 
+void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *runs)
+{
+    struct oriel_history *history = enter(place);
+    oriel_arrival_meet(arrival, runs, false);
+    leave(history);
+}
+
 /* Whether it does not belong into the tree. */
 static bool stands_in_cells(enum oriel_small small, struct oriel_arrival *arrival, oriel_place place,
                             const struct oriel_extent *runs)
 {
-    if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE)) {
-        struct oriel_history *history = enter(place);
-        oriel_arrival_meet(arrival, runs, false);
-        leave(history);
-    }
+    if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE))
+        oriel_arrival_meet_tree(arrival, place, runs);
     return small != ORIEL_SMALL_NOT;
 }
 
@@ -170,7 +161,7 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
     struct oriel_arrival arrival;
     struct oriel_extent runs;
     oriel_place trait = 0;
-    begin_arrival(&arrival, place, access, tell, closure, true);
+    oriel_arrival_begin(&arrival, place, access, tell, closure, true);
     if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
         !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
         return add_to_tree(&arrival, place, extents, count);
@@ -178,11 +169,12 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
 }
 
 bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,
-                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+                             struct oriel_history_again *again, const struct oriel_extent *run, oriel_conflict_fn *tell,
+                             void *closure)
 {
     struct oriel_arrival arrival;
-    begin_arrival(&arrival, place, access, tell, closure, true);
-    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival, place, run)))
+    oriel_arrival_begin(&arrival, place, access, tell, closure, true);
+    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, &again->trait, run), &arrival, place, run)))
         return true;
     add_to_tree(&arrival, place, run, 1);
     return false;
@@ -192,7 +184,7 @@ void oriel_history_look(oriel_place place, const struct oriel_access *access, co
                         oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_arrival arrival;
-    begin_arrival(&arrival, place, access, tell, closure, false);
+    oriel_arrival_begin(&arrival, place, access, tell, closure, false);
     struct oriel_history *history = enter(place);
     meet_all(&arrival, extents, count);
     leave(history);

@@ -86,6 +86,7 @@ uint64_t oriel_history_add(oriel_place history, const struct oriel_access *acces
                            size_t count, oriel_conflict_fn *tell, void *closure);
 
 /* Where the cell of a byte is. */
+struct oriel_cell_entry;
 struct oriel_history_spot {
     const struct oriel_page_bucket *bucket;
     struct oriel_page *page; /* NULL: there was none yet */
@@ -94,11 +95,36 @@ struct oriel_history_spot {
 /* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
 struct oriel_history_spot oriel_history_expect(oriel_place history, int64_t offset);
 
-/* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte;
- * *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.  Whether it stands in cells alone,
- * where oriel_history_complete_cells finds it. */
+/* What is kept for accesses that differ in nothing but numbers and bytes; zeroed at first, and where anything else changes. */
+enum { ORIEL_HISTORY_MET = 16 }; /* a power of 2 */
+struct oriel_history_again {
+    oriel_place trait;
+    struct oriel_history_met { /* traits of accesses that such a one has met */
+        oriel_place trait;
+        int32_t origin;
+        bool peaceful;  /* they never conflict */
+        bool gives_way; /* to the later one, when it is ordered before it */
+    } met[ORIEL_HISTORY_MET];
+};
+
+/* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte.
+ * Whether it stands in cells alone, where oriel_history_complete_cells finds it. */
 bool oriel_history_add_again(oriel_place history, struct oriel_history_spot spot, const struct oriel_access *access,
-                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
+                             struct oriel_history_again *again, const struct oriel_extent *run, oriel_conflict_fn *tell,
+                             void *closure);
+
+/* Likewise, where nothing else of this process is pending in the history, and threads are none: the caller holds it, and has to
+ * end that by one of the two that follow.  NULL, and nothing has happened: it is one for oriel_history_add_again. */
+struct oriel_cell_entry *oriel_history_hold(oriel_place history, struct oriel_history_spot spot, const struct oriel_access *access,
+                                            struct oriel_history_again *again, const struct oriel_extent *run,
+                                            oriel_conflict_fn *tell, void *closure);
+
+/* It is complete. */
+void oriel_history_held_complete(struct oriel_cell_entry *entry, oriel_tick now);
+
+/* It stands like one that was added, in a cell. */
+void oriel_history_held_release(oriel_place history, struct oriel_history_spot spot, struct oriel_cell_entry *entry,
+                                const struct oriel_access *access, int64_t offset);
 
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
 void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,

@@ -18,13 +18,33 @@ struct oriel_loop {
     uint32_t turns;
 };
 
-/* Of this thread's accesses of one kind (a history and a trait, mixed): whether this one continues the last two. */
-static inline bool oriel_loop_continues(struct oriel_loop loops[ORIEL_LOOPS], uint64_t kind, const struct oriel_extent *runs)
+extern _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS] __attribute__((visibility("hidden"))); /* small.c's own */
+
+/* Of this thread's accesses of one kind, that of a trait in a history; a new one begins at the offset. */
+static inline struct oriel_loop *oriel_loop_of(oriel_place history, oriel_place trait, int64_t offset)
 {
-    uint64_t which = kind * UINT64_C(0x9e3779b97f4a7c15);
-    struct oriel_loop *loop = &loops[which >> 58];
-    if (loop->which != which)
-        *loop = (struct oriel_loop){.which = which, .offset = runs->offset};
+    uint64_t which = (history ^ trait << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    struct oriel_loop *loop = &oriel_loops[which >> 58];
+    if (__builtin_expect(loop->which != which, 0))
+        *loop = (struct oriel_loop){.which = which, .offset = offset};
+    return loop;
+}
+
+/* Takes one that continues nothing.  False, and nothing has happened: it may. */
+static inline bool oriel_loop_leave(struct oriel_loop *loop, int64_t offset)
+{
+    int64_t distance = offset - loop->offset;
+    if (__builtin_expect(distance == loop->distance && distance != 0, 0))
+        return false;
+    loop->turns = 0;
+    loop->distance = distance;
+    loop->offset = offset;
+    return true;
+}
+
+/* Whether this one continues the last two. */
+static inline bool oriel_loop_continues(struct oriel_loop *loop, const struct oriel_extent *runs)
+{
     int64_t distance = runs->offset - loop->offset;
     bool further = distance != 0 && distance == loop->distance &&
                    (uint64_t)(distance < 0 ? -distance : distance) <= ORIEL_LOOP_SPARSEST * runs->len_bytes;

@@ -11,7 +11,7 @@
  *    says otherwise, since completion comes before anything is given.
  * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
  *    leaves a free one.
- * history.c calls, and again.c asks for the lines of a cell. */
+ * history.c calls; small_again.c has a shorter way into a cell. */
 #include "check/cells.h"
 
 #include "base/atomic.h"
@@ -24,6 +24,8 @@
 enum {
     CELLS_MOST = 4, /* of one access */
 };
+
+_Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS];
 
 static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint64_t ticks)
 {
@@ -179,6 +181,18 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
     } while (oriel_unlikely(cell != NULL));
 }
 
+struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct oriel_cell *cell)
+{
+    meet_cell(coming, cell);
+    oriel_delay();
+    if (coming->merged)
+        return NULL;
+    struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
+    if (entry != NULL)
+        oriel_cell_fill(entry, coming->what, coming->ticks);
+    return entry;
+}
+
 /* False: the board is full. */
 static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
                                                              const struct oriel_page_bucket *bucket, bool *wide)
@@ -188,17 +202,10 @@ static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming
     oriel_board_word_lock(&cell->owner);
     if (oriel_unlikely((atomic_load(&page->used) & bit) == 0))
         atomic_fetch_or(&page->used, bit); /* S2 */
-    meet_cell(coming, cell);
-    oriel_delay();
-    bool stands = coming->merged;
-    if (!stands) {
-        struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
-        stands = entry != NULL;
-        if (stands)
-            oriel_cell_fill(entry, coming->what, coming->ticks);
-        if (stands && oriel_entry_pending(coming->ticks))
-            oriel_underway_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
-    }
+    struct oriel_cell_entry *entry = oriel_cell_enter(coming, cell);
+    if (entry != NULL && oriel_entry_pending(coming->ticks))
+        oriel_underway_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
+    bool stands = coming->merged || entry != NULL;
     oriel_delay();
     if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
         *wide = true;
@@ -224,17 +231,7 @@ static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_
                                                            oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
                                                            bool *wide)
 {
-    const struct oriel_access *access = arrival->access;
-    uint64_t first = at & (ORIEL_CELL_BYTES - 1);
-    uint64_t last = first + len_bytes - 1;
-    struct oriel_coming coming = {.arrival = arrival,
-                            .base = (int64_t)(at - first),
-                            .first = first,
-                            .last = last,
-                            .what = what | first << 14 | last << 8,
-                            .ticks = oriel_entry_ticks(access->issued, access->complete),
-                            .history = place,
-                            .repeats = (access->flags & ORIEL_ACCESS_SAME_OP) == 0 || access->kind == ORIEL_ACCESS_PUT};
+    struct oriel_coming coming = oriel_cell_coming(arrival, place, what, at, len_bytes);
     return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), spot.bucket, wide);
 }
 
@@ -267,11 +264,12 @@ static bool enter_parts(struct oriel_arrival *arrival, oriel_place place, uint64
 static inline uint64_t what_of(const struct oriel_access *access, oriel_place place, oriel_place *known,
                                const struct oriel_extent *runs)
 {
-    static _Thread_local struct oriel_loop loops[ORIEL_LOOPS];
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
     oriel_place trait = *known;
-    return trait == 0 || oriel_loop_continues(loops, place ^ trait << 20, runs) ? 0 : trait << ORIEL_ENTRY_TRAIT | access->flags;
+    if (trait == 0 || oriel_loop_continues(oriel_loop_of(place, trait, runs->offset), runs))
+        return 0;
+    return trait << ORIEL_ENTRY_TRAIT | access->flags;
 }
 
 static inline enum oriel_small answer(bool stands, bool wide)
@@ -302,18 +300,4 @@ enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place p
     uint64_t what = what_of(arrival->access, place, known, run);
     bool stands = oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
     return answer(stands, wide);
-}
-
-struct oriel_history_spot oriel_history_expect(oriel_place place, int64_t offset)
-{
-    const struct oriel_history *history = oriel_board_at(place);
-    uint64_t number = (uint64_t)offset >> ORIEL_PAGE_SHIFT;
-    const struct oriel_page_bucket *bucket = oriel_page_bucket(&history->records.pages, number);
-    struct oriel_page *page = oriel_page_in(bucket, number);
-    if (oriel_likely(page != NULL)) {
-        const struct oriel_cell *cell = &page->cells[(uint64_t)offset >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
-        __builtin_prefetch(cell, 1);
-        __builtin_prefetch(&cell->entries[ORIEL_CELL_ENTRIES / 2], 1);
-    }
-    return (struct oriel_history_spot){bucket, page};
 }

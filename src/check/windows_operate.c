@@ -2,7 +2,7 @@
  * arguments or epoch is told and passed on, without a fatal handler; what is right is an access.  Programs call. */
 #include "check/windows_operate.h"
 
-#include "check/again.h"
+#include "check/held.h"
 
 #include "oriel/mpi_rma.h"
 
@@ -105,7 +105,7 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
 #define OPERATION(name, access_kind, parameters, arguments, ...)                                                                \
     ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
     {                                                                                                                           \
-        if (!oriel_window_look())                                                                                               \
+        if (!oriel_held_look())                                                                                                 \
             return oriel_host()->name arguments;                                                                                \
         int code;                                                                                                               \
         const struct oriel_operation asked = GIVEN(name, access_kind, __VA_ARGS__);                                             \
@@ -114,6 +114,7 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
             code = oriel_host()->name arguments;                                                                                \
             oriel_again_end(again, &asked, code);                                                                               \
         } else {                                                                                                                \
+            oriel_held_let_go();                                                                                                \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);                                           \
             target_rank = look_at(&operation);                                                                                  \
             code = look_back(&operation, oriel_host()->name arguments);                                                         \

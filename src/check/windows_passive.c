@@ -8,7 +8,7 @@
  * the beginning.  Where the lock of a target may be taken by the first operation on it only, the checker makes one of its own
  * before that, so that what the operation is behind is known when it is compared.  A lock with MPI_MODE_NOCHECK orders nothing:
  * the program does.  Programs call. */
-#include "check/windows_table.h"
+#include "check/held.h"
 
 #include <string.h>
 
@@ -309,14 +309,33 @@ SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_
 SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL, unlock(window, rank, &site), oriel_site_make)
 SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false, lock_all(window, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
-SYNCHRONISE(Win_flush, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-            flush(window, rank, true, oriel_host()->Win_flush, NULL, &site), site_unmade)
 SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false, flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site),
             site_unmade)
 SYNCHRONISE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
             flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), site_unmade)
 SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
             flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), site_unmade)
+
+static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const void *address)
+{
+    oriel_held_let_go();
+    struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
+    if (window == NULL)
+        return oriel_host()->Win_flush(rank, win);
+    struct oriel_site site = site_unmade(address, ORIEL_CALL_Win_flush);
+    return flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
+}
+
+ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
+{
+    if (!oriel_held_look())
+        return oriel_host()->Win_flush(rank, win);
+    int code = oriel_likely(oriel_held_flush(win, rank)) ? oriel_host()->Win_flush(rank, win)
+                                                         : flush_rank(rank, win, ORIEL_CALLER);
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_flush(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush")));
 
 ORIEL_EXPORT int PMPI_Win_sync(MPI_Win win)
 {

@@ -35,6 +35,33 @@ CASE(C1, repeated_puts_without_a_flush_in_the_end, 2)
     MPI_Win_free(&win);
 }
 
+/* Those that were ordered until then are the same ones as those in the end. */
+CASE(C1, repeated_gets_of_what_is_put_before_them, 2)
+{
+    int got;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < 2 * TIMES; i++) {
+        bool ordered = i < 2 * TIMES - 1 || right;
+        if (rank == 0) {
+            MPI_Put(&i, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+            MPI_Send(&i, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        }
+        if (rank == 1 && ordered)
+            MPI_Recv(&got, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1) {
+            MPI_Get(&got, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        if (rank == 1 && !ordered)
+            MPI_Recv(&got, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 CASE(C2, repeated_fetches_beside_a_put, 2)
 {
     int one = 1, old;

@@ -48,12 +48,34 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
                                  .site = {1 + (uint64_t)kind, (uint32_t)rank, 1, 0}};
 }
 
+/* A test's processes put as a call does that comes again, and hold what can be held (again.c), or all in the general way. */
+static bool comes_again;
+static struct oriel_history_again kept;
+static struct oriel_cell_entry *held;
+
 static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
 {
     uint64_t told = 0;
     struct oriel_access access = access_by(rank, ORIEL_ACCESS_PUT);
-    oriel_history_add(history, &access, &(struct oriel_extent){offset, len_bytes, 1, 0}, 1, count_it, &told);
+    struct oriel_extent run = {offset, len_bytes, 1, 0};
+    if (!comes_again) {
+        oriel_history_add(history, &access, &run, 1, count_it, &told);
+        return told;
+    }
+    struct oriel_history_spot spot = oriel_history_expect(history, offset);
+    held = oriel_history_hold(history, spot, &access, &kept, &run, count_it, &told);
+    if (held == NULL)
+        oriel_history_add_again(history, spot, &access, &kept, &run, count_it, &told);
     return told;
+}
+
+static void complete(oriel_place history, int rank)
+{
+    if (held != NULL)
+        oriel_history_held_complete(held, oriel_order_now());
+    else
+        oriel_history_complete(history, rank, 0, oriel_order_now());
+    held = NULL;
 }
 
 static oriel_place shared(int rank, oriel_place (*make)(uint64_t size_bytes))
@@ -81,7 +103,7 @@ static void rounds(int rank, uint64_t (*span)(int rank, int round))
             atomic_fetch_add(&team->words[0], put(history, rank, at, span(rank, round)));
         team_meet();
         EXPECT(atomic_load(&team->words[0]) >= 1);
-        oriel_history_complete(history, rank, 0, oriel_order_now());
+        complete(history, rank);
         team_meet();
         if (rank == idle) /* the next one at this place meets nothing of this round */
             oriel_history_forget(history, at, WIDE);
@@ -109,6 +131,30 @@ static void put_small(int rank)
 static void put_mixed(int rank)
 {
     rounds(rank, mixed_span);
+}
+
+static void put_small_again(int rank)
+{
+    comes_again = true;
+    rounds(rank, small_span);
+}
+
+static void put_mixed_again(int rank)
+{
+    comes_again = true;
+    rounds(rank, mixed_span);
+}
+
+static void cells_s1_held_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, put_small_again);
+}
+
+static void cells_s2_held_and_wide_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, put_mixed_again);
 }
 
 static void cells_s1_small_accesses_meet(void **state)
@@ -151,7 +197,7 @@ static void pass_the_turn(int rank)
             EXPECT(oriel_word_take(words, 8));
         for (int again = 0; again < 3; again++) {
             EXPECT(put(history, rank, 0, 8) == 0);
-            oriel_history_complete(history, rank, 0, oriel_order_now());
+            complete(history, rank);
             EXPECT(give_again(words, 8, true));
         }
         atomic_store(&team->words[1], turn + 1);
@@ -166,6 +212,18 @@ static void words_w1_carry_what_was_done_before(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, pass_the_turn);
 }
 
+static void pass_the_turn_again(int rank)
+{
+    comes_again = true;
+    pass_the_turn(rank);
+}
+
+static void cells_know_what_held_accesses_are_behind(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, pass_the_turn_again);
+}
+
 /* What a giver has completed behind its giving is not among what was given. */
 static void store_behind(int rank)
 {
@@ -178,13 +236,13 @@ static void store_behind(int rank)
         if (rank == giver) {
             EXPECT(oriel_word_give(words, 8, round % 2 == 0));
             put(history, rank, 64 * round, 8);
-            oriel_history_complete(history, rank, 0, oriel_order_now());
+            complete(history, rank);
         }
         team_meet();
         if (rank == (giver + 1) % team->n) {
             EXPECT(oriel_word_take(words, 8));
             EXPECT(put(history, rank, 64 * round, 8) == 1);
-            oriel_history_complete(history, rank, 0, oriel_order_now());
+            complete(history, rank);
         }
     }
     team_meet();
@@ -440,6 +498,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_lock_excludes),
         cmocka_unit_test(a_word_lock_is_taken_over_from_the_dead),
+        cmocka_unit_test(cells_s1_held_accesses_meet),
+        cmocka_unit_test(cells_s2_held_and_wide_accesses_meet),
+        cmocka_unit_test(cells_know_what_held_accesses_are_behind),
         cmocka_unit_test(cells_s1_small_accesses_meet),
         cmocka_unit_test(cells_s2_small_and_wide_accesses_meet),
         cmocka_unit_test(words_w0_share_as_all_do),
