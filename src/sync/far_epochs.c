@@ -36,18 +36,20 @@ enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target
 /* Whether the machine that is waited for can still come. */
 struct waiting {
     struct oriel_watched watched; /* first: told by it */
-    struct oriel_window *window;
     struct oriel_net_peer *leader;
     int32_t rank;
+    unsigned looks;
 };
 
+/* Nobody else may be left to look at the ranks of this machine; the other's first rank is known, and looked at with them.  Those
+ * of the other may never come, though they live: they gave the window up when somebody died while it was made. */
 static enum oriel_status watch_machine(void *context)
 {
     struct waiting *waiting = context;
-    uint32_t broken = oriel_load_acquire(&waiting->window->common->broken);
-    if (broken != 0)
-        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);
-    return oriel_far_missed(oriel_net_check(waiting->leader), waiting->rank);
+    enum oriel_status status = oriel_watch_all(&waiting->watched);
+    if (status == ORIEL_OK && ++waiting->looks % ORIEL_WATCH_ASKS == 0)
+        status = oriel_far_serves(waiting->watched.window, waiting->rank, waiting->leader, &waiting->watched.dead);
+    return status;
 }
 
 /* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
@@ -60,7 +62,6 @@ enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
         struct waiting waiting = {.watched = {.window = window, .win_rank = -1},
-                                  .window = window,
                                   .rank = machines->machine[(machines->own + count - step) % count].leader};
         struct oriel_watch watch = {watch_machine, &waiting, ORIEL_WAITING_FENCE};
         *lost_rank = machines->machine[(machines->own + step) % count].leader;
@@ -68,10 +69,11 @@ enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number
         status = tell_kind(window, *lost_rank, ORIEL_FAR_ARRIVED, (uint64_t)round);
         if (status != ORIEL_OK)
             break;
-        *lost_rank = waiting.rank;
+        waiting.watched.dead = waiting.rank;
         status = oriel_far_peer(window, waiting.rank, &waiting.leader);
         if (status == ORIEL_OK)
             status = oriel_event_wait(&machines->arrived[round], number, &watch);
+        *lost_rank = waiting.watched.dead;
     }
     return status;
 }

@@ -65,20 +65,30 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target, 
     return oriel_far_missed(oriel_net_ask(peer, &bytes, &question->net), target);
 }
 
+/* Also an answer that refuses is one. */
+static enum oriel_status ask_and_await(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                       struct oriel_far_head *head, struct oriel_far_question **out)
+{
+    enum oriel_status status = ask(window, target, peer, head, out);
+    struct oriel_watched watched = {.window = window, .win_rank = target};
+    struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
+    if (status == ORIEL_OK)
+        status = oriel_far_missed(oriel_net_await(&(*out)->net, &watch), target);
+    if (status != ORIEL_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                      struct oriel_far_head *head, struct oriel_far_question **out)
 {
     struct oriel_far_question *question;
-    enum oriel_status status = ask(window, target, peer, head, &question);
+    enum oriel_status status = ask_and_await(window, target, peer, head, &question);
     *out = NULL;
-    struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
-    if (status == ORIEL_OK)
-        status = oriel_far_missed(oriel_net_await(&question->net, &watch), target);
-    if (status != ORIEL_OK) {
-        free(question);
+    if (status != ORIEL_OK)
         return status;
-    }
     if (question->answer.status != ORIEL_OK) {
         question->answer.text[sizeof question->answer.text - 1] = '\0';
         status = refused(target, question->answer.status, question->answer.text);
@@ -161,11 +171,18 @@ enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t targ
     return status;
 }
 
-enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
+enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer, int32_t *dead)
 {
     struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
     struct oriel_far_question *question;
-    enum oriel_status status = oriel_far_question(window, target, peer, &head, &question);
+    enum oriel_status status = ask_and_await(window, target, peer, &head, &question);
+    *dead = target;
+    if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
+        uint64_t named = oriel_far_answered(question) - 1;
+        *dead = named < (uint64_t)window->n ? (int32_t)named : target;
+        status = oriel_fail(ORIEL_E_PEER, "rank %d has died, and rank %d has left the window because of that", (int)*dead,
+                            (int)target);
+    }
     free(question);
     return status == ORIEL_E_PEER ? status : ORIEL_OK;
 }

@@ -22,8 +22,9 @@ enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t 
 /* The number that its answer has brought; 0 for none. */
 uint64_t oriel_far_answered(const struct oriel_far_question *question);
 
-/* Whether the rank's process still serves the window: ORIEL_E_PEER where it has left it after a death, or is lost. */
-enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer);
+/* Whether the rank's process still serves the window: ORIEL_E_PEER where it has left it after a death, or is lost: *dead is who
+ * has died. */
+enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer, int32_t *dead);
 
 /* For the agent's thread, which cannot wait: the rank's process, or as long as it is not known the leader of its machine, which
  * is asked for it; NULL without memory. */

@@ -21,6 +21,9 @@ static inline int32_t oriel_watch_share(int32_t n)
     return share < 8 ? (n < 8 ? n : 8) : share;
 }
 
+/* At every so many looks who waits for a process elsewhere asks it whether it still serves the window. */
+enum { ORIEL_WATCH_ASKS = 5 };
+
 /* Context of all: struct oriel_watched. */
 enum oriel_status oriel_watch_nobody(void *context); /* who waits in another way sees to it */
 enum oriel_status oriel_watch_rank(void *context);   /* that one rank */

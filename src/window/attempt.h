@@ -60,6 +60,7 @@ struct attempt {
     struct oriel_meeting *machines; /* NULL: all ranks are of one (window/machines.h) */
     bool is_contiguous; /* MPI_Win_allocate_shared, in one block of rank 0's; from step 3 on */
     bool has_carrier;
+    int32_t dead; /* after ORIEL_E_PEER of an agreement */
     /* a rank without memory must still tell the others */
     struct oriel_window spare;
     struct oriel_window_host spare_host;

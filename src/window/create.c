@@ -14,8 +14,8 @@
  *   5. Where CMA is refused to anybody, all such memory of the window is reached by agents.  When the records say that one is
  *      still to be opened, its rank opens it and all agree once more.  Where one may not be opened: the host.
  *
- * Invariant: no rank returns a window that another rank does not have.  api/ calls, any number of threads on different
- * communicators. */
+ * Invariant: no rank returns a window that another rank does not have, but where one has died meanwhile.  api/ calls, any
+ * number of threads on different communicators. */
 #include "window/attempt.h"
 
 #include "base/log.h"
@@ -28,6 +28,7 @@
 #include "window/paths.h"
 #include "window/regions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -269,6 +270,38 @@ static enum oriel_status settle(struct attempt *attempt)
     return attempt->machines == NULL ? ORIEL_OK : oriel_attempt_agree(attempt, 1, &agreed);
 }
 
+/* Who has died while all told each other that they have finished may have told some of them before: these have the window, and go
+ * on.  No messages to other machines, where it may be half made: who waits there asks. */
+static void give_up(struct oriel_window *window, int32_t dead)
+{
+    char text[400]; /* of the thread's last failure, which stays */
+    uint32_t whole = 0;
+    snprintf(text, sizeof text, "%s", oriel_fail_message());
+    atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)dead + 1, memory_order_release,
+                                            memory_order_relaxed);
+    oriel_window_begin_end(window);
+    oriel_window_give_up(window, dead);
+    (void)oriel_fail(ORIEL_E_PEER, "%s", text);
+}
+
+/* others_may_have_it: all ranks were ready for it. */
+static void drop(struct attempt *attempt, bool others_may_have_it)
+{
+    struct oriel_window *window = attempt->window;
+    if (attempt->has_carrier) {
+        MPI_Win handle = window->host->handle;
+        oriel_host_carrier_free(&window->host->handle, true);
+        oriel_handle_remove(handle, window);
+    }
+    if (others_may_have_it) {
+        give_up(window, attempt->dead);
+        return;
+    }
+    destroy(window);
+    if (window != &attempt->spare)
+        free_window(window);
+}
+
 enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)
 {
     struct attempt attempt = {.creation = creation, .board_offset = -1};
@@ -282,7 +315,8 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
     if (attempt.board != NULL && attempt.own.status == ORIEL_OK && !attempt.own.wants_host)
         attempt.own.status = oriel_attempt_join(&attempt);
     enum oriel_status status = negotiate(&attempt, use_host);
-    if (status == ORIEL_OK && !*use_host) {
+    const bool is_finished = status == ORIEL_OK && !*use_host;
+    if (is_finished) {
         finish(&attempt);
         status = settle(&attempt);
     }
@@ -292,14 +326,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation, str
         oriel_paths_note(attempt.window, creation->call);
         *out = attempt.window;
     } else {
-        if (attempt.has_carrier) {
-            MPI_Win handle = attempt.window->host->handle;
-            oriel_host_carrier_free(&attempt.window->host->handle, true);
-            oriel_handle_remove(handle, attempt.window);
-        }
-        destroy(attempt.window);
-        if (attempt.window != &attempt.spare)
-            free_window(attempt.window);
+        drop(&attempt, is_finished && status == ORIEL_E_PEER);
     }
     oriel_attempt_give_back(attempt.board_offset);
     oriel_meeting_free(attempt.machines);

@@ -48,6 +48,9 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone);
  * they may still touch after that stays until a later window is made or freed; the window's own words stay for good. */
 void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone);
 
+/* The same for a window that is not the program's yet, and whose handle is gone. */
+void oriel_window_give_up(struct oriel_window *window, int32_t dead);
+
 /* The host's handle. */
 MPI_Win oriel_window_handle(const struct oriel_window *window);
 

@@ -28,6 +28,12 @@ static int rank_here(const struct oriel_window *window, int32_t win_rank, const 
     return here;
 }
 
+static void died(struct attempt_watch *known, int here, enum oriel_status status)
+{
+    known->watched.dead = here;
+    known->status = status;
+}
+
 /* Whether a far rank is there to be looked at, which it is then. */
 static bool look_at_one(struct oriel_window *window, int32_t rank, struct attempt_watch *known)
 {
@@ -37,7 +43,7 @@ static bool look_at_one(struct oriel_window *window, int32_t rank, struct attemp
         return false;
     if (oriel_watch_rank(&watched) != ORIEL_OK) {
         oriel_far_break(window, rank);
-        known->status = oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here);
+        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here));
     }
     return true;
 }
@@ -49,7 +55,7 @@ static void look_at_far(struct oriel_window *window, struct attempt_watch *known
     uint32_t broken = oriel_load_acquire(&window->common->broken);
     int here = broken == 0 ? MPI_UNDEFINED : rank_here(window, (int32_t)broken - 1, known);
     if (here != MPI_UNDEFINED)
-        known->status = oriel_fail(ORIEL_E_PEER, "rank %d has died", here);
+        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died", here));
     for (int32_t i = 1; i < window->n && known->status == ORIEL_OK; i++)
         if (look_at_one(window, (int32_t)(((int64_t)window->rank + i) % window->n), known))
             break;
@@ -70,7 +76,7 @@ static void look_at_known(struct oriel_window *window, void *context)
             continue;
         if (is_far)
             oriel_far_break(window, i);
-        known->status = oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid);
+        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid));
     }
     if (is_far && known->status == ORIEL_OK)
         look_at_far(window, known);
@@ -218,5 +224,6 @@ enum oriel_status oriel_attempt_agree(struct attempt *attempt, uint32_t own, uin
     oriel_attempt_watch_open(&known, attempt);
     enum oriel_status status = oriel_host_agree(creation->comm, creation->call, own, agreed, &known.watch);
     oriel_attempt_watch_close(&known);
+    attempt->dead = known.watched.dead;
     return status;
 }

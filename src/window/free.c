@@ -4,6 +4,7 @@
  * After a death there is no barrier any more.  Who frees the window then says so in its own words (abandoned), and gives its
  * memory back when all others of its machine have said the same or have died: until then they may store into it.  The words
  * themselves are never given back, since others look at them.  Ranks elsewhere reach it by its process alone, which has left.
+ * So it is with a window whose creation this rank has given up, while others may have it.
  * api/ and creation call, from any thread. */
 #include "host/host.h"
 #include "memory/peer.h"
@@ -85,8 +86,12 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
     oriel_far_break(window, dead);
     if (window->far != NULL)
         (void)oriel_far_flush(window, -1); /* answers that come later have nowhere to go */
-    if (end_handle(window, gone) != ORIEL_OK)
-        return;
+    if (end_handle(window, gone) == ORIEL_OK)
+        oriel_window_give_up(window, dead);
+}
+
+void oriel_window_give_up(struct oriel_window *window, int32_t dead)
+{
     oriel_serve_give_up(window, dead);
     oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
     oriel_machines_close(window);

@@ -71,14 +71,22 @@ static void answer_nowhere(const struct oriel_net_asker *asker, const struct ori
         oriel_net_answer(asker, &bytes);
 }
 
+static void answer_given_up(const struct oriel_net_asker *asker, const struct oriel_far_head *head, int32_t dead)
+{
+    struct oriel_far_answer answer = {.status = ORIEL_E_PEER};
+    uint64_t number = (uint64_t)dead + 1;
+    struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number}, 1};
+    snprintf(answer.text, sizeof answer.text, "rank %d has died, and the window is gone here", (int)dead);
+    if (is_asked(head))
+        oriel_net_answer(asker, &bytes);
+}
+
 static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_far_head *head)
 {
-    char why[80];
     for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
         if (given_up[i].id != head->window)
             continue;
-        snprintf(why, sizeof why, "rank %d has died, and the window is gone here", (int)given_up[i].dead);
-        answer_nowhere(asker, head, ORIEL_E_PEER, why);
+        answer_given_up(asker, head, given_up[i].dead);
         return;
     }
     answer_nowhere(asker, head, ORIEL_E_WIN, "the window is gone");

@@ -1,6 +1,7 @@
 /* src/sync/far.c: a rank of another machine is killed, and whoever waits for it is told which rank it was: at a barrier, also
  * who never talked to it; by a flush, and in epochs of pairs. */
 #include "dying.h"
+#include "window/serve.h"
 
 /* --- barriers --- */
 
@@ -77,6 +78,75 @@ static void far_dead_rank_is_reported_by_barrier(void **state)
     apart_run(5, 5, late_barrier);
     apart_run(6, 3, late_barrier);
     victim = VICTIM;
+}
+
+/* It had arrived; the other rank of its machine, which meets the other machine, is left alone with that. */
+static void beside(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    for (victim = 1; apart_machine(victim) != apart_machine(0);)
+        victim++;
+    if (window->rank == 0)
+        while (atomic_load(&window->common->arrivals.value) == 0)
+            sched_yield();
+    if (window->rank == 0)
+        team_flag_set(READY, 1);
+    if (apart_machine(window->rank) != apart_machine(0)) {
+        team_flag_await(READY, 1);
+        if (window->rank == (apart_machine(1) != apart_machine(0) ? 1 : 2)) {
+            usleep(20000);
+            team_kill(victim);
+        }
+        team_flag_await(READY, 2);
+    }
+    expect_named(oriel_barrier(window));
+    if (window->rank == 0)
+        team_flag_set(READY, 2);
+    end(window);
+}
+
+static void far_killed_rank_is_reported_by_who_meets_the_others(void **state)
+{
+    (void)state;
+    apart_run(4, 2, beside);
+    victim = VICTIM;
+}
+
+/* A rank has given the window up, since another one has died; which has not here, but does not come. */
+static void give_up(struct oriel_window *whole, bool starts)
+{
+    static const int32_t other = OTHER;
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    if (window->rank == OTHER) {
+        oriel_serve_give_up(window, VICTIM);
+        oriel_serve_remove(window);
+    }
+    team_meet();
+    if (window->rank == SURVIVOR) {
+        expect_named(starts ? oriel_start(window, fabricate_ranks(&other, 1), 1) : oriel_barrier(window));
+        team_flag_set(READY, 1);
+    }
+    team_flag_await(READY, 1);
+    end(window);
+}
+
+static void given_up_before_a_barrier(struct oriel_window *whole)
+{
+    give_up(whole, false);
+}
+
+static void given_up_before_a_post(struct oriel_window *whole)
+{
+    give_up(whole, true);
+}
+
+static void far_window_that_was_given_up_is_reported(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, given_up_before_a_barrier);
+    apart_run(TEAM, 3, given_up_before_a_post);
 }
 
 /* --- operations --- */
@@ -218,6 +288,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_killed_rank_is_reported_by_barrier),
         cmocka_unit_test(far_dead_rank_is_reported_by_barrier),
+        cmocka_unit_test(far_killed_rank_is_reported_by_who_meets_the_others),
+        cmocka_unit_test(far_window_that_was_given_up_is_reported),
         cmocka_unit_test(far_killed_target_is_reported_by_flush),
         cmocka_unit_test(far_killed_poster_is_reported_by_start),
         cmocka_unit_test(far_killed_origin_is_reported_by_wait_and_test),
