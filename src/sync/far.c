@@ -8,9 +8,9 @@
  * since the first may have taken what the second must wait for.
  *
  * lock_all takes no lock of far targets: the first operation on one does (HELD), and unlock_all gives these back.  Epochs that
- * take them in any order, and single locks, do not wait for each other in a circle (far_shares.c, J1 to J4).  Two origins that hold
- * locks of several targets each, one by lock_all and one by exclusive locks, can, where on one machine the gate would have let
- * one of them in first; no order of locks is promised by MPI.
+ * take them in any order, and single locks, do not wait for each other in a circle (far_shares.c, J1 to J4).  Two origins that
+ * hold locks of several targets each, one by lock_all and one by exclusive locks, can, where on one machine the gate would have
+ * let one of them in first; no order of locks is promised by MPI.
  *
  * A lock is awaited before oriel_far_lock returns, though MPI lets it come later: programs that take several locks in one order
  * everywhere rely on it.  With MPI_MODE_NOCHECK none is taken (TRUSTED).

@@ -1,7 +1,7 @@
 /* What a target does for ranks of other machines: their locks, epochs of pairs and arrivals at barriers.  The agent's thread
  * calls, which must not wait for anybody: whoever wants a lock stands in the queue of the target's own machine like its ranks,
- * takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.  Epochs of lock_all
- * share places in the queue (far_shares.c).
+ * takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.  Epochs of
+ * lock_all share places in the queue (far_shares.c).
  *
  * A lock of a far rank is known to this process only; when that rank is lost with a place in the queue, far_lost in the target's
  * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
@@ -329,7 +329,8 @@ void oriel_far_close(struct oriel_window *window)
         struct oriel_far_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
-            oriel_far_refuse(&lock->asker, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
+            oriel_far_refuse(&lock->asker,
+                             oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
             oriel_far_refuse(&lock->asker, oriel_fail(ORIEL_E_WIN, "the window is gone"));
         forget(lock);

@@ -8,23 +8,23 @@
  *   J1 (origin)  an epoch has a number, fixed before its first lock elsewhere
  *   J2           a place behind which a writer stands is given a limit, greater than the numbers of all who share it and than all
  *                limits before
- *   J3           who holds a lock elsewhere already shares the first place whose limit is above its number, or that has none; else,
- *                and who holds none always, the last if it has no limit; else it takes a new one, behind all
+ *   J3           who holds a lock elsewhere already shares the first place whose limit is above its number, or that has none;
+ *                who holds none shares the last, if that has no limit; who finds no such place takes a new one, behind all
  *   J4           the answer tells the greatest limit: the origin's next epoch has no lower number
  *
  * All but the last place have limits, since a new one is only made where all have (J3).
- * No circle.  An epoch E that holds locks waits for what stands before its place: single locks, which end by themselves
- * when their turn has come, and places whose limits are not above E's number (J3), all of whose members' numbers are below their
+ * No circle.  An epoch E that holds locks waits for what stands before its place: single locks, which end by themselves when
+ * their turn has come, and places whose limits are not above E's number (J3), all of whose members' numbers are below their
  * limit (J2, J3), so below E's.  Members of a place that is not in yet and hold nothing wait at the same target, for places with
- * lower limits.  So whoever E waits for in the end, through queues and other epochs, has a lower number than E, and numbers do not
- * go down for ever.  The gate adds nothing: a writer in the queue has passed it, and nobody who holds anything waits for one
+ * lower limits.  So whoever E waits for in the end, through queues and other epochs, has a lower number than E, and numbers do
+ * not go down for ever.  The gate adds nothing: a writer in the queue has passed it, and nobody who holds anything waits for one
  * that has not.
- * Turns.  A writer in the queue is overtaken by epochs that hold a lock elsewhere, by one of each origin at most: that one is told
- * a limit that was given while the writer stood behind the place (J4), so that the next one's number is too great for all places
- * before the writer.  Epochs of one target elsewhere, and first locks, overtake nobody.
+ * Turns.  A writer in the queue is overtaken by epochs that hold a lock elsewhere, by one of each origin at most: that one is
+ * told a limit that was given while the writer stood behind the place (J4), so that the next one's number is too great for all
+ * places before the writer.  Epochs of one target elsewhere, and first locks, overtake nobody.
  * Who takes single locks of several targets at once has to take them in one order, and without lock_all beside.
  *
- * The agent's thread alone has the places; the ranks of its own machine know the queue, where a place is a reader like any other. */
+ * The agent's thread alone has the places; ranks of its own machine know the queue, where a place is a reader like any other. */
 #include "sync/far_shares.h"
 
 #include "sync/ticket.h"

@@ -1,5 +1,5 @@
-/* Places in this process's queue that lock_all epochs of other machines' ranks share (far_shares.c has the argument).  far_serve.c
- * alone calls, in the agent's thread. */
+/* Places in this process's queue that lock_all epochs of other machines' ranks share (far_shares.c has the argument).
+ * far_serve.c alone calls, in the agent's thread. */
 #ifndef ORIEL_SYNC_FAR_SHARES_H
 #define ORIEL_SYNC_FAR_SHARES_H
 

@@ -1,6 +1,7 @@
-/* Epochs of lock_all that take the locks of two targets elsewhere in any order, each at its first operation there (src/sync/far.c,
- * far_shares.c), while each target's own rank locks it exclusively.  An answer comes at some time; a target's agent does one thing
- * after the other, and its rank any time between.  Memory orders are the models' of the queue and the gate (ticket, gate). */
+/* Epochs of lock_all that take the locks of two targets elsewhere in any order, each at its first operation there
+ * (src/sync/far.c, far_shares.c), while each target's own rank locks it exclusively.  An answer comes at some time; a target's
+ * agent does one thing after the other, and its rank any time between.  Memory orders are left to the models of the queue and the
+ * gate (ticket, gate). */
 #define TARGETS 2
 #ifndef ORIGINS
 #define ORIGINS 2

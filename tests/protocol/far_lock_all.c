@@ -182,7 +182,8 @@ static void far_lock_all_limits_are_above_all_numbers(void **state)
     apart_run(6, 2, numbered);
 }
 
-/* One target's lock is held all the time, by one epoch or another that holds the other target's, while its own rank waits for it. */
+/* One target's lock is held all the time, by one epoch or another that holds the other target's, while its own rank waits for
+ * it. */
 static void overtake(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
