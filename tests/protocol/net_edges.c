@@ -1,12 +1,15 @@
-/* src/transport/ucx/: what comes at a bad moment: calls while the net stops and starts, messages and answers without memory. */
+/* src/transport/ucx/: what comes at a bad moment or by another way: calls while the net stops and starts, messages and answers
+ * without memory, UCX's own puts, gets and atomics. */
 #include "netting.h"
 #include "poor.h"
 
 #include "transport/ucx/inner.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { STARTS = 12 };
 
@@ -205,6 +208,116 @@ static void net_stop_waits_for_a_slow_receiver(void **state)
     team_run(2, stop_before_a_slow_one);
 }
 
+/* UCX without hardware for it does another process's put, get and atomic operation by its workers, at any address that they name
+ * and whatever their key says: rank 1 tries to reach memory of rank 0 so, whose net must take messages only. */
+enum { WORDS = 3, WORKERS = 2, BEFORE = 1, MEANT = 2, REACH_NS = 400000000 };
+
+static struct victim {
+    uint64_t words[WORKERS][WORDS]; /* that are put to, got from, added to */
+    size_t len_bytes[WORKERS];
+    char addresses[WORKERS][ORIEL_NET_ADDRESS_BYTES];
+} *victim; /* shared by the team */
+
+/* What the net itself does not call. */
+#define CALL(name) ((__typeof__(&name))find(#name))
+
+static void *find(const char *name)
+{
+    void *library = dlopen("libucp.so.0", RTLD_NOLOAD | RTLD_NOW);
+    void *call = library != NULL ? dlsym(library, name) : NULL;
+    team_expect(call != NULL);
+    dlclose(library);
+    return call;
+}
+
+static void break_off(void *unused, ucp_ep_h ep, ucs_status_t status)
+{
+    (void)unused;
+    (void)ep;
+    (void)status;
+}
+
+/* A key as UCX makes it: of memory that has nothing to do with what is aimed at. */
+static ucp_rkey_h make_key(ucp_context_h context, ucp_ep_h ep)
+{
+    static char other[64];
+    const ucp_mem_map_params_t wanted = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                         .address = other,
+                                         .length = sizeof other};
+    ucp_mem_h memory;
+    ucp_rkey_h key;
+    void *packed;
+    size_t packed_bytes;
+    team_expect(CALL(ucp_mem_map)(context, &wanted, &memory) == UCS_OK);
+    team_expect(CALL(ucp_rkey_pack)(context, memory, &packed, &packed_bytes) == UCS_OK);
+    team_expect(CALL(ucp_ep_rkey_unpack)(ep, packed, &key) == UCS_OK);
+    return key;
+}
+
+static void reach_for(ucp_context_h context, struct oriel_net_worker *worker, uint64_t *words, const void *address)
+{
+    static uint64_t meant = MEANT;
+    static uint64_t got;
+    const ucp_request_param_t plain = {.op_attr_mask = 0};
+    const ucp_request_param_t typed = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(sizeof meant)};
+    ucs_status_t status;
+    ucp_ep_h ep = oriel_net_connect(worker, address, break_off, NULL, &status);
+    team_expect(ep != NULL);
+    ucp_rkey_h key = make_key(context, ep);
+    got = 0;
+    CALL(ucp_put_nbx)(ep, &meant, sizeof meant, (uintptr_t)&words[0], key, &plain);
+    CALL(ucp_get_nbx)(ep, &got, sizeof got, (uintptr_t)&words[1], key, &plain);
+    CALL(ucp_atomic_op_nbx)(ep, UCP_ATOMIC_OP_ADD, &meant, 1, (uintptr_t)&words[2], key, &typed);
+    for (uint64_t begin_ns = oriel_now_ns(); oriel_now_ns() - begin_ns < REACH_NS; usleep(100))
+        oriel_net_turn(worker);
+    team_expect(got == 0);
+}
+
+static void reach_by_ucx(void)
+{
+    ucp_config_t *config;
+    struct oriel_net_worker worker = {.closing = 0};
+    ucp_context_h context;
+    const ucp_params_t wanted = {.field_mask = UCP_PARAM_FIELD_FEATURES,
+                                 .features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64};
+    const ucp_worker_params_t single = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = UCS_THREAD_MODE_SINGLE};
+    team_expect(oriel_ucp()->ucp_config_read(NULL, NULL, &config) == UCS_OK);
+    oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
+    team_expect(oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, &context) == UCS_OK);
+    oriel_ucp()->ucp_config_release(config);
+    team_expect(oriel_ucp()->ucp_worker_create(context, &single, &worker.ucp) == UCS_OK);
+    for (int i = 0; i < WORKERS; i++)
+        reach_for(context, &worker, victim->words[i], victim->addresses[i]);
+}
+
+static void keep_memory(struct oriel_window *window)
+{
+    netting_start(window);
+    if (team_rank == 0) {
+        const struct oriel_wire_address *agent = oriel_net_address(&victim->len_bytes[0]);
+        memcpy(victim->addresses[0], agent + 1, agent->agent_bytes);
+        memcpy(victim->addresses[1], oriel_net.origin_address, oriel_net.origin_address_bytes);
+        for (int i = 0; i < WORKERS * WORDS; i++)
+            victim->words[i / WORDS][i % WORDS] = BEFORE;
+    }
+    team_meet();
+    if (team_rank == 1) {
+        reach_by_ucx(); /* what it has made ends with the process */
+        team_flag_set(0, 1);
+    }
+    for (; atomic_load(&team->flags[0]) == 0; usleep(100))
+        oriel_net_progress();
+    for (int i = 0; i < WORKERS * WORDS; i++)
+        team_expect(victim->words[i / WORDS][i % WORDS] == BEFORE);
+    netting_stop();
+}
+
+static void net_serves_no_put_get_or_atomic_of_ucx(void **state)
+{
+    (void)state;
+    team_run(2, keep_memory);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -213,7 +326,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_lack_of_memory_is_told_and_over_when_there_is_some),
         cmocka_unit_test(net_stop_waits_for_a_slow_receiver),
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
+        cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),
     };
     netting_prepare(argc, argv);
+    victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (victim == MAP_FAILED)
+        return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

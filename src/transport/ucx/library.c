@@ -178,7 +178,7 @@ enum oriel_status oriel_ucp_open(ucp_context_h *out)
     if (getenv("UCX_TLS") == NULL) /* else the user's choice; what works on one machine only takes its time to open */
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
     choose_for_tcp(config);
-    const ucp_params_t wanted = {
+    const ucp_params_t wanted = { /* with RMA or atomics UCX would let any process that reaches it touch any address */
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
         .mt_workers_shared = 1,
