@@ -3,6 +3,8 @@
  * A plain MPI program, run by the test rows. */
 #include "dynamic.h"
 
+#include <sys/mman.h>
+
 enum { WORDS = 64, PIECES = 500, PIECE_WORDS = 4 };
 
 static int64_t static_words[WORDS];
@@ -148,6 +150,38 @@ static void holes_of_a_datatype_need_not_be_attached(enum window_kind kind)
     MPI_Type_free(&strided);
     MPI_Win_free(&win);
     memory_free(kind, words);
+}
+
+/* Nor need they be memory: a get that fetches what lies between would find nothing there. */
+static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
+{
+    enum { EACH = 8, PAGE = 4096, PAGE_WORDS = PAGE / sizeof(int64_t) };
+    MPI_Aint there[MANY_RANKS];
+    MPI_Datatype scattered;
+    int places[2 * EACH];
+    int64_t seen[2 * EACH] = { 0 };
+    MPI_Win win = dynamic_make(MPI_COMM_WORLD);
+    int64_t *words = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)kind;
+    CHECK(words != MAP_FAILED, "no memory");
+    CHECK_EQUAL(mprotect(&words[PAGE_WORDS], PAGE, PROT_NONE), 0);
+    for (int i = 0; i < 2 * EACH; i++) {
+        places[i] = (i < EACH ? 0 : 2 * (int)PAGE_WORDS) + 3 * i;
+        words[places[i]] = 100 * world_rank + i;
+    }
+    MPI_Win_attach(win, words, PAGE);
+    MPI_Win_attach(win, &words[2 * PAGE_WORDS], PAGE);
+    MPI_Type_create_indexed_block(2 * EACH, 1, places, MPI_INT64_T, &scattered);
+    MPI_Type_commit(&scattered);
+    addresses_share(words, there);
+    MPI_Win_fence(0, win);
+    CHECK_OK(MPI_Get(seen, 2 * EACH, MPI_INT64_T, next_rank(), there[next_rank()], 1, scattered, win));
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < 2 * EACH; i++)
+        CHECK_EQUAL(seen[i], 100 * next_rank() + i);
+    MPI_Type_free(&scattered);
+    MPI_Win_free(&win);
+    munmap(words, 3 * PAGE);
 }
 
 /* Absolute addresses in the datatype, displacement MPI_BOTTOM: both sorts of memory in one operation. */
@@ -489,6 +523,7 @@ static const struct test_case cases[] = {
     CASE(window_has_the_attributes_of_its_flavour, KIND_ANY, 1),
     CASE(access_spans_regions_that_touch, KINDS_MEMORY, 1),
     CASE(holes_of_a_datatype_need_not_be_attached, KINDS_MEMORY, 1),
+    CASE(holes_of_a_datatype_need_not_be_mapped, KIND_ANY, 1),
     CASE(datatype_of_addresses_reaches_all_sorts_of_memory, KIND_ANY, 1),
     CASE(atomics_of_all_ranks_add_up, KINDS_MEMORY, 1),
     CASE(thousands_of_regions_come_and_go, KINDS_MEMORY, 1),
