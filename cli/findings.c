@@ -48,7 +48,7 @@ static json_t *site(const struct oriel_record_site *site)
                              (json_int_t)place->offset));
 }
 
-static json_t *ranks(const struct oriel_record *record)
+static json_t *ranks(const struct oriel_record_finding *record)
 {
     json_t *list = oriel_json_checked(json_array());
     for (int rank = 0; rank < ORIEL_RECORD_RANKS; rank++)
@@ -57,7 +57,7 @@ static json_t *ranks(const struct oriel_record *record)
     return list;
 }
 
-static json_t *stack(const struct oriel_record *record)
+static json_t *stack(const struct oriel_record_finding *record)
 {
     json_t *list = oriel_json_checked(json_array());
     const char *at = record->stack;
@@ -72,7 +72,7 @@ static json_t *stack(const struct oriel_record *record)
     return list;
 }
 
-static json_t *finding(const struct oriel_record *record)
+static json_t *finding(const struct oriel_record_finding *record)
 {
     uint32_t rule = record->rule < RULES ? record->rule : 0;
     return oriel_json_checked(json_pack(
@@ -88,7 +88,7 @@ static json_t *finding(const struct oriel_record *record)
 /* The whole object; the request has been measured. */
 static json_t *job(const struct oriel_helper_json *head)
 {
-    const struct oriel_record *records = (const void *)(head + 1);
+    const struct oriel_record_finding *records = (const void *)(head + 1);
     const struct oriel_record_count *counts = (const void *)(records + head->findings);
     json_t *findings = oriel_json_checked(json_array());
     json_t *unseen = oriel_json_checked(json_array());
@@ -107,7 +107,7 @@ static json_t *job(const struct oriel_helper_json *head)
 char *oriel_findings_write(const void *request, size_t len_bytes)
 {
     const struct oriel_helper_json *head = request;
-    if (len_bytes < sizeof *head || len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record) +
+    if (len_bytes < sizeof *head || len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
                                                      head->counts * sizeof(struct oriel_record_count))
         return oriel_format("%s", "the request was not understood");
     json_t *value = job(head);

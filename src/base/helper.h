@@ -28,7 +28,7 @@ struct oriel_helper_json {
     char version[32];
     char host[16];
     uint32_t ranks;
-    uint32_t findings; /* struct oriel_record that follow */
+    uint32_t findings; /* struct oriel_record_finding that follow */
     uint32_t counts;   /* struct oriel_record_count that follow those */
     uint32_t local_watched;
     uint64_t lost; /* findings that there was no room for */

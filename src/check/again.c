@@ -165,23 +165,25 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
     if (!alone && !use_buffers(again, target, origin, compare, result))
         return false;
     oriel_place words = again->writes_words ? oriel_window_words(window, target) : 0;
-    bool offered = false;
+    uint32_t rank = (uint32_t)again->access.origin;
     oriel_tick now = oriel_order_now();
-    struct oriel_word *word = words == 0 ? NULL : oriel_word_offer(words, (uint64_t)run.offset, now, &offered);
+    struct oriel_word *word = words == 0 ? NULL : oriel_word_at(words, (uint64_t)run.offset);
+    bool offered = word != NULL && oriel_word_offer(word, rank, now);
     again->access.issued = now + (again->writes_words ? 1 : 0);
     struct oriel_cell_entry *entry = NULL;
     if (alone)
         entry = oriel_history_hold(history, spot, &again->access, &again->kept, &run, oriel_window_conflict,
                                    &window->places[target]);
     if (oriel_likely(entry != NULL)) {
-        oriel_held_put(&(struct oriel_held){again->win, target, again, entry, spot, run.offset, origin, compare, result});
+        oriel_held = (struct oriel_held){again, entry, spot, origin, compare, result};
+        oriel_check_held = oriel_held_release;
     } else {
         if (alone)
             use_buffers(again, target, origin, compare, result);
         add(again, target, history, spot, &run);
     }
     if (oriel_likely(word != NULL))
-        oriel_word_give_offered(word, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
+        oriel_word_give_offered(word, rank, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
     else if (again->writes_words)
         oriel_window_give_word(window, target, run.offset, again->fetches);
     again->target = target;
@@ -192,7 +194,8 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
 
 void oriel_again_take(const struct oriel_again *again)
 {
-    if (oriel_unlikely(again->word == NULL || oriel_window_has_bulk(again->window) || !oriel_word_take_again(again->word)))
+    if (oriel_unlikely(again->word == NULL || oriel_window_has_bulk(again->window) || 
+                       !oriel_word_take_again(again->word, (uint32_t)again->access.origin)))
         oriel_window_take_element(again->window, again->target, again->offset);
 }
 

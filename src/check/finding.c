@@ -108,7 +108,7 @@ static void entry_count(struct oriel_finding_entry *entry, uint32_t rank)
         atomic_fetch_or_explicit(&entry->ranks[rank / 64], bit, memory_order_relaxed);
 }
 
-void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_record *out)
+void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_record_finding *out)
 {
     *out = entry->record;
     out->count = entry->count;
@@ -129,7 +129,7 @@ static void site_describe(struct oriel_site site, uint32_t here_rank, struct ori
     oriel_site_describe(&site, out);
 }
 
-static void record_fill(const struct oriel_finding *finding, struct oriel_record *out)
+static void record_fill(const struct oriel_finding *finding, struct oriel_record_finding *out)
 {
     memset(out, 0, sizeof *out);
     out->rule = finding->rule;
@@ -182,7 +182,7 @@ static int frames_find(struct oriel_place *places, char own[ORIEL_RECORD_LONG])
 }
 
 /* Lines for the sites, and the stack where it is wanted.  Without a helper they stay module and offset. */
-static void places_find(struct oriel_record *record)
+static void places_find(struct oriel_record_finding *record)
 {
     enum { SITES = 3 };
     struct oriel_place *sites[SITES] = {&record->here.place, &record->other.place, &record->opening.place};

@@ -20,7 +20,7 @@ enum {
 struct oriel_finding_entry {
     _Atomic uint64_t count;
     _Atomic uint64_t ranks[ORIEL_RECORD_RANKS / 64];
-    struct oriel_record record; /* without count and ranks */
+    struct oriel_record_finding record; /* without count and ranks */
 };
 
 /* In the board.  lock guards what is added to the three lists; what is in them is read without it. */
@@ -54,7 +54,7 @@ struct oriel_rule_text {
 const struct oriel_rule_text *oriel_rule_text(uint32_t rule);
 
 /* What an entry says by now. */
-void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_record *out);
+void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_record_finding *out);
 
 /* Texts in a buffer that never grows: what does not fit is left out.  Every line of the user's begins with "oriel:". */
 struct oriel_text {
@@ -64,8 +64,8 @@ struct oriel_text {
 void oriel_text_add(struct oriel_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* All of a finding, and the one line of it in the summary. */
-void oriel_text_finding(struct oriel_text *text, const struct oriel_record *record);
-void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record *record);
+void oriel_text_finding(struct oriel_text *text, const struct oriel_record_finding *record);
+void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record_finding *record);
 
 /* "at app.c:12 in main"; how a place is called. */
 void oriel_text_place(struct oriel_text *text, const struct oriel_place *place);
@@ -75,7 +75,7 @@ void oriel_text_write(const struct oriel_text *text);
 
 /* A job's, or of this machine alone; records are merged in place. */
 struct oriel_summary {
-    struct oriel_record *records;
+    struct oriel_record_finding *records;
     uint32_t records_count;
     struct oriel_record_count *counts;
     uint32_t counts_count;

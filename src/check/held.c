@@ -12,8 +12,8 @@ void oriel_held_release(void)
     struct oriel_brief_run runs[ORIEL_BRIEF_RUNS];
     unsigned count = oriel_again_runs(again, oriel_held.origin, oriel_held.compare, oriel_held.result, runs);
     oriel_check_held = NULL;
-    oriel_history_held_release(oriel_window_history(window, oriel_held.target), oriel_held.spot, oriel_held.entry,
-                               &again->access, oriel_held.offset);
-    oriel_local_runs(runs, count, window->buffers[oriel_held.target], &again->access.site);
-    oriel_window_touch(window, oriel_held.target, 0);
+    oriel_history_held_release(oriel_window_history(window, again->target), oriel_held.spot, oriel_held.entry,
+                               &again->access, again->offset);
+    oriel_local_runs(runs, count, window->buffers[again->target], &again->access.site);
+    oriel_window_touch(window, again->target, 0);
 }

@@ -6,14 +6,12 @@
 #define ORIEL_CHECK_HELD_H
 
 #include "check/again.h"
+#include "check/small_again.h"
 
 struct oriel_held {
-    MPI_Win win;
-    int32_t target;
-    struct oriel_again *again; /* its call's, with window, access and sizes */
+    const struct oriel_again *again; /* its call's: window, target, access, bytes */
     struct oriel_cell_entry *entry;
     struct oriel_history_spot spot;
-    int64_t offset;
     const void *origin;
     const void *compare;
     const void *result;
@@ -38,17 +36,11 @@ static inline void oriel_held_let_go(void)
         oriel_held_release();
 }
 
-static inline void oriel_held_put(const struct oriel_held *held)
-{
-    oriel_held = *held;
-    oriel_check_held = oriel_held_release;
-}
-
 /* What is held is on this target: it is complete, and its buffers are free when the call that flushes it returns.  False: it is
  * not, or nothing is held. */
 static inline bool oriel_held_flush(MPI_Win win, int target)
 {
-    if (oriel_unlikely(oriel_check_held == NULL || oriel_held.win != win || oriel_held.target != target))
+    if (oriel_unlikely(oriel_check_held == NULL || oriel_held.again->win != win || oriel_held.again->target != target))
         return false;
     oriel_history_held_complete(oriel_held.entry, oriel_order_now());
     oriel_check_held = NULL;

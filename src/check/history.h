@@ -92,9 +92,6 @@ struct oriel_history_spot {
     struct oriel_page *page; /* NULL: there was none yet */
 };
 
-/* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
-struct oriel_history_spot oriel_history_expect(oriel_place history, int64_t offset);
-
 /* What is kept for accesses that differ in nothing but numbers and bytes; zeroed at first, and where anything else changes. */
 enum { ORIEL_HISTORY_MET = 16 }; /* a power of 2 */
 struct oriel_history_again {
@@ -112,19 +109,6 @@ struct oriel_history_again {
 bool oriel_history_add_again(oriel_place history, struct oriel_history_spot spot, const struct oriel_access *access,
                              struct oriel_history_again *again, const struct oriel_extent *run, oriel_conflict_fn *tell,
                              void *closure);
-
-/* Likewise, where nothing else of this process is pending in the history, and threads are none: the caller holds it, and has to
- * end that by one of the two that follow.  NULL, and nothing has happened: it is one for oriel_history_add_again. */
-struct oriel_cell_entry *oriel_history_hold(oriel_place history, struct oriel_history_spot spot, const struct oriel_access *access,
-                                            struct oriel_history_again *again, const struct oriel_extent *run,
-                                            oriel_conflict_fn *tell, void *closure);
-
-/* It is complete. */
-void oriel_history_held_complete(struct oriel_cell_entry *entry, oriel_tick now);
-
-/* It stands like one that was added, in a cell. */
-void oriel_history_held_release(oriel_place history, struct oriel_history_spot spot, struct oriel_cell_entry *entry,
-                                const struct oriel_access *access, int64_t offset);
 
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
 void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,

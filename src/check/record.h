@@ -22,7 +22,7 @@ struct oriel_record_site {
     struct oriel_place place;
 };
 
-struct oriel_record {
+struct oriel_record_finding {
     uint32_t rule; /* enum oriel_rule */
     int32_t target;
     int64_t offset; /* these as in struct oriel_finding */

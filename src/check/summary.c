@@ -50,7 +50,7 @@ static bool same_place(const struct oriel_record_site *a, const struct oriel_rec
     return same_module && a->place.offset == b->place.offset && strcmp(a->call, b->call) == 0;
 }
 
-static bool same_finding(const struct oriel_record *a, const struct oriel_record *b)
+static bool same_finding(const struct oriel_record_finding *a, const struct oriel_record_finding *b)
 {
     return a->rule == b->rule && strcmp(a->window, b->window) == 0 &&
            ((same_place(&a->here, &b->here) && same_place(&a->other, &b->other)) ||

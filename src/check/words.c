@@ -81,7 +81,7 @@ static void site_add(struct oriel_text *text, const char *before, const struct o
     oriel_text_add(text, "%s\n", after);
 }
 
-static void window_add(struct oriel_text *text, const struct oriel_record *record)
+static void window_add(struct oriel_text *text, const struct oriel_record_finding *record)
 {
     if (record->flavour[0] == '\0' && record->window[0] == '\0')
         return;
@@ -123,7 +123,7 @@ static bool lacks_debug(const struct oriel_record_site *site)
     return site->call[0] != '\0' && site->place.file[0] == '\0' && site->place.module[0] != '\0' && site->place.has_debug == 0;
 }
 
-void oriel_text_finding(struct oriel_text *text, const struct oriel_record *record)
+void oriel_text_finding(struct oriel_text *text, const struct oriel_record_finding *record)
 {
     const struct oriel_rule_text *rule = oriel_rule_text(record->rule);
     oriel_text_add(text, "oriel: %s: %s\n", rule->number, rule->title);
@@ -145,7 +145,7 @@ void oriel_text_finding(struct oriel_text *text, const struct oriel_record *reco
 }
 
 /* "ranks 0-3, 7" */
-static void ranks_add(struct oriel_text *text, const struct oriel_record *record)
+static void ranks_add(struct oriel_text *text, const struct oriel_record_finding *record)
 {
     int ranks = 0;
     for (size_t i = 0; i < sizeof record->ranks / sizeof record->ranks[0]; i++)
@@ -174,7 +174,7 @@ static void site_add_brief(struct oriel_text *text, const char *before, const st
     oriel_text_place(text, &site->place);
 }
 
-void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record *record)
+void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record_finding *record)
 {
     const struct oriel_rule_text *rule = oriel_rule_text(record->rule);
     oriel_text_add(text, "oriel:     %s: %s: ", rule->number, rule->title);

@@ -26,30 +26,14 @@
 #include "check/order.h"
 #include "check/ranks.h"
 
-enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = 3 };
+enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = ORIEL_WORD_SHIFT };
 
 #define SHARED ((oriel_place)1) /* in the place of a next word (W0): places are aligned to 16 */
 #define MIXED UINT32_MAX /* of several, or of one that has not taken it */
 
-struct oriel_word {
-    _Atomic uint64_t owner; /* a board word lock: of what follows next */
-    _Atomic oriel_place next;
-    uint64_t offset;
-    _Atomic uint64_t news;
-    _Atomic uint32_t giver;
-    uint32_t unused;
-    oriel_tick clock[];
-};
-
-struct words {
-    uint64_t chains; /* a power of 2 */
-    _Atomic uint64_t count;
-    _Atomic oriel_place first[];
-};
-
 static size_t words_bytes(uint64_t chains)
 {
-    return sizeof(struct words) + chains * sizeof(oriel_place);
+    return sizeof(struct oriel_words) + chains * sizeof(oriel_place);
 }
 
 static size_t word_bytes(void)
@@ -64,13 +48,13 @@ oriel_place oriel_words_make(uint64_t size_bytes)
         chains *= 2;
     oriel_place place = oriel_board_allocate(words_bytes(chains));
     if (place != 0)
-        ((struct words *)oriel_board_at(place))->chains = chains;
+        ((struct oriel_words *)oriel_board_at(place))->chains = chains;
     return place;
 }
 
 void oriel_words_free(oriel_place place)
 {
-    struct words *words = oriel_board_at(place);
+    struct oriel_words *words = oriel_board_at(place);
     if (words == NULL)
         return;
     for (uint64_t i = 0; i < words->chains; i++)
@@ -83,7 +67,7 @@ void oriel_words_free(oriel_place place)
 }
 
 /* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
-static struct oriel_word *find(struct words *words, uint64_t offset, _Atomic oriel_place **link)
+static struct oriel_word *find(struct oriel_words *words, uint64_t offset, _Atomic oriel_place **link)
 {
     struct oriel_word *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
@@ -100,13 +84,13 @@ static struct oriel_word *find(struct words *words, uint64_t offset, _Atomic ori
 }
 
 /* The first of a chain always has a word. */
-static bool is_first(const struct words *words, const _Atomic oriel_place *link)
+static bool is_first(const struct oriel_words *words, const _Atomic oriel_place *link)
 {
     return link >= words->first && link < words->first + words->chains;
 }
 
 /* W0 */
-static __attribute__((noinline)) struct oriel_word *make(struct words *words, uint64_t offset)
+static struct oriel_word *make(struct oriel_words *words, uint64_t offset)
 {
     _Atomic oriel_place *link;
     oriel_place place = 0;
@@ -135,34 +119,18 @@ static __attribute__((noinline)) struct oriel_word *make(struct words *words, ui
     return word;
 }
 
-/* The same; most words are the first of their chains. */
-static inline struct oriel_word *find_or_make(oriel_place place, uint64_t offset)
+struct oriel_word *oriel_word_find_or_make(oriel_place words, uint64_t offset)
 {
-    struct words *words = (struct words *)(void *)(oriel_board_base + place);
-    oriel_place first =
-        atomic_load_explicit(&words->first[(offset >> WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
-    struct oriel_word *word = (struct oriel_word *)(void *)(oriel_board_base + first);
-    return oriel_likely(first != 0 && word->offset == offset) ? word : make(words, offset);
+    return make(oriel_board_at(words), offset);
 }
 
-static bool is_giver(const struct oriel_word *word)
-{
-    return atomic_load_explicit(&word->giver, memory_order_acquire) == (uint32_t)oriel_order_rank();
-}
-
-/* Whether this process has learnt nothing since it gave all that it knew. */
-static bool is_up_to_date(const struct oriel_word *word)
-{
-    return atomic_load_explicit(&word->news, memory_order_acquire) == oriel_order_news();
-}
-
-static void give(struct oriel_word *word, bool fetches)
+void oriel_word_give_to(struct oriel_word *word, bool fetches)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     oriel_board_word_lock(&word->owner);
     oriel_delay();
-    bool mine = is_giver(word);
-    if (mine && is_up_to_date(word)) { /* W1 */
+    bool mine = oriel_word_is_giver(word, rank);
+    if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
         if (!mine) {
@@ -182,49 +150,22 @@ static void give(struct oriel_word *word, bool fetches)
 
 bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
 {
-    struct oriel_word *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : find_or_make(place, offset);
+    struct oriel_word *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : oriel_word_at(place, offset);
     if (word != NULL)
-        give(word, fetches);
+        oriel_word_give_to(word, fetches);
     return word != NULL;
 }
 
-struct oriel_word *oriel_word_offer(oriel_place place, uint64_t offset, oriel_tick now, bool *offered)
+void oriel_word_learn(struct oriel_word *word)
 {
-    struct oriel_word *word = find_or_make(place, offset);
-    if (oriel_unlikely(word == NULL))
-        return NULL;
-    uint32_t giver = atomic_load_explicit(&word->giver, memory_order_acquire);
-    *offered = giver == (uint32_t)oriel_order_rank() && is_up_to_date(word);
-    if (oriel_likely(*offered)) {
-        oriel_delay();
-        atomic_store_explicit((_Atomic oriel_tick *)&word->clock[giver], now, memory_order_relaxed);
-    }
-    return word;
-}
-
-void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches)
-{
-    oriel_delay();
-    oriel_fence_after_locked();
-    if (oriel_likely(offered && is_giver(word))) /* W3 */
-        oriel_order_raise();
-    else
-        give(word, fetches);
-}
-
-bool oriel_word_take_again(struct oriel_word *word)
-{
-    if (oriel_unlikely(!is_giver(word))) { /* W2 */
-        oriel_board_word_lock(&word->owner);
-        oriel_order_learn(word->clock);
-        oriel_board_word_unlock(&word->owner);
-    }
-    return !oriel_given_was_lost();
+    oriel_board_word_lock(&word->owner);
+    oriel_order_learn(word->clock);
+    oriel_board_word_unlock(&word->owner);
 }
 
 bool oriel_word_take(oriel_place place, uint64_t offset)
 {
     _Atomic oriel_place *link;
     struct oriel_word *word = find(oriel_board_at(place), offset, &link);
-    return word != NULL && oriel_word_take_again(word);
+    return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
 }

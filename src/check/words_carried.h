@@ -1,11 +1,14 @@
 /* The clocks that words of a memory carry: accumulates that write give theirs to the word, and those that fetch take the word's
  * (windows_access.c says why).  A memory's words stand in the board, for all processes; each is made when first given to.
- * windows_access.c and windows.c call. */
+ * windows_access.c, windows.c and again.c call. */
 #ifndef ORIEL_CHECK_WORDS_CARRIED_H
 #define ORIEL_CHECK_WORDS_CARRIED_H
 
+#include "base/atomic.h"
+#include "base/delay.h"
 #include "check/board.h"
-#include "check/clock.h"
+#include "check/order.h"
+#include "check/ranks.h"
 
 #define ORIEL_WORD_BULK UINT64_MAX /* the one that stands for accumulates of many elements */
 
@@ -13,21 +16,86 @@
 oriel_place oriel_words_make(uint64_t size_bytes);
 void oriel_words_free(oriel_place words);
 
-struct oriel_word;
+struct oriel_word {
+    _Atomic uint64_t owner; /* a board word lock: of what follows next */
+    _Atomic oriel_place next;
+    uint64_t offset;
+    _Atomic uint64_t news;
+    _Atomic uint32_t giver;
+    uint32_t unused;
+    oriel_tick clock[];
+};
+
+enum { ORIEL_WORD_SHIFT = 3 };
+struct oriel_words {
+    uint64_t chains; /* a power of 2 */
+    _Atomic uint64_t count;
+    _Atomic oriel_place first[];
+};
 
 /* The own clock goes to the word at the offset; then the own number is raised.  fetches: and the word's is taken.  False, and
  * nothing has happened: the board is full. */
 bool oriel_word_give(oriel_place words, uint64_t offset, bool fetches);
 
-/* The same in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.  now:
- * the own number.  NULL: the board is full.  Not where several threads may be at work. */
-struct oriel_word *oriel_word_offer(oriel_place words, uint64_t offset, oriel_tick now, bool *offered);
-void oriel_word_give_offered(struct oriel_word *word, bool offered, bool fetches);
-
 /* Takes the word's clock.  False: nobody has given, or not all have given here, for the board was full at times. */
 bool oriel_word_take(oriel_place words, uint64_t offset);
 
-/* The same of one that this process has given to, and fetched from, just now. */
-bool oriel_word_take_again(struct oriel_word *word);
+/* --- the same in steps, where most often this process has given to the word last --- */
+
+/* The word at the offset, made when it is not there; NULL: the board is full. */
+struct oriel_word *oriel_word_find_or_make(oriel_place words, uint64_t offset);
+
+void oriel_word_give_to(struct oriel_word *word, bool fetches);
+void oriel_word_learn(struct oriel_word *word);
+
+/* Most words are the first of their chains. */
+static inline struct oriel_word *oriel_word_at(oriel_place place, uint64_t offset)
+{
+    struct oriel_words *words = (struct oriel_words *)(void *)(oriel_board_base + place);
+    oriel_place first =
+        atomic_load_explicit(&words->first[(offset >> ORIEL_WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
+    struct oriel_word *word = (struct oriel_word *)(void *)(oriel_board_base + first);
+    return oriel_likely(first != 0 && word->offset == offset) ? word : oriel_word_find_or_make(place, offset);
+}
+
+static inline bool oriel_word_is_giver(const struct oriel_word *word, uint32_t rank)
+{
+    return atomic_load_explicit(&word->giver, memory_order_acquire) == rank;
+}
+
+/* Whether this process has learnt nothing since it gave all that it knew. */
+static inline bool oriel_word_is_up_to_date(const struct oriel_word *word)
+{
+    return atomic_load_explicit(&word->news, memory_order_acquire) == oriel_order_news();
+}
+
+/* To give in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.  rank,
+ * now: the own ones.  Not where several threads may be at work. */
+static inline bool oriel_word_offer(struct oriel_word *word, uint32_t rank, oriel_tick now)
+{
+    if (oriel_unlikely(!oriel_word_is_giver(word, rank) || !oriel_word_is_up_to_date(word)))
+        return false;
+    oriel_delay();
+    atomic_store_explicit((_Atomic oriel_tick *)&word->clock[rank], now, memory_order_relaxed);
+    return true;
+}
+
+static inline void oriel_word_give_offered(struct oriel_word *word, uint32_t rank, bool offered, bool fetches)
+{
+    oriel_delay();
+    oriel_fence_after_locked();
+    if (oriel_likely(offered && oriel_word_is_giver(word, rank))) /* W3 */
+        oriel_order_raise();
+    else
+        oriel_word_give_to(word, fetches);
+}
+
+/* Takes from a word that this process has given to, and fetched from, just now.  False: as oriel_word_take. */
+static inline bool oriel_word_take_again(struct oriel_word *word, uint32_t rank)
+{
+    if (oriel_unlikely(!oriel_word_is_giver(word, rank))) /* W2 */
+        oriel_word_learn(word);
+    return !oriel_given_was_lost();
+}
 
 #endif

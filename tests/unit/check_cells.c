@@ -2,7 +2,7 @@
  * comes first and however they meet; what is carried from word to word is known to who takes it. */
 #include "base/atomic.h"
 #include "check/guard.h"
-#include "check/history.h"
+#include "check/small_again.h"
 #include "check/order.h"
 #include "check/ranks.h"
 #include "check/words_carried.h"
@@ -173,13 +173,14 @@ static void cells_s2_small_and_wide_accesses_meet(void **state)
 static bool give_again(oriel_place words, uint64_t offset, bool fetches)
 {
     static unsigned turns;
-    bool offered;
     if (++turns % 8 == 0)
         return oriel_word_give(words, offset, fetches);
-    struct oriel_word *word = oriel_word_offer(words, offset, oriel_order_now(), &offered);
+    uint32_t rank = (uint32_t)oriel_order_rank();
+    struct oriel_word *word = oriel_word_at(words, offset);
+    bool offered = word != NULL && oriel_word_offer(word, rank, oriel_order_now());
     oriel_fence_full();
     if (word != NULL)
-        oriel_word_give_offered(word, offered, fetches);
+        oriel_word_give_offered(word, rank, offered, fetches);
     return word != NULL;
 }
 

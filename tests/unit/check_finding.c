@@ -111,7 +111,7 @@ static void equal_findings_are_told_once_and_counted(void **state)
     finding.offset = 800;
     for (int i = 0; i < 9; i++)
         assert_string_equal(told(&finding), "");
-    struct oriel_record record;
+    struct oriel_record_finding record;
     oriel_record_read(last(), &record);
     assert_string_equal(record.window, "often");
     assert_int_equal(record.count, 10);
@@ -182,7 +182,7 @@ static void what_is_not_known_is_left_out(void **state)
 static void summary_names_ranks_in_ranges(void **state)
 {
     (void)state;
-    static struct oriel_record record = {.rule = ORIEL_RULE_CONFLICT, .window = "w", .count = 12, .ranks = {0x8f, 1}};
+    static struct oriel_record_finding record = {.rule = ORIEL_RULE_CONFLICT, .window = "w", .count = 12, .ranks = {0x8f, 1}};
     char bytes[1024];
     struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
     oriel_text_finding_brief(&text, &record);
