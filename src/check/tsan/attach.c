@@ -66,7 +66,7 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info)
 static bool calls_us(const struct dl_phdr_info *info)
 {
     struct dynamic dynamic = dynamic_of(info);
-    if ((uintptr_t)dynamic.symbols < info->dlpi_addr || dynamic.names == NULL)
+    if (dynamic.symbols == NULL || (uintptr_t)dynamic.symbols < info->dlpi_addr || dynamic.names == NULL)
         return false;
     for (int table = 0; table < 2; table++)
         for (size_t i = 0; dynamic.relocations[table] != NULL && i < dynamic.counts[table]; i++) {
