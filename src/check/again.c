@@ -126,10 +126,11 @@ static bool are_apart(const struct oriel_again *again, const void *origin, const
     return true;
 }
 
-/* Whether nothing else of this process is pending in the window, and no buffer needed that it could meet. */
+/* Whether nothing else of this process is pending in the window, and no buffer needed that it could meet.  What is held refers to
+ * this thread's table, which must not go before. */
 static bool is_alone(const struct oriel_checked *window)
 {
-    return window->touched_histories == 0 && window->asked == NULL && oriel_briefs_are_quiet();
+    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone && oriel_briefs_are_quiet();
 }
 
 /* Beside others, in the lists of many. */
@@ -137,7 +138,7 @@ static __attribute__((noinline)) void add(struct oriel_again *again, int32_t tar
                                           struct oriel_history_spot spot, const struct oriel_extent *run)
 {
     struct oriel_checked *window = again->window;
-    bool cells = oriel_history_add_again(history, spot, &again->access, &again->kept, run, oriel_window_conflict,
+    bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, run, oriel_window_conflict,
                                          &window->places[target]);
     oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
 }
@@ -155,7 +156,7 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
         return false;
     if (oriel_unlikely(again->access.site.epoch != opening->epoch)) {
         again->access.site.epoch = opening->epoch;
-        again->kept = (struct oriel_history_again){0};
+        again->trait = 0;
     }
     oriel_place history = oriel_window_history(window, target);
     if (oriel_unlikely(history == 0))
@@ -172,7 +173,7 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
     again->access.issued = now + (again->writes_words ? 1 : 0);
     struct oriel_cell_entry *entry = NULL;
     if (alone)
-        entry = oriel_history_hold(history, spot, &again->access, &again->kept, &run, oriel_window_conflict,
+        entry = oriel_history_hold(history, spot, &again->access, again->trait, &run, oriel_window_conflict,
                                    &window->places[target]);
     if (oriel_likely(entry != NULL)) {
         oriel_held = (struct oriel_held){again, entry, spot, origin, compare, result};

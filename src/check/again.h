@@ -11,7 +11,7 @@
 enum { ORIEL_AGAIN_SITES = 64 }; /* a power of 2 */
 
 struct oriel_again {
-    _Alignas(512) const void *address; /* a place in the table is found without a multiplication */
+    _Alignas(256) const void *address; /* a place in the table is found without a multiplication */
     MPI_Win win;
     uint64_t version;    /* of the windows */
     uint64_t generation; /* of the datatypes */
@@ -36,7 +36,7 @@ struct oriel_again {
     uint64_t target_bytes;
     uint64_t origin_bytes;      /* 0: there is no origin */
     uint64_t result_bytes;
-    struct oriel_history_again kept; /* of access */
+    oriel_place trait;          /* 0: not known yet; of access */
     struct oriel_access access; /* as the last one was */
     int32_t target;             /* from here on of the one that is between begin and end */
     int64_t offset;

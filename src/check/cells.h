@@ -1,5 +1,5 @@
 /* What the files of cells share: an access on its way into one, and the steps that both who enters and who visits take there.
- * Everything is under the cell's lock.  small.c, small_again.c and small_visits.c alone include it. */
+ * Everything is under the cell's lock.  small.c, small_visits.c and small_again.h alone include it. */
 #ifndef ORIEL_CHECK_CELLS_H
 #define ORIEL_CHECK_CELLS_H
 
@@ -54,8 +54,8 @@ static inline bool oriel_cell_repeats(const struct oriel_access *access)
 }
 
 /* Bytes of one cell; what: without them. */
-static inline struct oriel_coming oriel_cell_coming(struct oriel_arrival *arrival, oriel_place history, uint64_t what, uint64_t at,
-                                                    uint64_t len_bytes)
+static inline struct oriel_coming oriel_cell_coming(struct oriel_arrival *arrival, oriel_place history, uint64_t what,
+                                                    uint64_t at, uint64_t len_bytes)
 {
     const struct oriel_access *access = arrival->access;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);

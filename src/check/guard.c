@@ -6,4 +6,5 @@ _Thread_local int oriel_check_depth;
 _Atomic bool oriel_check_running;
 void (*oriel_check_held)(void);
 bool oriel_check_several;
+bool oriel_check_alone;
 bool oriel_check_watches;

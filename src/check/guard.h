@@ -16,6 +16,9 @@ extern _Atomic bool oriel_check_running __attribute__((visibility("hidden")));
  * machines.  Set before the first call that is looked at. */
 extern bool oriel_check_several __attribute__((visibility("hidden")));
 
+/* Whether one and the same thread makes all calls: what it keeps of its own stays. */
+extern bool oriel_check_alone __attribute__((visibility("hidden")));
+
 /* Whether loads and stores are looked at, of whatever thread of the program. */
 extern bool oriel_check_watches __attribute__((visibility("hidden")));
 

@@ -1,4 +1,5 @@
-/* What is held, and its way to the lists of many.  again.c has seen that these hold nothing of the same window, and no buffers. */
+/* What is held, and its way to the lists of many.  again.c has seen that these hold nothing of the same window, and no
+ * buffers.  held.h says who calls. */
 #include "check/held.h"
 
 #include "check/brief.h"

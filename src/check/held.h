@@ -1,7 +1,7 @@
 /* The one small operation whose call this process has made last, as long as no other call of it has been looked at: it stands in
  * its cell like all others, but what it needs when it is complete stands here, instead of in the lists of many (underway.c,
  * brief.c, the window's marks).  Most are flushed by the very next call, which then has next to nothing to do; any other call
- * first moves it to the lists.  Not where several threads may be at work.  again.c and windows_passive.c call. */
+ * first moves it to the lists.  Only where one thread makes all calls.  again.c and windows_passive.c call. */
 #ifndef ORIEL_CHECK_HELD_H
 #define ORIEL_CHECK_HELD_H
 

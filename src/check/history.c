@@ -169,12 +169,11 @@ uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access,
 }
 
 bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,
-                             struct oriel_history_again *again, const struct oriel_extent *run, oriel_conflict_fn *tell,
-                             void *closure)
+                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_arrival arrival;
     oriel_arrival_begin(&arrival, place, access, tell, closure, true);
-    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, &again->trait, run), &arrival, place, run)))
+    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival, place, run)))
         return true;
     add_to_tree(&arrival, place, run, 1);
     return false;

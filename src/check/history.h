@@ -86,29 +86,16 @@ uint64_t oriel_history_add(oriel_place history, const struct oriel_access *acces
                            size_t count, oriel_conflict_fn *tell, void *closure);
 
 /* Where the cell of a byte is. */
-struct oriel_cell_entry;
 struct oriel_history_spot {
     const struct oriel_page_bucket *bucket;
     struct oriel_page *page; /* NULL: there was none yet */
 };
 
-/* What is kept for accesses that differ in nothing but numbers and bytes; zeroed at first, and where anything else changes. */
-enum { ORIEL_HISTORY_MET = 16 }; /* a power of 2 */
-struct oriel_history_again {
-    oriel_place trait;
-    struct oriel_history_met { /* traits of accesses that such a one has met */
-        oriel_place trait;
-        int32_t origin;
-        bool peaceful;  /* they never conflict */
-        bool gives_way; /* to the later one, when it is ordered before it */
-    } met[ORIEL_HISTORY_MET];
-};
-
-/* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte.
- * Whether it stands in cells alone, where oriel_history_complete_cells finds it. */
+/* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte;
+ * *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.  Whether it stands in cells alone,
+ * where oriel_history_complete_cells finds it. */
 bool oriel_history_add_again(oriel_place history, struct oriel_history_spot spot, const struct oriel_access *access,
-                             struct oriel_history_again *again, const struct oriel_extent *run, oriel_conflict_fn *tell,
-                             void *closure);
+                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure);
 
 /* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
 void oriel_history_look(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,

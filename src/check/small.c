@@ -11,7 +11,7 @@
  *    says otherwise, since completion comes before anything is given.
  * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
  *    leaves a free one.
- * history.c calls; small_again.c has a shorter way into a cell. */
+ * history.c calls; small_again.h has a shorter way into a cell. */
 #include "check/cells.h"
 
 #include "base/atomic.h"

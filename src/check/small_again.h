@@ -33,16 +33,26 @@ static inline struct oriel_cell *oriel_again_cell(struct oriel_page *page, uint6
     return &page->cells[at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
 }
 
-static inline struct oriel_history_met *oriel_again_met(struct oriel_history_again *again, oriel_place trait)
+/* What accesses of a trait are to those of another that they meet. */
+struct oriel_met {
+    oriel_place mine;
+    oriel_place trait;
+    int32_t origin; /* of the other */
+    bool peaceful;  /* they never conflict */
+    bool gives_way; /* the other, when it is ordered before */
+};
+enum { ORIEL_METS = 256 };
+extern struct oriel_met oriel_mets[ORIEL_METS] __attribute__((visibility("hidden"))); /* small_again.c's own */
+
+static inline struct oriel_met *oriel_again_met(oriel_place mine, oriel_place trait)
 {
-    _Static_assert(ORIEL_HISTORY_MET == 1 << 4, "as many as four bits tell apart");
-    return &again->met[trait * UINT64_C(0x9e3779b97f4a7c15) >> 60];
+    _Static_assert(ORIEL_METS == 1 << 8, "as many as eight bits tell apart");
+    return &oriel_mets[(mine + (trait << 7)) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 }
 
 /* Where the access can stand, when nothing that is there is more than can be decided so; NULL: something is. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *whole, uint64_t mine, bool repeats,
-                                                                           const oriel_tick *clock,
-                                                                           struct oriel_history_again *again)
+                                                             const oriel_tick *clock)
 {
     uint64_t last = mine << 6 & ORIEL_ENTRY_FIRST; /* as the first of an entry stands */
     uint64_t first = mine >> 6 & ORIEL_ENTRY_LAST;
@@ -65,8 +75,8 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *
                 continue;
             }
             oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
-            const struct oriel_history_met *met = oriel_again_met(again, trait);
-            if (met->trait != trait)
+            const struct oriel_met *met = oriel_again_met(mine >> ORIEL_ENTRY_TRAIT, trait);
+            if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
             bool known = !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
             if (!known && !met->peaceful)
@@ -85,35 +95,34 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *
 
 /* In small_again.c: the way of all others, under the cell's lock; NULL: the board is full. */
 struct oriel_cell_entry *oriel_small_enter_as_all(struct oriel_arrival *arrival, oriel_place history,
-                                                  struct oriel_history_again *again, const struct oriel_extent *run,
-                                                  struct oriel_cell *cell);
+                                                  oriel_place trait, const struct oriel_extent *run, struct oriel_cell *cell);
 
-/* As oriel_history_add_again, where nothing else of this process is pending in the history, and threads are none: the caller
- * holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it is one for
+/* As oriel_history_add_again, where nothing else of this process is pending in the history, and one thread makes all calls: the
+ * caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it is one for
  * oriel_history_add_again. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,
-                                            struct oriel_history_again *again, const struct oriel_extent *run,
-                                            oriel_conflict_fn *tell, void *closure)
+ORIEL_SMALL_INLINE struct oriel_cell_entry *
+oriel_history_hold(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access, oriel_place trait,
+                   const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_arrival arrival;
     uint64_t at = (uint64_t)run->offset;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     uint64_t last = first + run->len_bytes - 1;
     const oriel_tick *clock = oriel_order_moment_clock(access->moment);
-    if (oriel_unlikely(spot.page == NULL || again->trait == 0 || last >= ORIEL_CELL_BYTES || clock == NULL ||
-                       !oriel_underway_room(1) || !oriel_loop_leave(oriel_loop_of(place, again->trait, run->offset), run->offset)))
+    if (oriel_unlikely(spot.page == NULL || trait == 0 || last >= ORIEL_CELL_BYTES || clock == NULL ||
+                       !oriel_underway_room(1) || !oriel_loop_leave(oriel_loop_of(place, trait, run->offset), run->offset)))
         return NULL;
-    uint64_t mine = again->trait << ORIEL_ENTRY_TRAIT | first << 14 | last << 8 | access->flags;
+    uint64_t mine = trait << ORIEL_ENTRY_TRAIT | first << 14 | last << 8 | access->flags;
     struct oriel_cell *cell = oriel_again_cell(spot.page, at);
     uint64_t bit = UINT64_C(1) << (at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1));
     oriel_board_word_lock(&cell->owner);
     if (oriel_unlikely((atomic_load(&spot.page->used) & bit) == 0))
         atomic_fetch_or(&spot.page->used, bit); /* S2 */
-    struct oriel_cell_entry *entry = oriel_again_look(cell, mine, oriel_cell_repeats(access), clock, again);
+    struct oriel_cell_entry *entry = oriel_again_look(cell, mine, oriel_cell_repeats(access), clock);
     oriel_delay();
     if (oriel_unlikely(entry == NULL)) {
         oriel_arrival_begin(&arrival, place, access, tell, closure, true);
-        entry = oriel_small_enter_as_all(&arrival, place, again, run, cell);
+        entry = oriel_small_enter_as_all(&arrival, place, trait, run, cell);
     } else if (entry->what == mine) {
         atomic_store_explicit(&entry->ticks, oriel_entry_ticks(access->issued, ORIEL_TICK_PENDING), memory_order_relaxed);
     } else {
@@ -137,8 +146,9 @@ ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *ent
 }
 
 /* It stands like one that was added, in a cell. */
-ORIEL_SMALL_INLINE void oriel_history_held_release(oriel_place place, struct oriel_history_spot spot, struct oriel_cell_entry *entry,
-                                const struct oriel_access *access, int64_t offset)
+ORIEL_SMALL_INLINE void oriel_history_held_release(oriel_place place, struct oriel_history_spot spot,
+                                                   struct oriel_cell_entry *entry, const struct oriel_access *access,
+                                                   int64_t offset)
 {
     oriel_underway_add(place, oriel_again_cell(spot.page, (uint64_t)offset), entry, access->group, access->origin);
 }

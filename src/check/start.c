@@ -187,6 +187,7 @@ static void start(bool threads)
     query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
     threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     oriel_check_several = oriel_check_several || threaded;
+    oriel_check_alone = !threaded && level != MPI_THREAD_SERIALIZED;
     oriel_local_order_atomics(oriel_window_order_atomic);
     oriel_type_start();
     pthread_atfork(NULL, NULL, stop_in_child);

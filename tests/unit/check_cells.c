@@ -50,7 +50,7 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
 
 /* A test's processes put as a call does that comes again, and hold what can be held (again.c), or all in the general way. */
 static bool comes_again;
-static struct oriel_history_again kept;
+static oriel_place kept; /* the trait */
 static struct oriel_cell_entry *held;
 
 static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
@@ -63,7 +63,7 @@ static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_
         return told;
     }
     struct oriel_history_spot spot = oriel_history_expect(history, offset);
-    held = oriel_history_hold(history, spot, &access, &kept, &run, count_it, &told);
+    held = oriel_history_hold(history, spot, &access, kept, &run, count_it, &told);
     if (held == NULL)
         oriel_history_add_again(history, spot, &access, &kept, &run, count_it, &told);
     return told;
