@@ -123,8 +123,10 @@ static bool is_wanted(const char *name, int argc, char **argv)
 static void *page_aligned(void)
 {
     void *block = aligned_alloc(4096, AREA_BYTES);
-    if (block == NULL)
+    if (block == NULL) {
         MPI_Abort(MPI_COMM_WORLD, 2);
+        exit(2);
+    }
     memset(block, 0, AREA_BYTES);
     return block;
 }

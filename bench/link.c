@@ -81,7 +81,7 @@ static void answer(int fd)
     const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN};
     unsigned char how;
-    pthread_t thread;
+    pthread_t thread = pthread_self();
 
     if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
         fail("epoll");
@@ -185,15 +185,16 @@ static bool measure_once(int fd, double *median_s)
     return true;
 }
 
-static int ask(const char *host, const char *port, char how)
+/* how: its first letter is what the server is told. */
+static int ask(const char *host, const char *port, const char *how)
 {
     const int fd = reach(host, port);
     double took_s = 0;
 
     send_at_once(fd);
-    if (send(fd, &how, 1, MSG_NOSIGNAL) != 1)
+    if (send(fd, how, 1, MSG_NOSIGNAL) != 1)
         fail("send");
-    if (how == 'b' ? !measure_once(fd, &took_s) : !measure_batches(fd, &took_s))
+    if (*how == 'b' ? !measure_once(fd, &took_s) : !measure_batches(fd, &took_s))
         return 1;
     printf("%.2f\n", took_s * 1e9);
     return 0;
@@ -205,7 +206,7 @@ int main(int argc, char **argv)
         return serve();
     if (argc == 5 && strcmp(argv[1], "ask") == 0 &&
         (strcmp(argv[4], "asleep") == 0 || strcmp(argv[4], "busy") == 0 || strcmp(argv[4], "awake") == 0))
-        return ask(argv[2], argv[3], argv[4][0] == 'a' && argv[4][1] == 's' ? 's' : argv[4][0]);
+        return ask(argv[2], argv[3], argv[4][1] == 's' ? &argv[4][1] : argv[4]);
     fprintf(stderr, "usage: link serve | link ask HOST PORT asleep|busy|awake\n");
     return 2;
 }

@@ -55,8 +55,14 @@ struct summary {
     uint64_t words, distinct, checksum;
 };
 
-/* ---- the table ---- */
+//* Ends the job; what is wrong has been said. */
+static _Noreturn void refuse(void)
+{
+    MPI_Abort(MPI_COMM_WORLD, EXIT_REFUSED);
+    exit(EXIT_REFUSED);
+}
 
+/* ---- the table ---- */
 static void table_open(struct table *table, uint64_t slots, bool create)
 {
     MPI_Aint len_bytes = (MPI_Aint)(slots * sizeof(struct slot));
@@ -68,7 +74,7 @@ static void table_open(struct table *table, uint64_t slots, bool create)
         table->block = malloc((size_t)len_bytes + sizeof(struct slot));
         if (!table->block) {
             fprintf(stderr, "wordcount: rank %d has no memory for %" PRIu64 " slots\n", table->rank, slots);
-            MPI_Abort(MPI_COMM_WORLD, EXIT_REFUSED);
+            refuse();
         }
         char *block = table->block; /* a slot's words are atomic only where they are aligned */
         table->slot = (struct slot *)(block + sizeof(struct slot) - (uintptr_t)block % sizeof(struct slot));
@@ -202,7 +208,7 @@ static struct summary count_sequentially(const struct word *words, size_t len_wo
     struct slot *slots = calloc(len_slots, sizeof *slots);
     if (!slots) {
         fprintf(stderr, "wordcount: no memory for the sequential count\n");
-        MPI_Abort(MPI_COMM_WORLD, EXIT_REFUSED);
+        refuse();
     }
     for (size_t i = 0; i < len_words; i++) {
         uint64_t at = words[i].hash % len_slots;
@@ -223,7 +229,7 @@ static void print_top(const struct table *table, uint64_t distinct, long top)
     struct slot *best = calloc((size_t)top * (size_t)(table->ranks + 1), sizeof *best);
     if (!best) {
         fprintf(stderr, "wordcount: no memory for the most frequent words\n");
-        MPI_Abort(MPI_COMM_WORLD, EXIT_REFUSED);
+        refuse();
     }
     struct slot *all = best + top;
     int len_bytes = (int)((size_t)top * sizeof *best);
@@ -319,7 +325,7 @@ static int run(const struct settings *set, int rank, int ranks)
     struct word *words = malloc((len_words + 1) * sizeof *words);
     if (!words) {
         fprintf(stderr, "wordcount: rank %d has no memory for %zu words\n", rank, len_words);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_REFUSED);
+        refuse();
     }
     text_split(text, len_bytes, words);
     free(text);

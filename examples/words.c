@@ -32,7 +32,9 @@ static char lower_letter(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (char)(c - 'A' + 'a');
-    return c >= 'a' && c <= 'z' ? c : 0;
+    if (c < 'a' || c > 'z')
+        return '\0';
+    return c;
 }
 
 size_t text_split(const char *text, size_t len_bytes, struct word *words)
