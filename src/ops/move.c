@@ -1,7 +1,7 @@
 /* Memory that this process loads and stores is copied from layout to layout (copy.c).  A get of many pieces that lie near each
- * other fetches everything from the first to the last and copies from there.  Otherwise two cursors, one for each side, are walked
- * together, and what both have without a hole is collected into pieces for the transport; where that is the CPU after all, runs of
- * equal length at equal distances move in one loop.  put_get.c calls. */
+ * other fetches everything from the first to the last and copies from there.  Otherwise two cursors, one for each side, are
+ * walked together, and what both have without a hole is collected into pieces for the transport; where that is the CPU after
+ * all, runs of equal length at equal distances move in one loop.  put_get.c calls. */
 #include "ops/move.h"
 
 #include "base/atomic.h"

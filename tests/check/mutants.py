@@ -15,8 +15,8 @@ LIMIT_S = 120
 ATTEMPTS = 5  # the delays are random: a mutant may pass once
 
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "moments", "order", "ranks", "history",
-                                        "arrival", "shortening", "small", "small_again", "small_visits", "underway", "guard", "traits", "pages",
-                                        "records", "runs", "conflict", "words_carried")]
+                                        "arrival", "shortening", "small", "small_again", "small_visits", "underway",
+                                        "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
 SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
 
 MUTANTS = [

@@ -108,9 +108,10 @@ MODELS = {
     "shares": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"F1", "F2", "F3", "R4"}, [
         ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "true ->", STUCK,
          "J3: who holds locks shares a place before a writer that waits"),
-        ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "!more ->", ASSERTION, "J3: a writer is overtaken once"),
-        ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "!(number < shares[nth(t, where)].limit) ->", ASSERTION,
-         "J3: who holds none overtakes nobody"),
+        ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "!more ->", ASSERTION,
+         "J3: a writer is overtaken once"),
+        ("shares.pml", "!(more && number < shares[nth(t, where)].limit) ->", "!(number < shares[nth(t, where)].limit) ->",
+         ASSERTION, "J3: who holds none overtakes nobody"),
         ("shares.pml", "newest(t).limit = at[t].limit /* J2 */", "skip", ASSERTION, "J2: a place before a writer has a limit"),
         ("shares.pml", "at[t].limit > next_number[origin] ->", "false ->", ASSERTION, "J4: numbers follow the limits"),
     ]),
