@@ -98,7 +98,7 @@ MODELS = {
         ("machines.pml", "(was + 2) % 8 == arrivals -> /* M */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
          "M: the last rank of a machine meets the others"),
     ]),
-    "rounds": (["sync/far.c"], {"F1", "F2", "F3"}, [  # these are of flushes
+    "rounds": (["sync/far.c"], {"F1", "F2", "F3", "J1", "J4"}, [  # of flushes and locks
         ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as it takes to hear of all"),
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen > 0 -> break", ASSERTION,
          "each barrier has messages of its own"),
