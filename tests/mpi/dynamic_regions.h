@@ -1,0 +1,11 @@
+/* Cases of dynamic.c that dynamic_regions.c has. */
+#ifndef ORIEL_TESTS_DYNAMIC_REGIONS_H
+#define ORIEL_TESTS_DYNAMIC_REGIONS_H
+
+#include "dynamic.h"
+
+void thousands_of_regions_come_and_go(enum window_kind kind);
+void table_changes_under_accesses(enum window_kind kind);
+void list_over_all_ranks_is_built_without_locks(enum window_kind kind);
+
+#endif
