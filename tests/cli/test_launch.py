@@ -39,6 +39,20 @@ class Launch(Case):
             self.assertLess(time.monotonic() - started, 30)
             self.assertEqual(self.running(stamp), [])
 
+    def test_signals_end_the_whole_job_however_many_come(self):
+        for host in HOSTS:
+            stamp = f"oriel-launch-{os.getpid()}-{host}"
+            job = subprocess.Popen([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--plain", "--timeout", "50", "sh",
+                                    "-c", "trap '' TERM; sleep 49; true", stamp], env=environment(), stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+            time.sleep(1)
+            for _ in range(20):
+                job.terminate()
+                time.sleep(0.05)
+            self.assertEqual(job.wait(30), 128 + 15)
+            job.stdout.close()
+            self.assertEqual(self.running(stamp), [])
+
     def running(self, stamp):
         """Processes with the stamp on their command line, given a moment to go."""
         for _ in range(50):

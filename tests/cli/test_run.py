@@ -90,7 +90,7 @@ class Host(RunCase):
         for host in HOSTS:
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "printenv", "LD_PRELOAD"],
                                  env=environment(), capture_output=True, text=True, timeout=60, check=False)
-            self.assertEqual(job.stdout, (liboriel(host) + "\n") * 2, job.stderr)
+            self.assertEqual(job.stdout, (liboriel(host) + "\n") * 2, f"{host}: status {job.returncode}: {job.stderr}")
 
     def test_option_chooses_for_a_program_without_mpi(self):
         for host in HOSTS:
