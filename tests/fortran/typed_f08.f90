@@ -4,6 +4,7 @@
 program typed
   use mpi_f08
   use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: output_unit
   implicit none
   integer :: rank, nranks, right, left, wrong, total
 
@@ -19,9 +20,11 @@ program typed
   call refused_access()
   if (wrong /= 0) print *, 'rank', rank, 'wrong:', wrong
   call MPI_Allreduce(wrong, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+  if (rank == 0 .and. total == 0) print *, 'ok windows_from_the_module_mpi_f08'
+  flush (output_unit)
+  call leave_without_finalize(total)
   call MPI_Finalize()
   if (total /= 0) stop 1
-  if (rank == 0) print *, 'ok windows_from_the_module_mpi_f08'
 
 contains
 
