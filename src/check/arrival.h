@@ -1,5 +1,5 @@
-/* What history.c, arrival.c and shortening.c share: the history as it lies in the board, and the lists of what is pending in
- * it.  Everything is under the history's lock.  Nobody else may include it. */
+/* What history.c, arrival.c, shortening.c and beside.c share: the history as it lies in the board, and the lists of what is
+ * pending in it.  Everything is under the history's lock.  Nobody else may include it. */
 #ifndef ORIEL_CHECK_ARRIVAL_H
 #define ORIEL_CHECK_ARRIVAL_H
 
@@ -31,6 +31,8 @@ struct oriel_history {
     struct oriel_board_lock lock;
     uint32_t busy;
     uint32_t sweep_at; /* records */
+    struct oriel_board_lock beside_lock; /* beside.c */
+    _Atomic oriel_place beside;
     struct oriel_history_lane lanes[ORIEL_LANES];
     struct oriel_records records;
 };

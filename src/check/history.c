@@ -17,6 +17,7 @@
 #include "base/atomic.h"
 #include "base/delay.h"
 #include "check/arrival.h"
+#include "check/beside.h"
 #include "check/order.h"
 #include "check/small.h"
 
@@ -54,6 +55,7 @@ oriel_place oriel_history_make(uint64_t size_bytes)
         return 0;
     struct oriel_history *history = oriel_board_at(place);
     oriel_board_lock_init(&history->lock);
+    oriel_board_lock_init(&history->beside_lock);
     history->sweep_at = ORIEL_HISTORY_SWEEP_FIRST;
     if (oriel_records_init(&history->records, size_bytes))
         return place;
@@ -66,6 +68,7 @@ void oriel_history_free(oriel_place place)
     if (place == 0)
         return;
     struct oriel_history *history = oriel_board_at(place);
+    oriel_beside_end(place);
     oriel_records_free(&history->records);
     oriel_board_free(place, sizeof(struct oriel_history));
 }
@@ -136,6 +139,7 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
     if (oriel_unlikely(history->records.live > history->sweep_at))
         oriel_history_shorten(history);
     leave(history);
+    oriel_beside_meet(arrival, extents, count);
     return ticket;
 }
 
@@ -144,6 +148,7 @@ void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place place, c
     struct oriel_history *history = enter(place);
     oriel_arrival_meet(arrival, runs, false);
     leave(history);
+    oriel_beside_meet(arrival, runs, 1);
 }
 
 /* Whether it does not belong into the tree. */

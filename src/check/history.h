@@ -69,6 +69,7 @@ struct oriel_conflict {
     struct oriel_access later;
     int64_t offset;      /* of the first byte of both */
     uint64_t len_bytes;  /* from there on, without a hole */
+    bool beside;         /* the earlier one stands in the history of another window over the same memory (beside.h) */
 };
 typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
 
@@ -124,6 +125,12 @@ void oriel_history_forget(oriel_place history, int64_t offset, uint64_t len_byte
 
 /* Accesses that stand there now, and bytes that they take; for tests and the summary. */
 void oriel_history_size(oriel_place history, uint64_t *accesses, uint64_t *bytes);
+
+/* By a processor, not by an operation. */
+static inline bool oriel_access_is_local(const struct oriel_access *access)
+{
+    return access->kind == ORIEL_ACCESS_LOAD || access->kind == ORIEL_ACCESS_STORE;
+}
 
 /* The conflict table alone: whether two accesses to the same bytes, not ordered, are an error (MPI-4.1, 13.7). */
 bool oriel_access_conflicts(const struct oriel_access *a, const struct oriel_access *b);

@@ -119,6 +119,7 @@ enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, o
     struct oriel_local_region region = {
         .low = low, .high = low + len_bytes, .history = history, .offset = offset, .tell = tell, .closure = closure};
     lock();
+    oriel_region_put_beside(&region);
     enum oriel_status status = oriel_region_add(&region);
     if (status == ORIEL_OK)
         oriel_watch_add(region.low, region.high);

@@ -2,6 +2,8 @@
  * accesses. */
 #include "check/regions.h"
 
+#include "check/beside.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,4 +102,17 @@ const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high, 
         if (own.list[at].high > low)
             return &own.list[at];
     return NULL;
+}
+
+void oriel_region_put_beside(const struct oriel_local_region *region)
+{
+    const struct oriel_local_region *other = NULL;
+    while ((other = oriel_region_find(region->low, region->high, other)) != NULL) {
+        uint64_t low = other->low > region->low ? other->low : region->low;
+        uint64_t high = other->high < region->high ? other->high : region->high;
+        struct oriel_history_bytes here = {region->history, region->offset + (int64_t)(low - region->low)};
+        struct oriel_history_bytes there = {other->history, other->offset + (int64_t)(low - other->low)};
+        if (here.history != there.history)
+            oriel_history_beside(here, there, high - low);
+    }
 }

@@ -19,6 +19,9 @@ struct oriel_local_region {
 
 enum oriel_status oriel_region_add(const struct oriel_local_region *region);
 
+/* The history of one that is to be added comes beside those of the regions that have bytes of it (beside.h). */
+void oriel_region_put_beside(const struct oriel_local_region *region);
+
 /* False when there is none. */
 bool oriel_region_remove(uint64_t low, oriel_place history, struct oriel_local_region *out);
 

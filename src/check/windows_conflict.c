@@ -7,24 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_local(const struct oriel_access *access)
-{
-    return access->kind == ORIEL_ACCESS_LOAD || access->kind == ORIEL_ACCESS_STORE;
-}
-
 static enum oriel_rule rule_of_kinds(const struct oriel_checked *window, const struct oriel_access *a,
                                      const struct oriel_access *b)
 {
     if ((a->flags | b->flags) & ORIEL_ACCESS_SANITIZER)
         return ORIEL_RULE_LOCAL_ACCESS;
-    if (is_local(a) && is_local(b))
+    if (oriel_access_is_local(a) && oriel_access_is_local(b))
         return ORIEL_RULE_BUFFER;
     bool first = a->kind == ORIEL_ACCESS_ACCUMULATE;
     bool second = b->kind == ORIEL_ACCESS_ACCUMULATE;
     if (!first && !second)
         return ORIEL_RULE_CONFLICT;
     if (first != second)
-        return is_local(a) || is_local(b) ? ORIEL_RULE_CONFLICT : ORIEL_RULE_BESIDE_ACCUMULATE;
+        return oriel_access_is_local(a) || oriel_access_is_local(b) ? ORIEL_RULE_CONFLICT : ORIEL_RULE_BESIDE_ACCUMULATE;
     return window != NULL && window->promises & ORIEL_PROMISE_OPS_SET && a->element == b->element ? ORIEL_RULE_ACCUMULATE_OPS
                                                                                                   : ORIEL_RULE_ACCUMULATE_MIX;
 }
@@ -34,7 +29,7 @@ static bool was_told(const struct oriel_conflict *conflict)
 {
     const struct oriel_access *earlier = &conflict->earlier;
     const oriel_tick *clock = conflict->later.moment == 0 ? NULL : oriel_order_moment_clock(conflict->later.moment);
-    return clock != NULL && clock[earlier->origin] >= earlier->issued && !is_local(earlier);
+    return clock != NULL && clock[earlier->origin] >= earlier->issued && !oriel_access_is_local(earlier);
 }
 
 /* The mistake that an access shows that others were told of before it was complete; ORIEL_RULE_COUNT: none. */
@@ -69,6 +64,8 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
         told ? oriel_words("MPI_Win_flush(%d, win), or the end of the epoch, between the first call and what orders the two",
                            place->target)
              : "a synchronisation between the two calls";
+    if (conflict->beside)
+        snprintf(finding.detail, sizeof finding.detail, "The other call went through another window over the same memory.");
     oriel_window_place(place->window, &finding, place->target, conflict->offset, conflict->len_bytes);
     describe(&finding, conflict);
     oriel_window_tell(place->window, &finding, NULL);

@@ -208,11 +208,13 @@ static void memory_of_two_windows_is_told_to_both(void **state)
     oriel_place second = oriel_history_make(0);
     oriel_local_region_add(&memory[8], 64, second, 1000, remember, &other);
     store(&memory[9], "a");
-    put_by(0, 72, 8);
+    put_by(0, 72, 4);
     assert_int_equal(window.count, 1);
     struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = 0, .moment = moment_of(0)};
-    oriel_history_add(second, &access, &(struct oriel_extent){1008, 8, 1, 0}, 1, remember, &other);
+    oriel_history_add(second, &access, &(struct oriel_extent){1012, 4, 1, 0}, 1, remember, &other);
     assert_int_equal(other.count, 1);
+    oriel_history_add(second, &access, &(struct oriel_extent){1008, 4, 1, 0}, 1, remember, &other);
+    assert_int_equal(other.count, 3); /* the store, and the put through the first window */
     oriel_local_region_remove(&memory[8], second);
     oriel_local_forget(second);
     oriel_history_free(second);

@@ -54,6 +54,18 @@ oriel_place oriel_board_place(const void *at)
     return at == NULL ? 0 : (oriel_place)((const char *)at - oriel_board_base);
 }
 
+/* Of one key. */
+oriel_place oriel_board_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+{
+    static oriel_place place;
+    (void)key;
+    if (place == 0) {
+        place = oriel_board_allocate(len_bytes);
+        init(oriel_board_at(place));
+    }
+    return place;
+}
+
 oriel_place oriel_board_allocate(size_t len_bytes)
 {
     if (oriel_board_base == NULL) {

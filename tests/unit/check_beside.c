@@ -1,0 +1,172 @@
+/* Histories beside each other, of one memory: what nothing orders is told by one of both accesses, through whichever history each
+ * comes and however they meet; an access through the one is never compared with other bytes of the other. */
+#include "check/beside.h"
+
+#include "check_puts.h"
+
+enum { PROCESSES = 3, ROUNDS = 3000, WIDE = 4096, PAGES = 64, SHIFT = 3 * WIDE + 64, BOARD_BYTES = 64 << 20 };
+
+/* The byte at an offset of the first is the one at that offset + SHIFT of the second. */
+static oriel_place both[2];
+
+static void make_both(int rank)
+{
+    both[0] = shared(rank, oriel_history_make);
+    both[1] = shared(rank, oriel_history_make);
+    if (rank == 0)
+        oriel_history_beside((struct oriel_history_bytes){both[0], 0}, (struct oriel_history_bytes){both[1], SHIFT},
+                             (uint64_t)PAGES * WIDE);
+    team_meet();
+}
+
+static void leave_both(int rank)
+{
+    team_meet();
+    oriel_history_leave(both[0]);
+    oriel_history_leave(both[1]);
+    team_meet();
+    if (rank == 0) {
+        oriel_history_free(both[0]);
+        oriel_history_free(both[1]);
+    }
+}
+
+/* Two of three put to the same bytes, each through a history of its own. */
+static void rounds(int rank, uint64_t (*span)(int rank, int round))
+{
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    make_both(rank);
+    for (int round = 0; round < ROUNDS; round++) {
+        int idle = round % team->n;
+        int which = rank > idle ? (rank - idle) % 2 : (rank + team->n - idle) % 2;
+        int64_t at = (int64_t)(round % PAGES) * WIDE + (which == 1 ? SHIFT : 0);
+        if (rank == 0)
+            atomic_store(&team->words[0], 0);
+        team_meet();
+        if (rank != idle)
+            atomic_fetch_add(&team->words[0], put(both[which], rank, at, span(rank, round)));
+        team_meet();
+        EXPECT(atomic_load(&team->words[0]) >= 1);
+        if (rank != idle)
+            complete(both[which], rank);
+        team_meet();
+        if (rank == idle) {
+            oriel_history_forget(both[0], (int64_t)(round % PAGES) * WIDE, WIDE);
+            oriel_history_forget(both[1], (int64_t)(round % PAGES) * WIDE + SHIFT, WIDE);
+        }
+        team_meet();
+    }
+    leave_both(rank);
+    oriel_order_stop();
+}
+
+static uint64_t small_span(int rank, int round)
+{
+    return (uint64_t)(8 + (rank + round) % 3);
+}
+
+static uint64_t mixed_span(int rank, int round)
+{
+    return (rank + round) % 2 == 0 ? 8 : 2048;
+}
+
+static void put_small(int rank)
+{
+    rounds(rank, small_span);
+}
+
+static void put_mixed(int rank)
+{
+    rounds(rank, mixed_span);
+}
+
+static void put_small_again(int rank)
+{
+    comes_again = true;
+    rounds(rank, small_span);
+}
+
+static void small_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, put_small);
+}
+
+static void small_and_wide_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, put_mixed);
+}
+
+static void held_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(PROCESSES, BOARD_BYTES, 0, put_small_again);
+}
+
+struct last {
+    int count;
+    struct oriel_conflict conflict;
+};
+
+static void remember(const struct oriel_conflict *conflict, void *closure)
+{
+    struct last *last = closure;
+    last->count++;
+    last->conflict = *conflict;
+}
+
+static struct last add(oriel_place history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
+{
+    struct last last = {0};
+    struct oriel_access access = access_by(rank, kind);
+    struct oriel_extent run = {offset, len_bytes, 1, 0};
+    oriel_history_add(history, &access, &run, 1, remember, &last);
+    return last;
+}
+
+/* Accesses of two ranks that know nothing of each other, all added by the first. */
+static void use_both(int rank)
+{
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    make_both(rank);
+    if (rank != 0) {
+        oriel_order_stop();
+        return;
+    }
+    EXPECT(add(both[0], 0, ORIEL_ACCESS_PUT, 100, 8).count == 0);
+    EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 108, 8).count == 0);
+    EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, 100, 8).count == 0); /* other bytes: there the shift is to be minded */
+    struct last last = add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 104, 4);
+    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == SHIFT + 104 && last.conflict.len_bytes == 4);
+    last = add(both[0], 0, ORIEL_ACCESS_PUT, 108, 600); /* wide, and back */
+    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == 108 && last.conflict.len_bytes == 8);
+    /* A load or store stands in all histories of its bytes already. */
+    EXPECT(add(both[0], 0, ORIEL_ACCESS_STORE, 2000, 8).count == 0);
+    EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 2000, 8).count == 0);
+    EXPECT(add(both[1], 1, ORIEL_ACCESS_STORE, SHIFT + 96, 4).count == 0);
+    /* The one goes; the other is as if it had never been beside it. */
+    oriel_history_leave(both[0]);
+    oriel_history_free(both[0]);
+    EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 400, 8).count == 0);
+    oriel_history_leave(both[1]);
+    oriel_history_free(both[1]);
+    oriel_order_stop();
+}
+
+static void exact_bytes_of_the_other_are_compared(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, use_both);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_bytes_of_the_other_are_compared),
+        cmocka_unit_test(small_accesses_meet),
+        cmocka_unit_test(small_and_wide_accesses_meet),
+        cmocka_unit_test(held_accesses_meet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
