@@ -15,8 +15,8 @@ LIMIT_S = 120
 ATTEMPTS = 5  # the delays are random: a mutant may pass once
 
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "moments", "order", "ranks", "history",
-                                        "arrival", "shortening", "small", "small_again", "small_visits", "underway",
-                                        "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
+                                        "arrival", "beside", "shortening", "small", "small_again", "small_visits",
+                                        "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
 SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
 
 MUTANTS = [
@@ -126,13 +126,14 @@ def main():
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--tree", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     parser.add_argument("--only", metavar="TEXT", default="", help="the rows with this in their file or in what is taken away")
+    parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
     args = parser.parse_args()
     tree = os.path.abspath(args.tree)
     complaints = [f"{row[0]}: {row[4]}: the text is found {found} times"
                   for row in MUTANTS if (found := source(tree, row[0]).count(row[1])) != 1]
-    if complaints:
-        print(*complaints, sep="\n")
-        return 1
+    if complaints or args.rows:
+        print(*complaints, f"{len(MUTANTS)} rows, {len(complaints)} do not follow the code", sep="\n")
+        return 1 if complaints else 0
     rows = [row for row in MUTANTS if args.only in row[0] or args.only in row[4]]
     with tempfile.TemporaryDirectory() as folder:
         builder = Builder(args.cc, tree, folder)

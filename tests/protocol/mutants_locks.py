@@ -1,0 +1,281 @@
+"""What is taken out of locks, posts and starts, and atomics of one machine."""
+
+# mutants.py says what a row is.
+LOCKS = [
+    ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, oriel_ticket_number(place), watch); /* X1, P1 */",
+                        "ORIEL_WAIT_AT_LEAST, oriel_ticket_number(place) - 1, watch);")],
+     "ticket", "ticket_p1_publishes_stores", "X1: a writer waits for the writers before it"),
+    ("sync/ticket.c", [("ORIEL_WAIT_EQUAL, readers, watch); /* X2, P2 */", "ORIEL_WAIT_NOT_EQUAL, readers + 1, watch);")],
+     "ticket", "ticket_excludes", "X2: a writer waits for the readers before it"),
+    ("sync/ticket.h", [("oriel_load_acquire(&lock->departed) == oriel_ticket_readers(place);",
+                        "oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place) + 1;")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "X2: an exclusive lock that is begun looks at the readers"),
+    ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */", "ORIEL_WAIT_AT_LEAST, ticket - 1, watch);")],
+     "ticket", "ticket_excludes", "R2: a reader waits for all writers before it"),
+    ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */", "ORIEL_WAIT_EQUAL, ticket, watch);")],
+     "ticket", "ticket_shares_across_the_wrap", "R2: a reader that is late has not missed its turn"),
+    ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */",
+                        "ORIEL_WAIT_AT_LEAST, ticket, watch);\n"
+                        "    status = oriel_wait(&lock->departed, &lock->departed_sleepers, ORIEL_WAIT_EQUAL, "
+                        "oriel_ticket_readers(place), watch);")],
+     "ticket", "ticket_shares", "R2: a reader does not wait for readers"),
+    ("sync/ticket.c", [("    uint32_t ticket = oriel_ticket_number(place);\n",
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place)) {\n"
+                        "        (void)oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_AT_LEAST, "
+                        "oriel_ticket_number(place), watch);\n"
+                        "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_come(lock);\n    }\n"
+                        "    uint32_t ticket = oriel_ticket_number(place);\n")],
+     "ticket", "ticket_overtakes_nobody", "a reader that must wait keeps its place"),
+    ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
+                        "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
+                        "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
+                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "        oriel_delay();\n    }\n"
+                        "    uint32_t readers = oriel_ticket_readers(place);\n")],
+     "ticket", "ticket_overtakes_nobody", "a writer that must wait for readers keeps its place"),
+    ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
+                        "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
+                        "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
+                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "        oriel_delay();\n    }\n"
+                        "    uint32_t readers = oriel_ticket_readers(place);\n")],
+     "lock", "lock_that_waits_is_overtaken_by_nobody", "an exclusive lock that must wait keeps its place"),
+    ("sync/ticket.c", [("        pass_on(lock); /* R4 */", "        (void)lock;")],
+     "ticket", "ticket_counts_across_the_wrap", "R4: the ticket that a wrap makes is passed on"),
+    ("sync/ticket.c", [("        pass_on(lock); /* R4 */",
+                        "    {\n        status = oriel_ticket_await(lock, place, watch);\n        pass_on(lock);\n    }")],
+     "ticket", "ticket_shares_across_the_wrap", "R4: who passes it on waits for no reader"),
+    ("sync/ticket.c", [("    if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))",
+                        "    oriel_ticket_depart(lock);\n"
+                        "    if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))"),
+                       ("        oriel_ticket_depart(lock);\n}", "        (void)lock;\n}")],
+     "ticket", "ticket_excludes", "R3: a reader departs when it leaves, not when it enters"),
+    ("sync/ticket.h", [("    oriel_wake(&lock->serving, &lock->serving_sleepers);\n", "    (void)lock;\n")],
+     "ticket", "ticket_wakes_sleepers", "X3 wakes"),
+    ("sync/ticket.h", [("    oriel_wake(&lock->departed, &lock->departed_sleepers);\n", "")],
+     "ticket", "ticket_wakes_sleepers", "R3 wakes the writer behind"),
+    ("sync/ticket.h", [("    atomic_fetch_add_explicit(&lock->departed, 1, memory_order_seq_cst); /* R3, P2 */",
+                        "    uint32_t departed = oriel_load_relaxed(&lock->departed);\n    oriel_delay();\n"
+                        "    oriel_store_release(&lock->departed, departed + 1);")],
+     "ticket", "ticket_excludes", "R3: readers leave at the same time"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32, memory_order_relaxed); /* T1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
+                        "    atomic_store(&lock->queue, place + (UINT64_C(1) << 32));\n    return place;")],
+     "ticket", "ticket_p1_publishes_stores", "T1: no two have one ticket"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32, memory_order_relaxed); /* T1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n"
+                        "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
+                        "           !atomic_compare_exchange_weak(&lock->queue, &place, place + (UINT64_C(1) << 32))) {\n"
+                        "        place = atomic_load(&lock->queue);\n        oriel_delay();\n    }\n    return place;")],
+     "ticket", "ticket_is_fifo", "T1: who waits has a ticket"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed); /* R1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
+                        "    atomic_store(&lock->queue, place + 1);\n    return place;")],
+     "ticket", "ticket_excludes", "R1: every reader counts"),
+    ("sync/ticket.h", [("    return atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed); /* R1 */",
+                        "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
+                        "    return place - (uint32_t)place +\n"
+                        "           (uint32_t)atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed);")],
+     "ticket", "ticket_excludes", "R1: a reader is counted where it has looked for writers"),
+
+    ("sync/gate.c", [("while ((uint32_t)word == 0) {", "while (word < UINT64_MAX) {")],
+     "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: a reader looks at the writers"),
+    ("sync/gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
+                      "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
+                      "memory_order_seq_cst,\n"
+                      "                                                  memory_order_relaxed))\n"
+                      "            return true;\n    }\n    return false;",
+                      "    if ((uint32_t)word != 0)\n        return false;\n    oriel_delay();\n"
+                      "    atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_READER, memory_order_seq_cst);\n    return true;")],
+     "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: looking and counting are one step"),
+    ("sync/gate.h", [("memory_order_seq_cst) < ORIEL_GATE_READER;", "memory_order_seq_cst) < UINT64_MAX;")],
+     "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G4: a writer waits for the readers"),
+    ("sync/gate.h", [("    return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) < "
+                      "ORIEL_GATE_READER;",
+                      "    uint64_t before = atomic_load(&gate->word);\n    while (before >= ORIEL_GATE_READER ||\n"
+                      "           !atomic_compare_exchange_weak(&gate->word, &before, before + ORIEL_GATE_WRITER))\n"
+                      "        before = atomic_load(&gate->word);\n    return true;")],
+     "gate", "gate_readers_do_not_starve_writers", "G3: a waiting writer holds back new readers"),
+    ("sync/gate.c", [("    if (!nested)\n", "    if (!nested && watch == NULL)\n")],
+     "gate", "gate_writers_do_not_starve_readers", "courtesy: writers let waiting readers go first"),
+    ("sync/gate.c", [("    (void)context;\n    return ORIEL_E_OTHER;", "    (void)context;\n    return ORIEL_OK;")],
+     "gate", "gate_courtesy_ends", "courtesy ends after 100 ms"),
+    ("sync/gate.c", [("    if (!nested)\n", "    if (!nested || watch != NULL)\n")],
+     "gate", "gate_nested_writer_does_not_wait_for_readers", "a writer that is waited for is not courteous"),
+    ("sync/gate.c", [("    oriel_wake(&gate->half.readers, &gate->writer_sleepers);\n", "")],
+     "gate", "gate_wakes_sleepers", "G2 wakes writers"),
+    ("sync/gate.h", [("    oriel_wake(&gate->half.writers, &gate->reader_sleepers);\n", "    (void)gate;\n")],
+     "gate", "gate_wakes_sleepers", "G5 wakes readers"),
+
+    ("sync/lock.h", [("    if (oriel_unlikely(!oriel_gate_push_writer(gate)))",
+                      "    if (target == 0 && oriel_unlikely(!oriel_gate_push_writer(gate)))"),
+                     ("    oriel_gate_pull_writer(gate); /* G5 */", "    if (target == 0)\n        oriel_gate_pull_writer(gate);")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "every exclusive lock passes the gate"),
+    ("sync/lock.h", [("    oriel_gate_pull_writer(gate); /* G5 */", "")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "G5 at every exclusive unlock"),
+    ("sync/lock.h", [("    if (oriel_unlikely(!oriel_ticket_is_first(lock, *place)))",
+                      "    if (oriel_ticket_is_first(lock, *place + 1))")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "X1, X2: an exclusive lock that is begun looks at the queue"),
+    ("sync/lock.h", [("    if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))", "    if (window->n < 0)")],
+     "gate", "gate_writers_do_not_starve_readers", "courtesy begins where a lock begins"),
+    ("sync/lock.h", [("oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)",
+                      "oriel_ticket_has_sleepers(lock)")],
+     "gate", "gate_wakes_sleepers", "an exclusive unlock looks for readers that sleep at the gate"),
+    ("sync/lock.h", [("oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)",
+                      "oriel_gate_has_sleeping_readers(gate)")],
+     "lock", "lock_wakes_sleepers", "and for those who sleep in the queue"),
+    ("sync/lock.h", [("&none, ORIEL_ACCESS_WAITING,", "&none, ORIEL_ACCESS_NONE,")],
+     "faults", "killed_waiting_ticket_is_reported", "L1: the access word is set before its owner can block anybody"),
+    ("sync/lock.h", [("atomic_store_explicit(access, ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */",
+                      "atomic_store_explicit(access, ORIEL_ACCESS_SHARED, memory_order_release);")],
+     "lock", "lock_kinds_exclude_as_the_standard_says", "L2: the access word says what is to be left"),
+    ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
+     "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
+    ("sync/lock.c", [("at_gate = {oriel_watch_reads,", "at_gate = {oriel_watch_lock,")],
+     "faults", "killed_lock_all_holder_is_reported", "writers at the gate watch readers"),
+    ("sync/lock.c", [("in_queue = {oriel_watch_lock,", "in_queue = {oriel_watch_reads,")],
+     "faults", "killed_shared_holder_is_reported", "writers in the queue watch who holds or waits for the lock"),
+
+    ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
+                      "        if (i > 0)\n            oriel_event_signal(&posted->partners[i]->posts);")],
+     "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for every origin"),
+    ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
+                      "        for (int32_t j = 0; j < window->n; j++)\n"
+                      "            if (oriel_partners_own(window, j) != NULL)\n"
+                      "                oriel_event_signal(&oriel_partners_own(window, j)->posts);")],
+     "pscw", "pscw_c1_c3_publish_stores", "C1: a post counts for its origins alone"),
+    ("sync/pscw.c", [("        status = await_post(window, window->started.partners[i]);",
+                      "    {\n        if (window->started.partners[i]->peer == 2 && window->n == 3)\n"
+                      "            oriel_partners_make(window, 2, &window->started.partners[i]);\n"
+                      "        status = await_post(window, window->started.partners[i]);\n    }")],
+     "pscw", "pscw_matches_by_peer", "C2: a start waits for the posts of its own group"),
+    ("sync/pscw.c", [("    if (partners == NULL)\n        return;\n", "")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "an epoch of the same group has the members of the last"),
+    ("sync/pscw.c", [("    *members = (struct oriel_members){.partners = partners, .count = count};",
+                      "    members->partners = partners;\n    members->count = count;")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "members of another group are not known by the last one's handle"),
+    ("sync/pscw.c", [("    if (!locks && !oriel_load_acquire(&window->accessing))", "    if (!locks)")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "a start leaves the members alone while another thread completes"),
+    ("sync/pscw.c", [("    if (!oriel_load_acquire(&window->accessing) ||\n        ", "    if (")],
+     "pscw", "pscw_members_are_kept_for_the_next_epoch", "a complete leaves the members alone while another thread starts"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
+                      "oriel_load_relaxed(&own->completes.value), &watch);")],
+     "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start waits for one post more than those it has taken"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */", "1, &watch);")],
+     "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start takes its post"),
+    ("sync/pscw.c", [("    oriel_store_release(&window->accessing, 0);\n",
+                      "    oriel_delay();\n    for (int32_t i = 0; i < targets->count; i++) {\n"
+                      "        struct oriel_partner *own = targets->partners[i];\n"
+                      "        own->completes.value = oriel_partners_theirs(window, own)->posts.value;\n    }\n"
+                      "    oriel_store_release(&window->accessing, 0);\n")],
+     "pscw", "pscw_keeps_early_posts", "C2: a post that comes early is kept"),
+    ("sync/pscw.c", [("        oriel_event_signal(&targets->partners[i]->completes); /* C3 */",
+                      "        if (i > 0)\n            oriel_event_signal(&targets->partners[i]->completes);")],
+     "pscw", "pscw_c1_c3_publish_stores", "C3: a complete counts for every target"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */",
+                      "oriel_load_relaxed(&own->posts.value) - 1, &watch);")],
+     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait waits for its completes"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "1, &watch);")],
+     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait takes its completes"),
+    ("sync/pscw.c", [("                                                oriel_load_relaxed(&own->posts.value)); /* C4 */",
+                      "                                                oriel_load_relaxed(&own->posts.value) - 1);")],
+     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a test looks for its completes"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
+                      "oriel_load_relaxed(&own->completes.value) + 1, NULL);")],
+     "faults", "killed_origin_or_poster_after_an_epoch_is_reported", "a start watches its target"),
+    ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "oriel_load_relaxed(&own->posts.value), NULL);")],
+     "faults", "killed_origin_is_reported_by_wait_and_test", "a wait watches its origin"),
+    ("sync/pscw.c", [("    return oriel_watch_rank(&watched);",
+                      "    return watched.win_rank < 0 ? oriel_watch_rank(&watched) : ORIEL_OK;")],
+     "faults", "killed_origin_is_reported_by_wait_and_test", "a program that polls looks for the dead"),
+
+    ("sync/partners.c", [("    table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);\n", "")],
+     "partners", "partners_of_any_number_have_an_entry_each", "N1: a table leads to the one before"),
+    ("sync/partners.c", [("    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n",
+                          "    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n"
+                          "    if (*newest != NULL) {\n        for (uint64_t i = 0; i < (*newest)->capacity; i++)\n"
+                          "            if ((*newest)->entries[i].peer != 0) {\n"
+                          "                *place_of(table, (int32_t)(*newest)->entries[i].peer - 1) = (*newest)->entries[i];\n"
+                          "                table->count++;\n            }\n        oriel_delay();\n    }\n")],
+     "partners", "partners_of_any_number_have_an_entry_each", "an entry never moves"),
+    ("sync/partners.c", [("    if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)",
+                          "    if (newest == NULL || newest->count > newest->capacity)")],
+     "partners", "partners_of_any_number_have_an_entry_each", "P2: a table keeps free entries"),
+    ("sync/partners.c", [("    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */\n"
+                          "    oriel_delay();\n    oriel_event_signal(&partners->made); /* N3 */\n",
+                          "    oriel_event_signal(&partners->made);\n    oriel_delay();\n"
+                          "    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1);\n")],
+     "partners", "partners_p1_p2_are_found_while_tables_grow", "P1: N2 is before N3"),
+    ("sync/partners.c", [("    oriel_event_signal(&partners->made); /* N3 */\n", "")],
+     "partners", "partners_p1_p2_are_found_while_tables_grow", "N3: who looks is told"),
+    ("sync/partners.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */",
+                          "ORIEL_WAIT_NOT_EQUAL, oriel_load_acquire(&made->value), watch);")],
+     "partners", "partners_p1_p2_are_found_while_tables_grow", "F1 is before F2"),
+    ("sync/partners.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */", "ORIEL_WAIT_NOT_EQUAL, v, NULL);")],
+     "faults", "killed_poster_is_reported_by_start", "F3: who looks for an entry watches its owner"),
+    ("sync/partners.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "P3: the mutex"),
+    ("sync/partners.c", [("    if (*own != NULL)\n        return ORIEL_OK;\n    enum", "    enum")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "P3: another look under the mutex"),
+    ("sync/pscw.c", [("    enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &targets);",
+                      "    enum oriel_status status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK && ranks != NULL)\n"
+                      "        status = make_entries(window, ranks, count, &targets);")],
+     "partners", "partners_and_access_without_memory_change_nothing", "a start allocates before anything changes"),
+    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_need(window);\n    if (status == ORIEL_OK)\n"
+                      "        status = oriel_epoch_leave_fence(window);\n",
+                      "    if (status == ORIEL_OK)\n        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
+                      "        status = oriel_access_need(window);\n")],
+     "partners", "partners_and_access_without_memory_change_nothing", "a lock allocates before anything changes"),
+    ("sync/access.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
+     "faults", "killed_shared_holder_is_reported", "access words are published before L1"),
+    ("sync/access.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "access words are made once"),
+    ("sync/access.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file",
+                        "    if (oriel_file")],
+     "partners", "partners_p3_are_made_once_by_many_threads", "access words: another look under the mutex"),
+
+    ("sync/mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"
+                       "                                                   memory_order_relaxed); /* M1 */",
+                       "    free_word = oriel_load_relaxed(&mutex->word);\n    if (free_word == 0)\n"
+                       "        oriel_store_relaxed(&mutex->word, as);\n    return free_word == 0;")],
+     "mutex", "mutex_p1_publishes_stores", "M1: looking and taking are one step"),
+    ("sync/mutex.c", [("        syscall(SYS_futex, &mutex->word, FUTEX_WAKE, 1, NULL, NULL, 0);", "        sched_yield();")],
+     "mutex", "mutex_m3_wakes_a_sleeper", "M3 wakes"),
+    ("sync/mutex.c", [("while (!try_lock(mutex, as | ASLEEP)) {", "while (!try_lock(mutex, as)) {")],
+     "mutex", "mutex_woken_holder_wakes_the_next", "a woken holder wakes the next one"),
+    ("sync/mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);",
+                       "*status = watched.win_rank < window->n ? ORIEL_OK : oriel_watch_rank(&watched);")],
+     "faults", "killed_mutex_holder_is_reported", "the word's holder is watched"),
+
+    ("sync/singles.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n", "")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S1: a single announces itself"),
+    ("sync/singles.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n    oriel_delay();\n"
+                         "    if (oriel_likely(atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) == 0)) /* S2 */\n",
+                         "    bool none = atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) == 0;\n"
+                         "    oriel_delay();\n    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst);\n    if (none)\n")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S1 is before S2"),
+    ("sync/singles.h", [("memory_order_seq_cst) == 0)) /* S2 */", "memory_order_seq_cst) < 1000)) /* S2 */")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S2 looks for bulk updates"),
+    ("sync/singles.c", [("&oriel_window_control(window, target)->bulk, memory_order_seq_cst) == 0)",
+                         "&oriel_window_control(window, target)->bulk, memory_order_seq_cst) < 2)")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "S2 looks at its target's word, too"),
+    ("sync/singles.c", [("    atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */\n", "")],
+     "singles", "singles_p1_stay_out_of_bulk_updates", "B1 is announced to the window"),
+    ("sync/singles.c", [("            await_slot(&oriel_file_singles(peer->base)[i], peer);", "            (void)await_slot;")],
+     "singles", "singles_b2_waits_for_who_is_inside", "B2 waits"),
+    ("sync/singles.c", [("    for (int32_t rank = 0; rank < window->n; rank++) {", "    for (int32_t rank = 1; rank < window->n; rank++) {")],
+     "singles", "singles_b2_waits_for_who_is_inside", "B2 waits for every rank"),
+    ("sync/singles.c", [("        for (uint32_t i = 0; i < count; i++)\n", "        for (uint32_t i = 1; i < count; i++)\n")],
+     "singles", "singles_b2_waits_for_who_is_inside", "B2 waits for every thread"),
+    ("sync/singles.c", [("        if (!oriel_peer_alive(peer))\n            return;\n", "")],
+     "singles", "singles_of_the_dead_are_passed_over", "B2 does not wait for the dead"),
+    ("sync/singles.c", [("    control->singles_in_a_row = 0;\n", "")],
+     "singles", "singles_c2_are_free_again_after_many", "C2: a bulk update begins the row anew"),
+    ("sync/singles.c", [("        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);\n", "")],
+     "singles", "singles_c2_are_free_again_after_many", "C2 takes back what B1 added"),
+    ("sync/singles.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), "
+                         "memory_order_release);\n", "    (void)slot;\n    (void)first;\n")],
+     "singles", "singles_of_more_threads_than_slots_take_the_lock", "a thread that ends gives its slot back"),
+]
