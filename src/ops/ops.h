@@ -38,7 +38,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                                    const struct oriel_buffer *result);
 
 enum {
-    ORIEL_BULK_ELEMENTS = 12,  /* from here on a plain loop under the lock is faster than as many instructions of their own */
+    ORIEL_BULK_ELEMENTS = 4,  /* from here on a plain loop under the lock is faster than as many instructions of their own */
     ORIEL_BULK_BYTES = 1 << 18 /* at most, while the lock is held: it is given to others in between */
 };
 

@@ -23,6 +23,7 @@
 #include "memory/agent.h"
 #include "sync/access.h"
 #include "sync/partners.h"
+#include "transport/shared/copy.h"
 #include "window/attach.h"
 #include "window/handle.h"
 #include "window/paths.h"
@@ -97,6 +98,7 @@ static void finish(struct attempt *attempt)
         [ORIEL_FLAVOUR_SHARED] = MPI_WIN_FLAVOR_SHARED,
         [ORIEL_FLAVOUR_DYNAMIC] = MPI_WIN_FLAVOR_DYNAMIC,
     };
+    oriel_copy_renew();
     window->flavour = creation->flavour;
     window->common = (struct oriel_common *)(window->control_bases[window->leader] + common_offset(attempt));
     window->targets = window->common->targets;

@@ -9,6 +9,12 @@
 /* Half of the cache that a core of the processors of the last years has for itself, or less. */
 #define ORIEL_COPY_PIECE_BYTES ((uint64_t)256 << 10)
 
+/* Shorter ones are over before more than a few pages could be missing. */
+#define ORIEL_COPY_LONG_BYTES ((uint64_t)16 << 10)
+
+/* A window has come: the first long copies into its memory meet pages that this process has not used yet. */
+void oriel_copy_renew(void);
+
 void oriel_copy_long(void *to, const void *from, uint64_t len_bytes);
 
 /* memmove where the program puts to itself with overlapping buffers: undefined to MPI, harmless here. */
@@ -29,7 +35,7 @@ static inline void oriel_copy(void *to, const void *from, uint64_t len_bytes)
         __builtin_memcpy(to, from, 1);
         return;
     default:
-        if (len_bytes > ORIEL_COPY_PIECE_BYTES)
+        if (len_bytes > ORIEL_COPY_LONG_BYTES)
             oriel_copy_long(to, from, len_bytes);
         else if (len_bytes > 0) /* buffers of nothing may be NULL */
             memmove(to, from, len_bytes);

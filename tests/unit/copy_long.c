@@ -1,0 +1,90 @@
+/* Long copies: that they copy, whatever overlaps, and that the first one into a mapping of a file meets few faults. */
+#include "transport/shared/copy.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+enum { LENGTH = 1 << 20, PAGES = LENGTH / 4096, FEW = PAGES / 2 };
+
+static long faults(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+}
+
+static char *source(void)
+{
+    char *bytes = malloc(LENGTH);
+    assert_non_null(bytes);
+    for (int i = 0; i < LENGTH; i++)
+        bytes[i] = (char)(i * 7 + i / 4096);
+    return bytes;
+}
+
+static char *map(int file)
+{
+    char *at = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert_ptr_not_equal(at, MAP_FAILED);
+    return at;
+}
+
+/* The other process's pages are there; this one has used none of them. */
+static void the_first_copy_into_a_mapping_meets_few_faults(void **state)
+{
+    (void)state;
+    char *bytes = source();
+    int file = memfd_create("copy_long", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(file, LENGTH), 0);
+    char *theirs = map(file);
+    char *ours = map(file);
+    for (int round = 0; round < 3; round++) {
+        memset(theirs, round, LENGTH);
+        oriel_copy_renew();
+        long before = faults();
+        oriel_copy(ours, bytes, LENGTH);
+        long met = faults() - before;
+        assert_memory_equal(theirs, bytes, LENGTH);
+        if (met >= FEW)
+            fail_msg("%ld faults in %d pages, round %d", met, PAGES, round);
+        before = faults();
+        oriel_copy(ours, bytes, LENGTH);
+        assert_int_equal(faults() - before, 0);
+        assert_int_equal(ftruncate(file, 0), 0); /* as where a window's memory is given back */
+        assert_int_equal(ftruncate(file, LENGTH), 0);
+    }
+    munmap(ours, LENGTH);
+    munmap(theirs, LENGTH);
+    close(file);
+    free(bytes);
+}
+
+static void all_lengths_and_overlaps_are_copied(void **state)
+{
+    static const int lengths[] = {0, 1, 8, 4095, (16 << 10) - 1, 16 << 10, (16 << 10) + 1, 65536, (256 << 10) + 1, LENGTH - 8192};
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (int shift = -4096; shift <= 4096; shift += 1024) {
+            char *moved = source();
+            char *expected = source();
+            int from = shift < 0 ? -shift : 0;
+            oriel_copy(moved + from + shift, moved + from, (uint64_t)lengths[i]);
+            memmove(expected + from + shift, expected + from, (size_t)lengths[i]);
+            assert_memory_equal(moved, expected, LENGTH);
+            free(moved);
+            free(expected);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_copy_into_a_mapping_meets_few_faults),
+        cmocka_unit_test(all_lengths_and_overlaps_are_copied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
