@@ -163,6 +163,7 @@ static void create_check(struct rma_run *run)
 {
     struct rma_run other = *run;
     rma_window_open(&other, CREATED_BYTES);
+    rma_window_tell(&other);
     fence_check(&other);
     rma_window_close(&other);
     run->wrong |= other.wrong;

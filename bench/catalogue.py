@@ -166,6 +166,7 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-barrier-put": _raw("store to the right, barrier by hand", [8], ranks=RANKS),
     "raw-pair": _raw("flag, store, flag between two processes", [8], ranks=[2]),
     "raw-ring": _raw("flag, store, flag around a ring", [8], ranks=RANKS),
+    "raw-ring-sessions": _raw("flag, store, flag around a ring, in a session each", [8], ranks=RANKS),
     "raw-all": _raw("flags, stores, flags, all to all", [8], ranks=RANKS),
     "raw-hot-atomic": _raw("atomic add by all on one word", [8], ranks=RANKS),
     "raw-lock-contended": _raw("test-and-set lock of all, load, add, store", [8], ranks=RANKS),
@@ -176,8 +177,9 @@ ALWAYS_RAW = ["raw-store", "raw-store-fence", "raw-load", "raw-atomic", "raw-cas
 BESIDE = {  # a limit: what is measured with it, to be compared
     "raw-memcpy-shared": ["raw-memcpy"],
     "raw-barrier": ["raw-barrier-sessions", "raw-barrier-asleep"],
+    "raw-ring": ["raw-ring-sessions"],
 }
-SAID_RAW = ALWAYS_RAW + BESIDE["raw-barrier"]  # above the table
+SAID_RAW = ALWAYS_RAW + BESIDE["raw-barrier"] + BESIDE["raw-ring"]  # above the table
 GROUPS = list(dict.fromkeys(pattern.group for pattern in PATTERNS.values()))
 
 

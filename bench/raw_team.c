@@ -352,6 +352,7 @@ const struct raw_operation raw_teams[] = {
     TEAM("raw-barrier-put", barrier_check, .together = barrier_put),
     TEAM("raw-pair", completed_check, .together = pair),
     TEAM("raw-ring", completed_check, .together = ring),
+    TEAM("raw-ring-sessions", completed_check, .together = ring, .sessions = true),
     TEAM("raw-all", completed_check, .together = all_to_all),
     TEAM("raw-hot-atomic", sum_check, .one = hot_add),
     TEAM("raw-lock-contended", sum_check, .one = lock_exclusive),

@@ -87,8 +87,11 @@ uint64_t rma_origin_seed(const struct rma_run *run, int rank);
 uint64_t rma_target_seed(const struct rma_run *run, int rank);
 uint64_t rma_renewed_seed(const struct rma_run *run);
 
-/* Makes the run's window of len_bytes for each rank: mine, base, block, begin, win. Collective; close undoes it. */
+/* Makes the run's window of len_bytes for each rank: mine, base, block, win. Collective; close undoes it. */
 void rma_window_open(struct rma_run *run, size_t len_bytes);
+
+/* Tells all where memory begins in the window: begin. Collective. */
+void rma_window_tell(struct rma_run *run);
 void rma_window_close(struct rma_run *run);
 
 /* Everything that the pattern needs, and its end. Collective. */

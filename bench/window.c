@@ -18,14 +18,10 @@ static void *pages(size_t len_bytes)
 
 static void window_open_dynamic(struct rma_run *run, size_t len_bytes)
 {
-    MPI_Aint address;
-
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &run->win);
     MPI_Alloc_mem((MPI_Aint)len_bytes, MPI_INFO_NULL, &run->base);
     memset(run->base, 0, len_bytes);
     MPI_Win_attach(run->win, run->base, (MPI_Aint)len_bytes);
-    MPI_Get_address(run->base, &address);
-    MPI_Allgather(&address, 1, MPI_AINT, run->begin, 1, MPI_AINT, MPI_COMM_WORLD);
 }
 
 void rma_window_open(struct rma_run *run, size_t len_bytes)
@@ -33,7 +29,6 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
     const MPI_Aint len = (MPI_Aint)len_bytes;
 
     run->block = run->base = NULL;
-    memset(run->begin, 0, sizeof run->begin);
     switch (run->memory) {
     case RMA_ALLOCATE: MPI_Win_allocate(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win); break;
     case RMA_SHARED: MPI_Win_allocate_shared(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win); break;
@@ -45,6 +40,17 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
         break;
     }
     run->mine = run->base;
+}
+
+void rma_window_tell(struct rma_run *run)
+{
+    MPI_Aint address;
+
+    memset(run->begin, 0, sizeof run->begin);
+    if (run->memory != RMA_DYNAMIC)
+        return;
+    MPI_Get_address(run->base, &address); /* displacements are addresses */
+    MPI_Allgather(&address, 1, MPI_AINT, run->begin, 1, MPI_AINT, MPI_COMM_WORLD);
 }
 
 void rma_window_close(struct rma_run *run)
@@ -83,6 +89,7 @@ void rma_run_open(struct rma_run *run)
     len_bytes = (len_bytes + 4095) / 4096 * 4096; /* in others MPICH 4.0.2 loses puts of 8 bytes to allocated memory */
     run->buffer = run->buffer_block = pages(run->span_bytes + RMA_GUARD_BYTES);
     rma_window_open(run, len_bytes);
+    rma_window_tell(run);
     if (run->place)
         run_align(run, (size_t)run->place->offset_bytes);
     if (pattern->setup)
