@@ -7,10 +7,11 @@
  * the next. What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing),
  * since the first may have taken what the second must wait for.
  *
- * lock_all takes no lock of far targets: the first operation on one does (HELD), and unlock_all gives these back.  Epochs that
- * take them in any order, and single locks, do not wait for each other in a circle (far_shares.c, J1 to J4).  Two origins that
- * hold locks of several targets each, one by lock_all and one by exclusive locks, can, where on one machine the gate would have
- * let one of them in first; no order of locks is promised by MPI.
+ * lock_all takes no lock of far targets but where the epoch before kept an exclusive lock waiting (FOLLOWED): the first
+ * operation on one does (HELD), and unlock_all gives these back.  Epochs that take them in any order, and single locks, do not
+ * wait for each other in a circle (far_shares.c, J1 to J4).  Two origins that hold locks of several targets each, one by lock_all
+ * and one by exclusive locks, can, where on one machine the gate would have let one of them in first; no order of locks is
+ * promised by MPI.
  *
  * A lock is awaited before oriel_far_lock returns, though MPI lets it come later: programs that take several locks in one order
  * everywhere rely on it.  With MPI_MODE_NOCHECK none is taken (TRUSTED).
@@ -19,6 +20,7 @@
 #include "sync/far.h"
 
 #include "base/delay.h"
+#include "sync/far_marks.h"
 #include "sync/far_peers.h"
 #include "sync/pending.h"
 #include "sync/sync.h"
@@ -29,38 +31,6 @@
 #include <string.h>
 
 enum { OPEN_MOST = 1024 };
-
-/* --- marks --- */
-
-static void set_mark(struct oriel_window *window, int32_t target, enum oriel_far_mark mark)
-{
-    struct oriel_far *far = window->far;
-    if (atomic_load_explicit(&far->marks[target], memory_order_seq_cst) & mark)
-        return;
-    pthread_mutex_lock(&far->mutex);
-    if (atomic_fetch_or_explicit(&far->marks[target], (uint8_t)mark, memory_order_seq_cst) == 0)
-        far->marked[far->marked_count++] = target;
-    pthread_mutex_unlock(&far->mutex);
-}
-
-/* Takes a mark away from target, or from the first that has it for -1; that rank, or -1 when there is none. */
-static int32_t take_mark(struct oriel_window *window, int32_t target, enum oriel_far_mark mark)
-{
-    struct oriel_far *far = window->far;
-    int32_t found = -1;
-    uint8_t taken = (uint8_t)(mark == ORIEL_FAR_HELD ? mark | ORIEL_FAR_TOLD : mark); /* who gives a lock back flushes */
-    pthread_mutex_lock(&far->mutex);
-    for (int32_t i = 0; i < far->marked_count && found < 0; i++) {
-        int32_t rank = far->marked[i];
-        if ((target >= 0 && rank != target) || !(atomic_load_explicit(&far->marks[rank], memory_order_relaxed) & mark))
-            continue;
-        found = rank;
-        if ((atomic_fetch_and_explicit(&far->marks[rank], (uint8_t)~taken, memory_order_seq_cst) & ~taken) == 0)
-            far->marked[i] = far->marked[--far->marked_count];
-    }
-    pthread_mutex_unlock(&far->mutex);
-    return found;
-}
 
 /* --- messages --- */
 
@@ -73,7 +43,7 @@ enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, st
     if (status != ORIEL_OK)
         return oriel_far_missed(status, target);
     oriel_delay();
-    set_mark(window, target, ORIEL_FAR_TOLD); /* F1 */
+    oriel_far_set_mark(window->far, target, ORIEL_FAR_TOLD); /* F1 */
     return ORIEL_OK;
 }
 
@@ -266,7 +236,7 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
     struct oriel_far *far = window->far;
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
-    int32_t rank = take_mark(window, target, mark); /* F2 */
+    int32_t rank = oriel_far_take_mark(far, target, mark); /* F2 */
     if (kind == ORIEL_FAR_UNLOCK && target >= 0)
         rank = target; /* also where another thread has flushed it */
     *is_asked = true;
@@ -280,8 +250,8 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
         note_first(&first, status);
         *is_asked = status != ORIEL_E_NO_MEM;
         if (!*is_asked)
-            set_mark(window, rank, mark); /* this and all that follow are still to be flushed */
-        rank = target < 0 && *is_asked ? take_mark(window, -1, mark) : -1;
+            oriel_far_set_mark(far, rank, mark); /* this and all that follow are still to be flushed */
+        rank = target < 0 && *is_asked ? oriel_far_take_mark(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
     note_first(&first, take_failure(far));
@@ -306,19 +276,19 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 
 /* --- locks --- */
 
-/* *limit: what its target tells a lock_all epoch. */
-static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, uint64_t *limit)
+/* *is_followed: what its target tells a lock_all epoch. */
+static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, bool *is_followed)
 {
     struct oriel_net_peer *peer;
     struct oriel_far_question *question = NULL;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = wanted, .b = window->far->epoch_number};
+    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = wanted};
     struct oriel_far_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
     enum oriel_status status = unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
                                               : oriel_far_peer(window, target, &peer);
     if (status == ORIEL_OK)
         status = oriel_far_question(window, target, peer, &head, &question);
     if (status == ORIEL_OK) {
-        *limit = oriel_far_answered(question);
+        *is_followed = oriel_far_answered(question) != 0;
         put_by(window->far, unlock);
     } else {
         free(unlock);
@@ -329,43 +299,49 @@ static enum oriel_status take_lock(struct oriel_window *window, int32_t target, 
 
 enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    uint64_t limit;
-    return take_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED, &limit);
+    bool is_followed;
+    return take_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED, &is_followed);
 }
 
 /* Inside lock_all; with far->entering held. */
-static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target)
+static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted)
 {
-    struct oriel_far *far = window->far;
-    uint64_t limit = 0;
-    if (!far->is_numbered)
-        far->epoch_number = far->next_number; /* J1 */
-    enum oriel_status status = take_lock(window, target, far->is_numbered ? ORIEL_FAR_WANTS_MORE : ORIEL_FAR_WANTS_ALL, &limit);
+    bool is_followed;
+    enum oriel_status status = take_lock(window, target, wanted, &is_followed);
     if (status != ORIEL_OK)
         return status;
-    far->is_numbered = true;
-    if (limit > far->next_number)
-        far->next_number = limit; /* J4 */
     oriel_delay();
-    set_mark(window, target, ORIEL_FAR_HELD);
+    oriel_far_set_mark(window->far, target, ORIEL_FAR_HELD);
+    if (is_followed)
+        oriel_far_set_mark(window->far, target, ORIEL_FAR_FOLLOWED); /* J2 */
     return ORIEL_OK;
+}
+
+void oriel_far_take_turns(struct oriel_window *window)
+{
+    pthread_mutex_lock(&window->far->entering);
+    for (int32_t rank = -1; (rank = oriel_far_next_marked(window->far, rank, ORIEL_FAR_FOLLOWED)) >= 0;) { /* J3 */
+        (void)oriel_far_take_mark(window->far, rank, ORIEL_FAR_FOLLOWED);
+        (void)take_one_of_all(window, rank, ORIEL_FAR_WANTS_ALL_IN_TURN);
+    }
+    pthread_mutex_unlock(&window->far->entering);
 }
 
 void oriel_far_trust(struct oriel_window *window, int32_t target)
 {
     if (target >= 0)
-        set_mark(window, target, ORIEL_FAR_TRUSTED);
+        oriel_far_set_mark(window->far, target, ORIEL_FAR_TRUSTED);
     else
         atomic_store_explicit(&window->far->is_trusted, true, memory_order_relaxed);
 }
 
 enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool *is_given_back)
 {
-    if (take_mark(window, target, ORIEL_FAR_TRUSTED) != target)
+    if (oriel_far_take_mark(window->far, target, ORIEL_FAR_TRUSTED) != target)
         return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK, is_given_back);
     enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);
     if (!*is_given_back)
-        set_mark(window, target, ORIEL_FAR_TRUSTED);
+        oriel_far_set_mark(window->far, target, ORIEL_FAR_TRUSTED);
     return status;
 }
 
@@ -378,9 +354,7 @@ enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool *is_giv
     }
     if (flushed != ORIEL_OK)
         return flushed;
-    enum oriel_status status = finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
-    window->far->is_numbered = window->far->is_numbered && !*is_given_back;
-    return status;
+    return finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
 }
 
 enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
@@ -392,7 +366,7 @@ enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, s
         return status;
     pthread_mutex_lock(&window->far->entering); /* one thread takes it */
     if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
-        status = take_one_of_all(window, target);
+        status = take_one_of_all(window, target, ORIEL_FAR_WANTS_ALL);
     pthread_mutex_unlock(&window->far->entering);
     return status;
 }

@@ -40,6 +40,10 @@ enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bo
  * For -1: that of all targets, until unlock_all. */
 void oriel_far_trust(struct oriel_window *window, int32_t target);
 
+/* At the beginning of lock_all, behind its gate: the locks of targets at which the epoch before kept an exclusive lock waiting.
+ * One that fails is left to the first operation there. */
+void oriel_far_take_turns(struct oriel_window *window);
+
 /* *is_given_back: not where memory lacked to ask for it (ORIEL_E_NO_MEM): then it is held as before. */
 enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool *is_given_back);
 enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool *is_given_back);

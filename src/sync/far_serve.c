@@ -153,11 +153,11 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_fa
     return lock->stage == STAGE_QUEUE ? oriel_watch_lock(&watched) : oriel_watch_reads(&watched);
 }
 
-/* Whatever failed before; a lock_all epoch is told of the limits here. */
-static void tell_held(struct oriel_window *window, const struct oriel_far_lock *lock)
+/* Whatever failed before; a lock_all epoch is told whether it keeps a writer waiting (J2). */
+static void tell_held(const struct oriel_window *window, const struct oriel_far_lock *lock)
 {
-    uint64_t limit = window->far->limit; /* J4 */
-    oriel_far_answer_well(&lock->asker, &(struct iovec){&limit, sizeof limit}, lock->share != NULL);
+    uint64_t is_followed = lock->share != NULL && oriel_far_share_is_followed(window, lock->share);
+    oriel_far_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed}, lock->share != NULL);
 }
 
 void oriel_far_look(struct oriel_window *window)
@@ -193,9 +193,9 @@ bool oriel_far_waits(void)
 static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
 {
     struct oriel_far_lock *lock = calloc(1, sizeof *lock);
-    bool is_all = head->a == ORIEL_FAR_WANTS_ALL || head->a == ORIEL_FAR_WANTS_MORE;
+    bool is_all = head->a == ORIEL_FAR_WANTS_ALL || head->a == ORIEL_FAR_WANTS_ALL_IN_TURN;
     if (lock != NULL && is_all)
-        lock->share = oriel_far_share_join(window, head->b, head->a == ORIEL_FAR_WANTS_MORE);
+        lock->share = oriel_far_share_join(window, head->a == ORIEL_FAR_WANTS_ALL_IN_TURN);
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
         oriel_far_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));

@@ -1,28 +1,27 @@
 /* How epochs of lock_all take locks of targets on other machines: one after the other, in any order, each by the first operation
- * on its target.  A program sees lock_all as one lock, so that these must not make ranks wait for each other that take single
- * locks or lock_all alone: E holds A's lock and wants B's, F holds B's and wants A's, and behind each stands an exclusive lock
- * that waits for it and that the other stood behind, if all kept to the queue.
+ * on its target.  A program sees lock_all as one lock that is held from its beginning, so that such an operation must not wait
+ * for another epoch: E holds A's lock and wants B's, F holds B's and wants A's, and behind each stands an exclusive lock that
+ * waits for it and that the other stood behind, if all kept to the queue.
  *
  * So epochs share places in a queue (shares).  A place is a reader's (R1, ticket.c): of the first to come, left by the last.
  *
- *   J1 (origin)  an epoch has a number, fixed before its first lock elsewhere
- *   J2           a place behind which a writer stands is given a limit, greater than the numbers of all who share it and than all
- *                limits before
- *   J3           who holds a lock elsewhere already shares the first place whose limit is above its number, or that has none;
- *                who holds none shares the last, if that has no limit; who finds no such place takes a new one, behind all
- *   J4           the answer tells the greatest limit: the origin's next epoch has no lower number
+ *   J1 (target)  what an operation wants shares the first place, also where writers stand behind that; where there is none, it
+ *                takes one, behind all
+ *   J2           the answer tells whether a writer stands behind the place
+ *   J3 (origin)  of whom that was told, the next epoch takes the lock before lock_all returns, behind the gate, one after the
+ *                other by rank
+ *   J4 (target)  what lock_all wants shares the last place, if no writer stands behind that; else it takes one, behind all
  *
- * All but the last place have limits, since a new one is only made where all have (J3).
- * No circle.  An epoch E that holds locks waits for what stands before its place: single locks, which end by themselves when
- * their turn has come, and places whose limits are not above E's number (J3), all of whose members' numbers are below their
- * limit (J2, J3), so below E's.  Members of a place that is not in yet and hold nothing wait at the same target, for places with
- * lower limits.  So whoever E waits for in the end, through queues and other epochs, has a lower number than E, and numbers do
- * not go down for ever.  The gate adds nothing: a writer in the queue has passed it, and nobody who holds anything waits for one
- * that has not.
- * Turns.  A writer in the queue is overtaken by epochs that hold a lock elsewhere, by one of each origin at most: that one is
- * told a limit that was given while the writer stood behind the place (J4), so that the next one's number is too great for all
- * places before the writer.  Epochs of one target elsewhere, and first locks, overtake nobody.
- * Who takes single locks of several targets at once has to take them in one order, and without lock_all beside.
+ * No circle.  An operation waits for what stands before the first place (J1): single locks, which end by themselves when their
+ * turn has come.  Within lock_all a rank waits for epochs, too, those of all places before (J4).  Of these, who has come back
+ * from lock_all waits for single locks alone, and who has not waits at a target of a higher rank (J3), for epochs of which the
+ * same is true, up to the highest.  So an epoch that has begun waits for no other, and one that begins for those that have begun,
+ * as on one machine; whatever else the program holds meanwhile, locks of other windows or other threads, remains out of it.
+ * The gate adds nothing: a writer in the queue has passed it, and who waits there, for lock_all or an exclusive lock, holds none
+ * of the window's locks.
+ * Turns.  A writer in the queue is overtaken by one epoch of each origin at most: that one is told (J2; the writer still stands
+ * behind the place that the epoch is in), and the next goes behind (J3, J4).
+ * Who takes single locks of several targets or windows at once, or one inside lock_all of another window, may close a circle.
  *
  * The agent's thread alone has the places; ranks of its own machine know the queue, where a place is a reader like any other. */
 #include "sync/far_shares.h"
@@ -34,30 +33,20 @@
 struct oriel_far_share {
     struct oriel_far_share *next;
     uint64_t place;
-    uint64_t greatest; /* number of those who have shared it */
-    uint64_t limit;    /* 0: none */
     uint32_t members;
     bool is_in;
 };
 
-/* J2, for the last: all before have one.  A reader that wraps looks like a writer, which does no harm. */
-static void limit_last(struct oriel_window *window)
+bool oriel_far_share_is_followed(const struct oriel_window *window, const struct oriel_far_share *share)
 {
-    struct oriel_far *far = window->far;
-    struct oriel_far_share *last = far->shares;
-    while (last != NULL && last->next != NULL)
-        last = last->next;
     uint64_t queue = atomic_load_explicit(&window->control->lock.queue, memory_order_relaxed);
-    if (last == NULL || last->limit != 0 || oriel_ticket_number(queue) == oriel_ticket_number(last->place))
-        return;
-    last->limit = far->limit = (last->greatest > far->limit ? last->greatest : far->limit) + 1; /* J2 */
+    return oriel_ticket_number(queue) != oriel_ticket_number(share->place);
 }
 
-struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, uint64_t number, bool holds_others)
+struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, bool in_turn)
 {
-    limit_last(window);
     struct oriel_far_share **link = &window->far->shares;
-    while (*link != NULL && (*link)->limit != 0 && !(holds_others && number < (*link)->limit)) /* J3 */
+    while (in_turn && *link != NULL && oriel_far_share_is_followed(window, *link)) /* J4, else J1 */
         link = &(*link)->next;
     struct oriel_far_share *share = *link;
     if (share == NULL) {
@@ -69,7 +58,6 @@ struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, uint64
         *link = share;
     }
     share->members++;
-    share->greatest = number > share->greatest ? number : share->greatest;
     return share;
 }
 

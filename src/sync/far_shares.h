@@ -7,8 +7,11 @@
 
 struct oriel_far_share;
 
-/* A place for the epoch of this number; holds_others: it holds the lock of another target elsewhere.  NULL without memory. */
-struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, uint64_t number, bool holds_others);
+/* A place for an epoch; in_turn: behind all writers (J4), else before as many as it may (J1).  NULL without memory. */
+struct oriel_far_share *oriel_far_share_join(struct oriel_window *window, bool in_turn);
+
+/* Whether a writer stands behind it; one more may where readers wrap. */
+bool oriel_far_share_is_followed(const struct oriel_window *window, const struct oriel_far_share *share);
 
 /* Whether those who share it hold the lock. */
 bool oriel_far_share_is_in(struct oriel_window *window, struct oriel_far_share *share);

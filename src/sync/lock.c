@@ -11,7 +11,7 @@
  * threads that lock one target at the same time: the second is refused.
  *
  * Targets on other machines are locked by their own process on this one's behalf (far.c, far_serve.c); here the access word alone
- * says so.  lock_all is for this machine's targets.
+ * says so.  lock_all is for this machine's targets, and for those elsewhere that far_shares.c tells (J3).
  *
  * MPI_MODE_NOCHECK may be ignored: the caller promises that nobody conflicts, so nothing here waits.  It spares targets on other
  * machines the lock, which is a round trip (trusted). */
@@ -157,7 +157,8 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_lock_all(struct oriel_window *window)
+/* Of this machine's targets. */
+static enum oriel_status lock_all_here(struct oriel_window *window)
 {
     enum oriel_status status = may_lock(window);
     if (status != ORIEL_OK)
@@ -178,9 +179,17 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     return status;
 }
 
+enum oriel_status oriel_lock_all(struct oriel_window *window)
+{
+    enum oriel_status status = lock_all_here(window);
+    if (status == ORIEL_OK && window->far != NULL)
+        oriel_far_take_turns(window);
+    return status;
+}
+
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
 {
-    enum oriel_status status = oriel_lock_all(window);
+    enum oriel_status status = lock_all_here(window);
     if (status == ORIEL_OK && window->far != NULL)
         oriel_far_trust(window, -1);
     return status;

@@ -19,7 +19,7 @@ enum oriel_far_kind {
     ORIEL_FAR_GET,        /* asked */
     ORIEL_FAR_ACCUMULATE, /* asked where it returns the old contents */
     ORIEL_FAR_SWAP,       /* asked */
-    ORIEL_FAR_LOCK, /* asked: answered when it is held; a: enum oriel_far_wanted, b: the number of a lock_all epoch */
+    ORIEL_FAR_LOCK, /* asked: answered when it is held; a: enum oriel_far_wanted */
     ORIEL_FAR_UNLOCK, /* asked, and a flush as well */
     ORIEL_FAR_POST,
     ORIEL_FAR_COMPLETE,
@@ -31,8 +31,8 @@ enum oriel_far_kind {
 enum oriel_far_wanted {
     ORIEL_FAR_WANTS_SHARED,
     ORIEL_FAR_WANTS_EXCLUSIVE,
-    ORIEL_FAR_WANTS_ALL,  /* lock_all, at the first target elsewhere */
-    ORIEL_FAR_WANTS_MORE, /* at another one (sync/far_shares.c) */
+    ORIEL_FAR_WANTS_ALL,         /* for lock_all, by an operation (sync/far_shares.c) */
+    ORIEL_FAR_WANTS_ALL_IN_TURN, /* by lock_all itself */
 };
 
 /* The head of every message.  The receiver believes nothing of it: window, numbers and ranges are checked there. */
@@ -69,6 +69,7 @@ enum oriel_far_mark {
     ORIEL_FAR_TOLD = 1, /* something, since the last flush */
     ORIEL_FAR_HELD = 2, /* its lock, since this lock_all epoch */
     ORIEL_FAR_TRUSTED = 4, /* locked with MPI_MODE_NOCHECK, which takes no lock there */
+    ORIEL_FAR_FOLLOWED = 8, /* the last lock_all epoch kept an exclusive lock waiting there */
 };
 
 struct oriel_far {
@@ -82,7 +83,6 @@ struct oriel_far {
     _Atomic uint32_t uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
     struct oriel_far_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
     struct oriel_far_share *shares;     /* places of lock_all epochs in its queue, oldest first (sync/far_shares.c); likewise */
-    uint64_t limit;                     /* the greatest of these so far; likewise */
     uint8_t *refused; /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; likewise */
     struct oriel_far_refusal *refusals; /* the messages that belong to these, but where there was no memory; likewise */
     uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
@@ -100,9 +100,6 @@ struct oriel_far {
     char failure_text[200];
     _Atomic bool is_trusted; /* lock_all with MPI_MODE_NOCHECK */
     pthread_mutex_t entering; /* held while a target's lock is taken inside lock_all */
-    uint64_t epoch_number;    /* of this lock_all epoch, once it holds a lock; entering, these three */
-    uint64_t next_number;     /* of the next */
-    bool is_numbered;
     pthread_mutex_t flushing; /* held by a flush: others wait until it is done; taken before mutex */
 };
 

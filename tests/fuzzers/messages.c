@@ -263,7 +263,7 @@ static struct due send_message(struct input *input, unsigned number)
                                   .c = (uint32_t)draw_length(input) * (how % 4 != 0)};
     head.c = how % 8 != 1 && head.c > 0 ? 1 + head.c % 5 : head.c;
     if (head.kind == ORIEL_FAR_LOCK && how % 16 != 4) {
-        head.a %= ORIEL_FAR_WANTS_MORE + 2;
+        head.a %= ORIEL_FAR_WANTS_ALL_IN_TURN + 2;
         head.b %= 4;
     }
     head.d = (uint32_t)input_word(input);

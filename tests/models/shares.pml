@@ -1,7 +1,7 @@
-/* Epochs of lock_all that take the locks of two targets elsewhere in any order, each at its first operation there
- * (src/sync/far.c, far_shares.c), while each target's own rank locks it exclusively.  An answer comes at some time; a target's
- * agent does one thing after the other, and its rank any time between.  Memory orders are left to the models of the queue and the
- * gate (ticket, gate). */
+/* Epochs of lock_all that take the locks of two targets elsewhere in any order, each at its first operation there, or within
+ * lock_all where the epoch before kept a writer waiting (src/sync/far.c, far_shares.c), while each target's own rank locks it
+ * exclusively.  An answer comes at some time; a target's agent does one thing after the other, and its rank any time between.
+ * Memory orders are left to the models of the queue and the gate (ticket, gate). */
 #define TARGETS 2
 #ifndef ORIGINS
 #define ORIGINS 2
@@ -15,40 +15,29 @@
 #define MOST 3 /* places at a time; numbers of tickets and readers are modulo 8 */
 #define at_least(value, wanted) (((value) + 8 - (wanted)) % 8 < 4)
 
-typedef share { byte ticket; byte greatest; byte limit; byte members };
-typedef target { byte tickets; byte came; byte serving; byte departed; byte limit; byte first; byte count; bit busy };
+typedef share { byte ticket; byte members };
+typedef target { byte tickets; byte came; byte serving; byte departed; byte first; byte count; bit busy };
 target at[TARGETS];
 share shares[TARGETS * MOST];
 byte overtaken[TARGETS * ORIGINS]; /* each rank, by each origin, since its exclusive lock stands in the queue */
-byte next_number[ORIGINS];
 byte readers[TARGETS];
 byte writers[TARGETS];
 byte ended;
 
-#define newest(t) shares[(t) * MOST + (at[t].first + at[t].count - 1) % MOST]
 #define nth(t, n) ((t) * MOST + (at[t].first + (n)) % MOST)
+#define is_followed(t, share) (shares[share].ticket != at[t].tickets)
 
-/* At the target: the place is in "where".  more: the origin holds the other target's lock. */
-inline join(t, more)
+/* At the target: the place is in "where". */
+inline join(t, in_turn)
 {
     atomic { !at[t].busy -> at[t].busy = 1 };
     d_step {
-        if
-        :: at[t].count > 0 && newest(t).limit == 0 && newest(t).ticket != at[t].tickets ->
-            if
-            :: newest(t).greatest > at[t].limit -> at[t].limit = newest(t).greatest + 1
-            :: else -> at[t].limit = at[t].limit + 1
-            fi;
-            newest(t).limit = at[t].limit /* J2 */
-        :: else
-        fi;
         where = 0;
         do
-        :: where < at[t].count && shares[nth(t, where)].limit != 0 &&
-           !(more && number < shares[nth(t, where)].limit) -> where++ /* J3 */
-        :: else -> break
+        :: where < at[t].count && in_turn && is_followed(t, nth(t, where)) -> where++ /* J4 */
+        :: else -> break /* J1 */
         od;
-        stands = where < at[t].count && shares[nth(t, where)].ticket != at[t].tickets
+        passes = where < at[t].count && is_followed(t, nth(t, where))
     };
     d_step {
         if
@@ -57,40 +46,32 @@ inline join(t, more)
             at[t].count++;
             where = nth(t, where);
             shares[where].ticket = at[t].tickets;
-            at[t].came = (at[t].came + 1) % 8;
-            shares[where].greatest = 0
+            at[t].came = (at[t].came + 1) % 8
         :: else ->
             where = nth(t, where);
             if
-            :: stands -> /* a writer is behind, and was when the agent looked */
+            :: passes -> /* a writer is behind, and was when the agent looked */
                 overtaken[t * ORIGINS + origin]++;
-                assert(more && overtaken[t * ORIGINS + origin] == 1)
+                assert(overtaken[t * ORIGINS + origin] == 1)
             :: else
             fi
         fi;
         shares[where].members++;
-        if
-        :: number > shares[where].greatest -> shares[where].greatest = number
-        :: else
-        fi;
-        stands = 0;
+        passes = 0;
         at[t].busy = 0
     }
 }
 
-inline take(t, more)
+inline take(t, in_turn)
 {
-    join(t, more);
+    join(t, in_turn);
     atomic {
         at_least(at[t].serving, shares[where].ticket) && !at[t].busy -> /* R2 */
         readers[t]++;
         assert(writers[t] == 0);
-        if
-        :: at[t].limit > next_number[origin] -> next_number[origin] = at[t].limit /* J4 */
-        :: else
-        fi
+        followed[t] = is_followed(t, where) /* J2 */
     };
-    held[t] = where;
+    held[t] = where + 1;
     where = 0
 }
 
@@ -98,13 +79,11 @@ inline give_back(t)
 {
     atomic {
         !at[t].busy -> readers[t]--;
-        shares[held[t]].members--;
+        shares[held[t] - 1].members--;
         if
-        :: shares[held[t]].members == 0 ->
-            assert(held[t] == nth(t, 0));
-            shares[held[t]].limit = 0;
-            shares[held[t]].ticket = 0;
-            shares[held[t]].greatest = 0;
+        :: shares[held[t] - 1].members == 0 ->
+            assert(held[t] - 1 == nth(t, 0));
+            shares[held[t] - 1].ticket = 0;
             at[t].first = (at[t].first + 1) % MOST;
             at[t].count--;
             at[t].departed = (at[t].departed + 1) % 8 /* R3 */
@@ -116,30 +95,42 @@ inline give_back(t)
 
 proctype epochs(byte origin)
 {
-    byte number, where, first, second, times;
+    byte where, first, second, times;
     byte held[TARGETS];
-    bit stands;
+    bit followed[TARGETS];
+    bit passes;
     do
     :: times < EPOCHS ->
         times++;
-        atomic {
-            if
-            :: first = 0
-            :: first = 1
-            fi;
-            number = next_number[origin] /* J1 */
-        };
-        take(first, false);
         if
-        :: second = 1 - first;
-            take(second, true);
-            give_back(second)
+        :: followed[0] -> take(0, true) /* J3 */
+        :: else
+        fi;
+        if
+        :: followed[1] -> take(1, true) /* J3 */
+        :: else
+        fi;
+        if
+        :: first = 0
+        :: first = 1
+        fi;
+        second = 1 - first;
+        if
+        :: held[first] == 0 -> take(first, false)
+        :: else
+        fi;
+        if
+        :: held[second] == 0 -> take(second, false)
         :: skip
+        fi;
+        if
+        :: held[second] != 0 -> give_back(second)
+        :: else
         fi;
         give_back(first)
     :: else -> break
     od;
-    atomic { number = 0; first = 0; second = 0; ended++ }
+    atomic { first = 0; second = 0; followed[0] = 0; followed[1] = 0; ended++ }
 }
 
 proctype exclusive(byte own)

@@ -34,6 +34,11 @@ static uint64_t alloc_block(uint64_t len_bytes)
     return offset;
 }
 
+static void free_block(const void *block)
+{
+    oriel_file_free((uint64_t)((const char *)block - oriel_file_base()));
+}
+
 int32_t apart_machine(int32_t rank)
 {
     return team->seed % 2 == 0 ? rank % apart_machines : rank * apart_machines / team->n;
@@ -261,9 +266,9 @@ void apart_close(struct oriel_window *window)
     oriel_partners_close(window);
     oriel_access_close(window);
     if (window->leader == window->rank)
-        oriel_file_free(meeting->ranks[team_rank].common_offset);
-    oriel_file_free(meeting->ranks[team_rank].control_offset);
-    oriel_file_free(meeting->ranks[team_rank].offset);
+        free_block(window->common);
+    free_block(window->control);
+    free_block(window->base);
     oriel_group_release(window->group);
     free(window->started.partners);
     free(window->posted.partners);

@@ -4,8 +4,9 @@
 #include "room.h"
 
 #include <sched.h>
+#include <unistd.h>
 
-enum { TIMES = 5, ROUNDS = 300 };
+enum { TIMES = 5, ROUNDS = 300, HOLDER = 2, SETTLE_US = 50000 };
 
 /* A rank of a machine, in their order. */
 static int32_t one_of(int32_t machine, int which)
@@ -54,6 +55,11 @@ static void begin(struct oriel_window *window, int32_t first)
     take(window, first);
 }
 
+static void lock_once(struct oriel_window *window, int32_t target)
+{
+    team_expect(oriel_lock(window, target, true) == ORIEL_OK && oriel_unlock(window, target) == ORIEL_OK);
+}
+
 static void lock_and_count(struct oriel_window *window, int32_t target, _Atomic uint32_t *inside)
 {
     team_expect(oriel_lock(window, target, true) == ORIEL_OK);
@@ -94,6 +100,50 @@ static void close_circle(struct oriel_window *whole)
     apart_stop();
 }
 
+/* Two windows of one order: each origin holds the target's lock in one of them and wants that in the other. */
+static void close_circle_of_windows(struct oriel_window *whole)
+{
+    struct oriel_window *windows[2];
+    _Atomic uint64_t *queues[2];
+    int32_t target = one_of(0, 0);
+    int origin = place_in(1);
+    int writer = place_in(0);
+    for (int i = 0; i < 2; i++) {
+        windows[i] = apart_open();
+        queues[i] = apart_queue(whole, target);
+        team_meet();
+    }
+    for (int i = 0; i < TIMES; i++) {
+        const uint64_t before[] = {*queues[0] >> 32, *queues[1] >> 32};
+        team_meet();
+        if (origin >= 0) {
+            team_expect(oriel_lock_all(windows[0]) == ORIEL_OK && oriel_lock_all(windows[1]) == ORIEL_OK);
+            take(windows[origin], target);
+        }
+        team_meet();
+        if (writer >= 0)
+            lock_once(windows[writer], target);
+        if (origin >= 0) {
+            while (*queues[0] >> 32 == before[0] || *queues[1] >> 32 == before[1])
+                sched_yield();
+            take(windows[1 - origin], target);
+            team_expect(oriel_unlock_all(windows[1]) == ORIEL_OK && oriel_unlock_all(windows[0]) == ORIEL_OK);
+        }
+        team_meet();
+    }
+    for (int i = 0; i < 2; i++) {
+        apart_expect_free(windows[i]);
+        apart_close(windows[i]);
+    }
+    apart_stop();
+}
+
+static void far_lock_all_of_two_windows_closes_no_circle(void **state)
+{
+    (void)state;
+    apart_run(4, 2, close_circle_of_windows);
+}
+
 static void far_lock_all_and_waiting_locks_close_no_circle(void **state)
 {
     (void)state;
@@ -101,50 +151,70 @@ static void far_lock_all_and_waiting_locks_close_no_circle(void **state)
     apart_run(6, 3, close_circle);
 }
 
-/* One origin holds the lock of the third target, for which the target waits, and another one shares it: the limit there grows by
- * one, and is told the latter. */
-static void raise_limit(struct oriel_window *whole, struct oriel_window *window, int holder, int passer, uint32_t step)
+/* Exclusive locks of the targets themselves wait for the holder, and others pass them: told to begin the next time with both, in
+ * an order of its own each. */
+static void follow(struct oriel_window *whole, struct oriel_window *window)
 {
-    int32_t target = one_of(0, 2);
-    uint32_t before = writers(whole, target);
+    const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};
+    const uint32_t before[] = {writers(whole, targets[0]), writers(whole, targets[1])};
+    int origin = place_in(1);
     team_meet();
-    if (place_in(1) == holder)
-        begin(window, target);
+    if (origin == HOLDER) {
+        begin(window, targets[0]);
+        take(window, targets[1]);
+    }
     team_meet();
-    if (team_rank == target) {
-        team_expect(oriel_lock(window, target, true) == ORIEL_OK && oriel_unlock(window, target) == ORIEL_OK);
-    } else if (place_in(1) == passer) {
-        await_writer(whole, target, before);
-        begin(window, one_of(0, 1));
-        take(window, target);
+    if (team_rank == targets[0] || team_rank == targets[1])
+        lock_once(window, team_rank);
+    if (origin == 0 || origin == 1) {
+        await_writer(whole, targets[0], before[0]);
+        await_writer(whole, targets[1], before[1]);
+        begin(window, targets[origin]);
+        take(window, targets[1 - origin]);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
-        team_flag_set(0, step);
-    } else if (place_in(1) == holder) {
-        team_flag_await(0, step);
+        team_flag_set(origin, 1);
+    }
+    if (origin == HOLDER) {
+        team_flag_await(0, 1);
+        team_flag_await(1, 1);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
     }
     team_meet();
 }
 
-/* Origins 0 and 1 hold the lock of target 0 and 1 and want the other's, as in close_circle, with numbers that are not 0. */
-static void close_numbered(struct oriel_window *whole, struct oriel_window *window, bool takes_third)
+/* Both wait for the first target within lock_all, behind one exclusive lock and before another; in another order one would wait
+ * so for each. */
+static void begin_in_turn(struct oriel_window *whole)
 {
-    const uint32_t before[] = {writers(whole, one_of(0, 0)), writers(whole, one_of(0, 1))};
+    struct oriel_window *window = apart_open();
+    const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};
     int origin = place_in(1);
-    bool is_origin = origin == 0 || origin == 1;
+    int writer = place_in(0);
+    follow(whole, window);
+    const uint32_t writers_before[] = {writers(whole, targets[0]), writers(whole, targets[1])};
+    uint32_t readers_before = readers(whole, targets[0]);
     team_meet();
-    if (is_origin)
-        begin(window, one_of(0, origin));
-    if (origin == 0 && takes_third)
-        take(window, one_of(0, 2));
+    if (origin == HOLDER) {
+        begin(window, targets[0]);
+        take(window, targets[1]);
+    }
     team_meet();
-    if (place_in(0) == 0 || place_in(0) == 1)
-        team_expect(oriel_lock(window, team_rank, true) == ORIEL_OK && oriel_unlock(window, team_rank) == ORIEL_OK);
-    if (is_origin) {
-        await_writer(whole, one_of(0, 0), before[0]);
-        await_writer(whole, one_of(0, 1), before[1]);
-        take(window, one_of(0, 1 - origin));
+    if (writer == 2 || writer == 3) {
+        while (readers(whole, targets[0]) - readers_before < 2)
+            sched_yield();
+        usleep(SETTLE_US); /* who has another order waits by then, too */
+    }
+    if (writer >= 0)
+        lock_once(window, targets[writer % 2]);
+    if (origin == HOLDER) {
+        for (int i = 0; i < 2; i++)
+            while (writers(whole, targets[i]) - writers_before[i] < 2)
+                sched_yield();
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
+    } else if (origin == 0 || origin == 1) {
+        for (int i = 0; i < 2; i++)
+            await_writer(whole, targets[i], writers_before[i]);
+        team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
     }
     team_meet();
     apart_expect_free(window);
@@ -152,34 +222,10 @@ static void close_numbered(struct oriel_window *whole, struct oriel_window *wind
     apart_stop();
 }
 
-/* Origin 1 has number 1; origin 0 has number 0 and is told a limit of 2 when it holds a lock already. */
-static void told_in_between(struct oriel_window *whole)
-{
-    struct oriel_window *window = apart_open();
-    raise_limit(whole, window, 2, 1, 1);
-    raise_limit(whole, window, 1, 2, 2);
-    close_numbered(whole, window, true);
-}
-
-static void far_lock_all_keeps_its_number(void **state)
+static void far_lock_all_in_turn_goes_by_rank(void **state)
 {
     (void)state;
-    apart_run(6, 2, told_in_between);
-}
-
-/* Origin 1 has number 1, origin 0 number 2, which the limits of the first two targets must be above. */
-static void numbered(struct oriel_window *whole)
-{
-    struct oriel_window *window = apart_open();
-    raise_limit(whole, window, 2, 1, 1);
-    raise_limit(whole, window, 2, 0, 2);
-    close_numbered(whole, window, false);
-}
-
-static void far_lock_all_limits_are_above_all_numbers(void **state)
-{
-    (void)state;
-    apart_run(6, 2, numbered);
+    apart_run(8, 2, begin_in_turn);
 }
 
 /* One target's lock is held all the time, by one epoch or another that holds the other target's, while its own rank waits for
@@ -237,45 +283,6 @@ static void far_lock_all_overtakes_once(void **state)
     apart_run(4, 2, overtake);
 }
 
-/* An epoch's first lock is wanted where another epoch holds it and an exclusive lock waits. */
-static void come_first(struct oriel_window *whole)
-{
-    struct oriel_window *window = apart_open();
-    int32_t target = one_of(0, 0);
-    _Atomic uint32_t *inside = (_Atomic uint32_t *)fabricate_memory(whole, 0);
-    for (uint32_t i = 1; i <= TIMES; i++) {
-        uint32_t writers_before = writers(whole, target);
-        uint32_t readers_before = readers(whole, target);
-        team_meet();
-        if (team_rank == target) {
-            team_flag_await(0, i);
-            lock_and_count(window, target, inside);
-        } else if (place_in(1) == 0) {
-            begin(window, target);
-            team_flag_set(0, i);
-            while (readers(whole, target) - readers_before < 2)
-                sched_yield();
-            team_expect(atomic_load(inside) == i - 1);
-            team_expect(oriel_unlock_all(window) == ORIEL_OK);
-        } else if (place_in(1) == 1) {
-            await_writer(whole, target, writers_before);
-            begin(window, target);
-            team_expect(atomic_load(inside) == i);
-            team_expect(oriel_unlock_all(window) == ORIEL_OK);
-        }
-        team_meet();
-    }
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
-}
-
-static void far_lock_all_that_holds_nothing_overtakes_nobody(void **state)
-{
-    (void)state;
-    apart_run(4, 2, come_first);
-}
-
 /* All at random: half of the locks are exclusive, the others' epochs take four targets' in any order. */
 static void mix(struct oriel_window *whole)
 {
@@ -315,10 +322,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_lock_all_and_waiting_locks_close_no_circle),
-        cmocka_unit_test(far_lock_all_keeps_its_number),
-        cmocka_unit_test(far_lock_all_limits_are_above_all_numbers),
+        cmocka_unit_test(far_lock_all_of_two_windows_closes_no_circle),
+        cmocka_unit_test(far_lock_all_in_turn_goes_by_rank),
         cmocka_unit_test(far_lock_all_overtakes_once),
-        cmocka_unit_test(far_lock_all_that_holds_nothing_overtakes_nobody),
         cmocka_unit_test(far_lock_all_of_many_targets_excludes_and_ends),
     };
     apart_prepare(argc, argv);

@@ -218,6 +218,45 @@ static void far_killed_target_is_reported(void **state)
     apart_run(TEAM, 3, target);
 }
 
+/* SURVIVOR has kept the victim's own lock waiting, so that its next lock_all wants a place there: that fails, and is left to the
+ * operation that comes to it. */
+static void target_in_turn(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    uint64_t got = 1;
+    if (window->rank == VICTIM) {
+        team_flag_await(READY, 1);
+        oriel_lock(window, VICTIM, true);
+        team_expect(false);
+    }
+    team_expect(oriel_lock_all(window) == ORIEL_OK);
+    if (window->rank == OTHER) {
+        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_far_flush(window, -1) == ORIEL_OK);
+        team_flag_set(READY, 1);
+        team_flag_await(READY, 2);
+        team_kill(VICTIM);
+        team_flag_set(READY, 3);
+    } else {
+        while (atomic_load(apart_queue(whole, VICTIM)) >> 32 == 0)
+            sched_yield();
+        team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK && oriel_far_flush(window, -1) == ORIEL_OK);
+        team_expect(window->far->marks[VICTIM] & ORIEL_FAR_FOLLOWED);
+        team_flag_set(READY, 2);
+        team_flag_await(READY, 3);
+    }
+    expect_named(oriel_unlock_all(window));
+    team_expect(oriel_lock_all(window) == ORIEL_OK);
+    expect_named(apart_get(window, VICTIM, 0, &got));
+    team_expect(oriel_unlock_all(window) == ORIEL_OK);
+    end(window);
+}
+
+static void far_killed_target_is_left_to_operations(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, target_in_turn);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +267,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_killed_waiter_at_the_gate_is_in_nobodys_way),
         cmocka_unit_test(far_lock_refused_at_the_gate_keeps_nobody_out),
         cmocka_unit_test(far_killed_target_is_reported),
+        cmocka_unit_test(far_killed_target_is_left_to_operations),
     };
     apart_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
