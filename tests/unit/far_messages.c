@@ -73,6 +73,46 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
     oriel_node_free(dense.layout);
 }
 
+/* One question, and nothing told that a flush would have to ask about: with its flush a round trip, as that of a get
+ * (tests/protocol/far_counts.c). */
+static void expect_one_question(enum oriel_status status, enum oriel_far_kind kind)
+{
+    assert_int_equal(status, ORIEL_OK);
+    assert_int_equal(wire.messages, 1);
+    assert_int_equal(wire.answers, 1);
+    assert_int_equal(wire.head.kind, kind);
+    wire.messages = wire.answers = 0;
+}
+
+static void what_returns_is_one_question(void **state)
+{
+    (void)state;
+    static double here[512], got[512];
+    static const uint64_t counts[] = {1, 512};
+    wire_open(ORIEL_BY_ARENA);
+    for (int i = 0; i < 2; i++) {
+        struct oriel_type dense = doubles(1);
+        struct oriel_type vector = vector_of(counts[i], 1, 16);
+        const struct oriel_buffer from = {(char *)here, {&dense, counts[i]}};
+        const struct oriel_buffer to = {(char *)got, {&dense, counts[i]}};
+        const struct oriel_span targets[] = {{1, 0, {&dense, counts[i]}}, {1, 0, {&vector, 1}}};
+        for (int t = 0; t < 2; t++) {
+            expect_one_question(oriel_accumulate(&wire.here, &targets[t], counts[i], ORIEL_OPERATOR_SUM, &from, &to),
+                                ORIEL_FAR_ACCUMULATE);
+            expect_one_question(oriel_accumulate(&wire.here, &targets[t], counts[i], ORIEL_OPERATOR_NO_OP, &from, &to),
+                                ORIEL_FAR_ACCUMULATE);
+        }
+        wire_deliver();
+        oriel_node_free(vector.layout);
+        oriel_node_free(dense.layout);
+    }
+    struct oriel_type word = doubles(1);
+    const struct oriel_span target = {1, 0, {&word, 1}};
+    expect_one_question(oriel_compare_and_swap(&wire.here, &target, here, here + 1, got), ORIEL_FAR_SWAP);
+    wire_close();
+    oriel_node_free(word.layout);
+}
+
 static void dense_sides_are_sent_as_they_lie_without_places(void **state)
 {
     (void)state;
@@ -288,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_vector_is_one_message_with_one_batch),
         cmocka_unit_test(blocks_are_one_message_with_two_numbers_each),
+        cmocka_unit_test(what_returns_is_one_question),
         cmocka_unit_test(dense_sides_are_sent_as_they_lie_without_places),
         cmocka_unit_test(what_leaves_the_window_is_refused),
         cmocka_unit_test(what_is_not_attached_is_refused_but_may_lie_in_holes),
