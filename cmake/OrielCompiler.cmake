@@ -40,11 +40,13 @@ endif()
 option(COVERAGE "Count which lines are executed, for make coverage (gcc)" OFF)
 if(COVERAGE)
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g")
-  add_compile_options($<$<COMPILE_LANGUAGE:C>:--coverage> $<$<COMPILE_LANGUAGE:C>:-fprofile-update=atomic>)
-  add_link_options(--coverage)
   add_library(oriel_coverage OBJECT "${PROJECT_SOURCE_DIR}/tests/coverage/leave.c")
   target_compile_definitions(oriel_coverage PRIVATE _GNU_SOURCE)
   set_target_properties(oriel_coverage PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # What follows is counted.
+  add_compile_options($<$<COMPILE_LANGUAGE:C>:--coverage> $<$<COMPILE_LANGUAGE:C>:-fprofile-update=atomic>)
+  # Each has its own functions that write what it has counted.
+  add_link_options(--coverage -Wl,--exclude-libs,libgcov.a)
   link_libraries($<TARGET_OBJECTS:oriel_coverage>)
 endif()
 

@@ -1,14 +1,49 @@
-/* Counts are written when a program ends; this writes them when one ends by _exit, too.
+/* Counts are written when a program ends; this writes them when it ends by _exit or by a signal that it
+ * raises, or becomes another program, too.
  * It is linked into each program and library of the build for make coverage, each of which has counts of its own: each one's
- * _exit writes these and goes on to the next one's, the last of which is the C library's. */
+ * function writes these and goes on to the next one's, the last of which is the C library's. */
 #include <dlfcn.h>
 #include <gcov.h>
+#include <signal.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) void _exit(int status)
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void _exit(int status)
 {
     void (*next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
     __gcov_dump();
     next(status);
     __builtin_unreachable();
+}
+
+/* Counting begins anew: the program may go on, where it handles the signal or the other program cannot be executed. */
+static void write_counts(void)
+{
+    __gcov_dump();
+    __gcov_reset();
+}
+
+EXPORT int raise(int signal)
+{
+    int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "raise");
+    write_counts();
+    return next(signal);
+}
+
+static int execute(const char *function, const char *path, char *const argv[])
+{
+    int (*next)(const char *, char *const[]) = (int (*)(const char *, char *const[]))dlsym(RTLD_NEXT, function);
+    write_counts();
+    return next(path, argv);
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+    return execute("execv", path, argv);
+}
+
+EXPORT int execvp(const char *path, char *const argv[])
+{
+    return execute("execvp", path, argv);
 }
