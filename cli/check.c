@@ -74,12 +74,6 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
-static void option_set(const char *name, const char *value)
-{
-    if (setenv(name, value, 1) != 0)
-        oriel_die("out of memory");
-}
-
 /* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
  * What is in it from an earlier job stays until then. */
 static void json_file_set(const char *file)
@@ -91,7 +85,7 @@ static void json_file_set(const char *file)
     char *path = realpath(file, NULL);
     if (path == NULL)
         oriel_die("--json: %s: %s", file, strerror(errno));
-    option_set("ORIEL_CHECK_JSON", path);
+    oriel_variable_set("ORIEL_CHECK_JSON", path);
     free(path);
 }
 
@@ -110,8 +104,8 @@ int oriel_command_check(int argc, char **argv)
     if (request.json != NULL)
         json_file_set(request.json);
     if (request.no_fail)
-        option_set("ORIEL_CHECK_FAIL", "0");
+        oriel_variable_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)
-        option_set("ORIEL_CHECK_STACKS", "1");
+        oriel_variable_set("ORIEL_CHECK_STACKS", "1");
     oriel_become(&(struct oriel_way){.host = request.host, .checked = true}, request.program);
 }

@@ -28,12 +28,16 @@ void oriel_die(const char *format, ...)
     exit(ORIEL_EXIT_REFUSED);
 }
 
-void *oriel_alloc(size_t len_bytes)
+void *oriel_needed(void *memory)
 {
-    void *memory = calloc(1, len_bytes);
     if (memory == NULL)
         oriel_die("out of memory");
     return memory;
+}
+
+void *oriel_alloc(size_t len_bytes)
+{
+    return oriel_needed(calloc(1, len_bytes));
 }
 
 char *oriel_format(const char *format, ...)
@@ -43,9 +47,13 @@ char *oriel_format(const char *format, ...)
     va_start(args, format);
     int len = vasprintf(&text, format, args);
     va_end(args);
-    if (len < 0)
+    return oriel_needed(len < 0 ? NULL : text);
+}
+
+void oriel_variable_set(const char *name, const char *value)
+{
+    if (setenv(name, value, 1) != 0)
         oriel_die("out of memory");
-    return text;
 }
 
 void oriel_take_away(const char *path)
@@ -69,9 +77,7 @@ static char *read_all(int fd)
         used += (size_t)got;
         if (room - used < 2) {
             room *= 2;
-            text = realloc(text, room);
-            if (text == NULL)
-                oriel_die("out of memory");
+            text = oriel_needed(realloc(text, room));
         }
     }
     text[used] = '\0';

@@ -21,9 +21,11 @@ int oriel_command_top(int argc, char **argv);
 /* Prints "oriel: " and the message as one line on stderr and exits with status 2. */
 _Noreturn void oriel_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Memory that must be there: these end the command when it is not. */
+/* Memory that must be there, and what is made of it: these end the command when it is not. */
+void *oriel_needed(void *memory);
 void *oriel_alloc(size_t len_bytes);
 char *oriel_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void oriel_variable_set(const char *name, const char *value);
 
 /* Runs a command without a shell and with LD_PRELOAD unset, and returns all that it wrote to stdout; NULL when it
  * could not be started or ended with a status other than 0. The caller frees it. */

@@ -115,9 +115,7 @@ static bool is_its_own(const struct oriel_file_header *header, int32_t pid, uint
 
 static void add(struct oriel_jobs *jobs, const struct oriel_process *process)
 {
-    struct oriel_process *grown = realloc(jobs->processes, (jobs->count + 1) * sizeof *grown);
-    if (grown == NULL)
-        oriel_die("out of memory");
+    struct oriel_process *grown = oriel_needed(realloc(jobs->processes, (jobs->count + 1) * sizeof *grown));
     grown[jobs->count++] = *process;
     jobs->processes = grown;
 }

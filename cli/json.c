@@ -12,9 +12,7 @@
 
 json_t *oriel_json_checked(json_t *value)
 {
-    if (value == NULL)
-        oriel_die("out of memory");
-    return value;
+    return oriel_needed(value);
 }
 
 json_t *oriel_json_text(const char *bytes, size_t room)

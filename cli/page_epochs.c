@@ -55,9 +55,7 @@ static struct epoch *lock_of(struct window *window, int32_t target)
             return &window->locks[i];
     if (window->locks_count == window->locks_room) {
         uint32_t room = window->locks_room * 2 + 4;
-        struct epoch *locks = realloc(window->locks, room * sizeof *locks);
-        if (locks == NULL)
-            oriel_die("out of memory");
+        struct epoch *locks = oriel_needed(realloc(window->locks, room * sizeof *locks));
         window->locks = locks;
         window->locks_room = room;
     }

@@ -65,9 +65,7 @@ static bool names_collect(const char *name, const GElf_Sym *symbol, void *contex
     struct names *names = context;
     if (!is_mpi_name(name))
         return true;
-    names->names = realloc(names->names, (names->count + 1) * sizeof *names->names);
-    if (names->names == NULL)
-        oriel_die("out of memory");
+    names->names = oriel_needed(realloc(names->names, (names->count + 1) * sizeof *names->names));
     names->names[names->count++] = oriel_format("%s", name);
     return true;
 }
@@ -141,7 +139,7 @@ void oriel_preload_set(const struct oriel_program *program, const struct oriel_p
     if (libraries->checker != NULL)
         entry_add(libraries->checker, &preload, &added);
     entry_add(libraries->liboriel, &preload, &added);
-    if (setenv("LD_PRELOAD", preload, 1) != 0 || setenv("ORIEL_PRELOADED", added, 1) != 0)
-        oriel_die("out of memory");
+    oriel_variable_set("LD_PRELOAD", preload);
+    oriel_variable_set("ORIEL_PRELOADED", added);
     /* The process is about to be replaced; what it holds goes with it. */
 }

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,11 +29,9 @@ struct writing {
 /* With its quotes; to be freed. */
 static char *quoted(const char *text)
 {
-    json_t *value = json_string(text);
-    char *out = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    json_t *value = oriel_json_text(text, strlen(text));
+    char *out = oriel_needed(json_dumps(value, JSON_ENCODE_ANY));
     json_decref(value);
-    if (out == NULL)
-        oriel_die("out of memory");
     return out;
 }
 

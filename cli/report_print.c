@@ -107,9 +107,7 @@ static char *ranks_text(const struct oriel_traces *traces, bool (*holds)(const s
     char *text = NULL;
     size_t len_bytes;
     size_t count = 0;
-    FILE *out = open_memstream(&text, &len_bytes);
-    if (out == NULL)
-        oriel_die("out of memory");
+    FILE *out = oriel_needed(open_memstream(&text, &len_bytes));
     for (size_t i = 0; i < traces->ranks_count; i++)
         if (holds(&traces->ranks[i]) && count++ < RANKS_SHOWN)
             fprintf(out, "%s%d", count == 1 ? "" : ", ", (int)traces->ranks[i].world_rank);

@@ -37,9 +37,7 @@ static void grow(struct oriel_pairs *pairs)
     if (pairs->count < pairs->room)
         return;
     pairs->room = pairs->room == 0 ? 64 : 2 * pairs->room;
-    pairs->pairs = reallocarray(pairs->pairs, pairs->room, sizeof *pairs->pairs);
-    if (pairs->pairs == NULL)
-        oriel_die("out of memory");
+    pairs->pairs = oriel_needed(reallocarray(pairs->pairs, pairs->room, sizeof *pairs->pairs));
     free(pairs->places);
     pairs->places_count = 2 * pairs->room;
     pairs->places = oriel_alloc(pairs->places_count * sizeof *pairs->places);

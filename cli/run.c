@@ -69,12 +69,6 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
-static void variable_set(const char *name, const char *value)
-{
-    if (setenv(name, value, 1) != 0)
-        oriel_die("out of memory");
-}
-
 /* From the root on: the program may go to another folder before MPI_Init reads it. */
 static char *absolute(const char *path)
 {
@@ -87,7 +81,7 @@ static char *absolute(const char *path)
 static void stats_set(const char *file)
 {
     char *path = file[0] == '\0' ? oriel_format("1") : absolute(file);
-    variable_set("ORIEL_STATS", path);
+    oriel_variable_set("ORIEL_STATS", path);
     free(path);
 }
 
@@ -97,7 +91,7 @@ static void trace_set(const char *folder)
 {
     (void)mkdir(folder, 0777);
     char *path = absolute(folder);
-    variable_set("ORIEL_TRACE", path);
+    oriel_variable_set("ORIEL_TRACE", path);
     free(path);
 }
 

@@ -45,16 +45,12 @@ static struct oriel_window_sum *window_of(struct oriel_job_sum *job, const struc
     const struct oriel_window_record *record = told->record;
     struct place *place = oriel_alloc(sizeof *place);
     *place = (struct place){record->shared_by != 0 ? 0 : record->window_id, record->n, job->windows_count};
-    struct place **found = tsearch(place, &job->places, compare_places);
-    if (found == NULL)
-        oriel_die("out of memory");
+    struct place **found = oriel_needed(tsearch(place, &job->places, compare_places));
     if (*found != place) {
         free(place);
         return &job->windows[(*found)->at];
     }
-    job->windows = realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows);
-    if (job->windows == NULL)
-        oriel_die("out of memory");
+    job->windows = oriel_needed(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
     struct oriel_window_sum *window = &job->windows[job->windows_count++];
     *window = (struct oriel_window_sum){.id = record->window_id, .name = "", .site = "", .flavour = record->flavour,
                                         .n = record->n};
@@ -229,9 +225,7 @@ char *oriel_statistics_write(const void *request, size_t len_bytes)
     size_t text_bytes = 0;
     if (!oriel_statistics_add(request, len_bytes, &job))
         return oriel_format("oriel: the statistics are damaged\n");
-    FILE *out = open_memstream(&text, &text_bytes);
-    if (out == NULL)
-        oriel_die("out of memory");
+    FILE *out = oriel_needed(open_memstream(&text, &text_bytes));
     char *trouble = oriel_format("%s", "");
     if (job.head->file[0] != '\0') {
         free(trouble);

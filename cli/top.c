@@ -152,9 +152,7 @@ static size_t print_json(const struct oriel_jobs *jobs, const struct request *re
     }
     each_unreadable(jobs, request, add_unreadable, unreadable);
     size_t shown = json_array_size(list) + json_array_size(unreadable);
-    json_t *all = json_pack("{s:s, s:o, s:o}", "oriel", ORIEL_VERSION, "jobs", list, "unreadable", unreadable);
-    if (all == NULL)
-        oriel_die("out of memory");
+    json_t *all = oriel_needed(json_pack("{s:s, s:o, s:o}", "oriel", ORIEL_VERSION, "jobs", list, "unreadable", unreadable));
     if (shown > 0) {
         json_dumpf(all, stdout, JSON_INDENT(2));
         putchar('\n');
@@ -192,9 +190,7 @@ static size_t show_picture(struct oriel_jobs *jobs, const struct request *reques
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *memory = open_memstream(&text, &len);
-    if (memory == NULL)
-        oriel_die("out of memory");
+    FILE *memory = oriel_needed(open_memstream(&text, &len));
     oriel_jobs_find(jobs);
     oriel_jobs_read(jobs);
     fputs("oriel top: q ends it\n\n", memory);

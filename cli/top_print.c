@@ -80,9 +80,7 @@ static void print_rate(bool counts, double rate, const char *unit, FILE *out)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *memory = open_memstream(&text, &len);
-    if (memory == NULL)
-        oriel_die("out of memory");
+    FILE *memory = oriel_needed(open_memstream(&text, &len));
     if (counts && rate >= 0)
         oriel_rate_say(rate, unit, memory);
     else

@@ -87,9 +87,7 @@ static void read_file(struct run *run, char *path, int32_t named_rank, FILE *com
         file_free(&file);
         return;
     }
-    struct file *more = reallocarray(run->files, run->files_count + 1, sizeof *more);
-    if (more == NULL)
-        oriel_die("out of memory");
+    struct file *more = oriel_needed(reallocarray(run->files, run->files_count + 1, sizeof *more));
     run->files = more;
     run->files[run->files_count++] = file;
 }
@@ -284,9 +282,7 @@ static void window_add(struct oriel_traced_window *window, const struct oriel_tr
 
 static struct oriel_traced_window *window_next(struct oriel_traces *traces)
 {
-    struct oriel_traced_window *more = reallocarray(traces->windows, traces->windows_count + 1, sizeof *more);
-    if (more == NULL)
-        oriel_die("out of memory");
+    struct oriel_traced_window *more = oriel_needed(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
     traces->windows = more;
     return &traces->windows[traces->windows_count++];
 }

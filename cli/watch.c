@@ -82,9 +82,7 @@ static char *compose(struct oriel_waits *waits, bool *is_deadlock)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    if (out == NULL)
-        oriel_die("out of memory");
+    FILE *out = oriel_needed(open_memstream(&text, &len));
     struct rings rings = {.out = out};
     fputs("oriel: ", out);
     if (waits->count == 0) {
@@ -209,8 +207,7 @@ static void start_watcher(int ended)
 
 void oriel_watch_start(void)
 {
-    if (setenv("ORIEL_WATCH", "1", 1) != 0)
-        oriel_die("out of memory");
+    oriel_variable_set("ORIEL_WATCH", "1");
     if (oriel_job_rank() > 0)
         return;
     int ended = (int)syscall(SYS_pidfd_open, getpid(), 0);

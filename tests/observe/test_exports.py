@@ -159,6 +159,19 @@ class Perfetto(Known):
             self.check_nesting(track)
         self.check_content([event for track in slices.values() for event in track])
 
+    def test_names_that_are_not_utf8_are_shown_with_question_marks(self):
+        os.mkdir(self.path("odd"))
+        file = traces.Rank(self.path("odd"), 0, 1, program="/opt/app/r\udcffng")
+        file.window(0, [0], 0, "h\udce4lo")
+        file.event(traces.call("create"), 0, 1000)
+        file.close(9000)
+        result = self.report(self.path("odd"), "--perfetto", self.path("events.json"))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        with open(self.path("events.json"), encoding="utf-8") as out:
+            events = json.load(out)["traceEvents"]
+        self.assertEqual([event["args"]["window"] for event in events if event["ph"] == "X"], ["h?lo"])
+        self.assertTrue(any(event["args"].get("labels") == "/opt/app/r?ng" for event in events))
+
     def check_nesting(self, track):
         """Slices of a track contain each other or are apart; a wait is in the call before it."""
         open_until = []
