@@ -1,5 +1,5 @@
-/* Counts are written when a program ends; this writes them when it ends by _exit or by a signal that it
- * raises, or becomes another program, too.
+/* Counts are written when a program ends; this writes them when it ends by _exit or by a signal that it raises, or becomes
+ * another program, too.
  * It is linked into each program and library of the build for make coverage, each of which has counts of its own: each one's
  * function writes these and goes on to the next one's, the last of which is the C library's. */
 #include <dlfcn.h>
@@ -9,19 +9,20 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT void _exit(int status)
-{
-    void (*next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
-    __gcov_dump();
-    next(status);
-    __builtin_unreachable();
-}
-
-/* Counting begins anew: the program may go on, where it handles the signal or the other program cannot be executed. */
+/* Counting begins anew: what ends may share its memory with the process that made it, a signal may be handled, and another
+ * program may not be there. */
 static void write_counts(void)
 {
     __gcov_dump();
     __gcov_reset();
+}
+
+EXPORT void _exit(int status)
+{
+    void (*next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
+    write_counts();
+    next(status);
+    __builtin_unreachable();
 }
 
 EXPORT int raise(int signal)
