@@ -105,3 +105,77 @@ CASE(A8, lock_of_no_kind, 2)
         MPI_Win_unlock(1, win);
     MPI_Win_free(&win);
 }
+
+/* The displacement in bytes has more than 64 bits. */
+CASE(A1, farther_than_any_memory, 2)
+{
+    int value = 3;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 1)
+        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : (MPI_Aint)1 << 62, 1, MPI_INT, win); /* FINDS A1 here, saying 'farther' */
+    fence_and_free(win);
+}
+
+CASE(A5, accumulate_of_two_datatypes, 2)
+{
+    int value = 3;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Accumulate(&value, 1, right ? MPI_INT : MPI_FLOAT, 1, 0, 1, MPI_INT, MPI_SUM, win); /* FINDS A5 here */
+    fence_and_free(win);
+}
+
+CASE(A6, result_without_room, 2)
+{
+    int values[2] = {1, 2}, got[2] = {0};
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Get_accumulate(values, 2, MPI_INT, got, right ? 2 : 1, MPI_INT, 1, 0, 2, MPI_INT, MPI_SUM, win); /* FINDS A6 here */
+    fence_and_free(win);
+}
+
+CASE(A8, count_below_0, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(&rank, right ? 1 : -1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS A8 here, saying 'negative' */
+    fence_and_free(win);
+}
+
+CASE(A8, assertion_of_no_kind, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(right ? 0 : 1 << 24, win); /* FINDS A8 here, saying 'assertion' */
+    fence_and_free(win);
+}
+
+static void take_the_last(void *in, void *inout, int *count, MPI_Datatype *datatype)
+{
+    (void)in, (void)inout, (void)count, (void)datatype;
+}
+
+CASE(A8, operator_of_the_program, 2)
+{
+    MPI_Op own;
+    MPI_Win win = ints_window(4);
+    MPI_Op_create(take_the_last, 1, &own);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Accumulate(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, right ? MPI_SUM : own, win); /* FINDS A8 here, saying 'predefined' */
+    MPI_Op_free(&own);
+    fence_and_free(win);
+}
+
+CASE(A8, operator_that_reals_have_not, 2)
+{
+    float value = 3;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Accumulate(&value, 1, MPI_FLOAT, 1, 0, 1, MPI_FLOAT, right ? MPI_SUM : MPI_BAND, win); /* FINDS A8 here */
+    fence_and_free(win);
+}
