@@ -136,6 +136,18 @@ static int by_epoll(void)
     return code;
 }
 
+static int by_epoll_with_a_mask(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    sigset_t none;
+    sigemptyset(&none);
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &event);
+    int code = result(epoll_pwait(fd, &event, 1, WAIT_MS, &none));
+    close(fd);
+    return code;
+}
+
 /* Many short waits: each is a call of its own, however often the last one was interrupted. */
 static int by_short_polls(void)
 {
@@ -168,6 +180,7 @@ WHOLE_WAIT(poll)
 WHOLE_WAIT(ppoll)
 WHOLE_WAIT(select)
 WHOLE_WAIT(epoll)
+WHOLE_WAIT(epoll_with_a_mask)
 WHOLE_WAIT(short_polls)
 WHOLE_WAIT(short_sleeps)
 
@@ -303,6 +316,7 @@ int main(void)
         BY_STOPPING(by_ppoll_waits_as_long_as_asked),
         BY_STOPPING(by_select_waits_as_long_as_asked),
         BY_STOPPING(by_epoll_waits_as_long_as_asked),
+        BY_STOPPING(by_epoll_with_a_mask_waits_as_long_as_asked),
         BY_STOPPING(by_short_polls_waits_as_long_as_asked),
         BY_STOPPING(by_short_sleeps_waits_as_long_as_asked),
         BY_STOPPING(endless_waits_end_by_what_they_wait_for),
