@@ -145,6 +145,7 @@ static void window_handle_fails_everywhere(MPI_Win win)
     MPI_Aint size_bytes;
     void *base;
     MPI_Group group;
+    MPI_Info info;
     CHECK_CLASS(MPI_ERR_WIN, MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
@@ -168,6 +169,9 @@ static void window_handle_fails_everywhere(MPI_Win win)
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_sync(win));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_shared_query(win, 0, &size_bytes, &flag, &base));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_get_group(win, &group));
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &flag));
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Win_get_info(win, &info));
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Win_set_info(win, MPI_INFO_NULL));
     CHECK_CLASS(MPI_ERR_WIN, MPI_Win_free(&win));
 }
 
