@@ -1,0 +1,64 @@
+/* src/transport/ucx/none.c: built without UCX, there is no way to other machines, and whoever asks is told why. */
+#include "base/status.h"
+#include "transport/ucx/devices.h"
+#include "transport/ucx/net.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static void expect_refusal(enum oriel_status status)
+{
+    assert_int_equal(status, ORIEL_E_OTHER);
+    assert_string_equal(oriel_fail_message(), "built without UCX");
+    (void)oriel_fail(ORIEL_E_OTHER, "before");
+}
+
+static void starting_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    char text[100];
+    expect_refusal(oriel_net_start(NULL, NULL, NULL));
+    expect_refusal(oriel_net_describe(text, sizeof text));
+    assert_false(oriel_net_is_started());
+}
+
+static void nobody_is_reached(void **state)
+{
+    (void)state;
+    const struct oriel_identity who = {.pid = 1};
+    struct oriel_net_peer *peer;
+    size_t len_bytes = 1;
+    assert_string_equal(oriel_net_address(&len_bytes), "");
+    assert_int_equal(len_bytes, 0);
+    assert_null(oriel_net_find(&who));
+    expect_refusal(oriel_net_open(&who, "", 0, &peer));
+    expect_refusal(oriel_net_check(NULL));
+    expect_refusal(oriel_net_tell(NULL, NULL));
+    expect_refusal(oriel_net_tell_later(NULL, NULL));
+    expect_refusal(oriel_net_ask(NULL, NULL, NULL));
+    expect_refusal(oriel_net_ask_later(NULL, NULL, NULL));
+    expect_refusal(oriel_net_await(NULL, NULL));
+}
+
+/* Whoever waits, or ends, calls these without asking first. */
+static void what_waits_do_meanwhile_is_nothing(void **state)
+{
+    (void)state;
+    oriel_net_help_begin(true);
+    oriel_net_help();
+    oriel_net_help_end();
+    oriel_net_progress();
+    oriel_net_answer(NULL, NULL);
+    oriel_net_stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(starting_is_refused_with_the_reason),
+        cmocka_unit_test(nobody_is_reached),
+        cmocka_unit_test(what_waits_do_meanwhile_is_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
