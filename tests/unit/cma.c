@@ -132,6 +132,55 @@ static void zombie_is_an_error(void **state)
     child_end(pid);
 }
 
+/* One call for all stops early, and does not say where. */
+static void piece_in_a_hole_is_a_range_error_and_those_before_it_arrive(void **state)
+{
+    (void)state;
+    pid_t pid = child_start();
+    char in[3][100] = {{0}};
+    const struct oriel_piece pieces[] = {
+        {.here = in[0], .len_bytes = 100, .offset_bytes = 7},
+        {.here = in[1], .len_bytes = 100, .offset_bytes = PAGE_BYTES},
+        {.here = in[2], .len_bytes = 100, .offset_bytes = 0},
+    };
+    struct oriel_remote there = remote_at(pid, 0);
+    assert_int_equal(oriel_transport_cma.read_pieces(&there, pieces, 3), ORIEL_E_RANGE);
+    assert_int_equal(in[0][99], FILL);
+    assert_int_equal(in[1][0], 0);
+    assert_int_equal(oriel_transport_cma.write_pieces(&there, pieces, 3), ORIEL_E_RANGE);
+    child_end(pid);
+}
+
+/* More than the kernel is given in one call, so that others need not wait for long. */
+static void long_pieces_go_alone(void **state)
+{
+    (void)state;
+    enum { LONG_BYTES = 17 << 20, SHORT_BYTES = 5 };
+    char *from = mmap(NULL, LONG_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *to = mmap(NULL, LONG_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(from != MAP_FAILED && to != MAP_FAILED);
+    const struct oriel_piece pieces[] = {
+        {.here = to, .len_bytes = SHORT_BYTES, .offset_bytes = 0},
+        {.here = to + SHORT_BYTES, .len_bytes = LONG_BYTES, .offset_bytes = SHORT_BYTES},
+    };
+    struct oriel_remote there = {.address = (uint64_t)(uintptr_t)from, .pid = getpid()};
+    memset(from, FILL, LONG_BYTES + SHORT_BYTES);
+    assert_int_equal(oriel_transport_cma.read_pieces(&there, pieces, 2), ORIEL_OK);
+    assert_memory_equal(to, from, LONG_BYTES + PAGE_BYTES); /* and nothing behind them */
+    munmap(from, LONG_BYTES + PAGE_BYTES);
+    munmap(to, LONG_BYTES + PAGE_BYTES);
+}
+
+static void more_pieces_than_the_kernel_takes_are_refused(void **state)
+{
+    (void)state;
+    enum { TOO_MANY = 1025 };
+    static const struct oriel_piece pieces[TOO_MANY];
+    struct oriel_remote there = {.pid = getpid()};
+    assert_int_equal(oriel_transport_cma.read_pieces(&there, pieces, TOO_MANY), ORIEL_E_OTHER);
+    assert_non_null(strstr(oriel_fail_message(), "1025 pieces"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +189,9 @@ int main(void)
         cmocka_unit_test(range_that_ends_in_a_hole_is_a_range_error),
         cmocka_unit_test(dead_process_is_a_peer_error),
         cmocka_unit_test(zombie_is_an_error),
+        cmocka_unit_test(piece_in_a_hole_is_a_range_error_and_those_before_it_arrive),
+        cmocka_unit_test(long_pieces_go_alone),
+        cmocka_unit_test(more_pieces_than_the_kernel_takes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,9 @@ static bool is_refused(void)
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    if ((number == SYS_mmap || number == SYS_mremap || number == SYS_mprotect || number == SYS_pread64 || number == SYS_pwrite64) &&
-        is_refused()) {
+    bool counts = number == SYS_mmap || number == SYS_mremap || number == SYS_mprotect || number == SYS_pread64 ||
+                  number == SYS_pwrite64;
+    if (counts && is_refused()) {
         errno = ENOMEM;
         return -1;
     }
