@@ -111,6 +111,22 @@ static void elements_of_one_size_and_class_are_one_basic_type(void **state)
 }
 
 /* Whatever conflicts with the earlier one conflicts with the later one: of all that there are, by a third origin. */
+/* Reals, complex numbers and pairs have what belongs to none of another kind within, whatever their size. */
+static void elements_with_parts_are_of_no_other_type(void **state)
+{
+    (void)state;
+    static const uint8_t apart[] = {
+        ORIEL_KIND_FLOAT,           ORIEL_KIND_DOUBLE,              ORIEL_KIND_LONG_DOUBLE, ORIEL_KIND_QUAD_COMPLEX,
+        ORIEL_KIND_DOUBLE_COMPLEX,  ORIEL_KIND_LONG_DOUBLE_COMPLEX, ORIEL_KIND_FLOAT_INT,   ORIEL_KIND_DOUBLE_INT,
+        ORIEL_KIND_LONG_INT,        ORIEL_KIND_INT_INT,             ORIEL_KIND_SHORT_INT,   ORIEL_KIND_LONG_DOUBLE_INT,
+        ORIEL_KIND_FLOAT_FLOAT,     ORIEL_KIND_DOUBLE_DOUBLE};
+    for (unsigned i = 0; i < sizeof apart; i++)
+        for (unsigned kind = 0; kind < ORIEL_KIND_COUNT; kind++)
+            assert_int_equal(conflict(accumulate(ORIEL_OPERATOR_REPLACE, apart[i], 0), 1,
+                                      accumulate(ORIEL_OPERATOR_REPLACE, (enum oriel_kind)kind, 0), 1),
+                             kind != apart[i]);
+}
+
 static void what_supersedes_conflicts_with_at_least_as_much(void **state)
 {
     (void)state;
@@ -152,6 +168,7 @@ int main(void)
         cmocka_unit_test(same_op_forbids_no_op_beside_another),
         cmocka_unit_test(compare_and_swap_goes_with_any_operator),
         cmocka_unit_test(elements_of_one_size_and_class_are_one_basic_type),
+        cmocka_unit_test(elements_with_parts_are_of_no_other_type),
         cmocka_unit_test(what_supersedes_conflicts_with_at_least_as_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
