@@ -7,7 +7,7 @@
 #   make faults [ROUNDS=n]     kills ranks at random moments, so often on each host
 #   make soak [MINUTES=n]      random programs with known results on both hosts and in all places, until one fails or the time is over
 #   make lint                  looks for defects by clang-tidy and cppcheck
-#   make coverage              which lines and functions of the library the tests execute
+#   make coverage              which lines the tests execute, and whether the others have a reason
 #   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
@@ -21,6 +21,7 @@ SANITIZE ?=
 ARGS     ?=
 MINUTES  ?= 10
 ROUNDS   ?= 100
+COVERAGE_BUILD ?= build-coverage
 
 # make presets CC and CXX; only what the user chose is passed on, and clang goes with clang++.
 ifneq ($(origin CC),default)
@@ -79,8 +80,8 @@ lint: ready
 	scripts/lint --build $(BUILD) $(ARGS)
 
 coverage: deps
-	$(MAKE) all BUILD=build-coverage COVERAGE=ON
-	scripts/coverage --build build-coverage $(ARGS)
+	$(MAKE) all BUILD=$(COVERAGE_BUILD) COVERAGE=ON
+	scripts/coverage --build $(COVERAGE_BUILD) $(ARGS)
 
 faults: ready
 	for host in mpich openmpi; do \
