@@ -89,25 +89,44 @@ static void expect_ordinary(const struct oriel_promote_how *how)
     munmap(memory, LEN_BYTES);
 }
 
-static void refused_calls_leave_what_is_to_be_promoted(void **state)
+/* False where there were not so many calls. */
+typedef bool attempt(char *memory, const struct oriel_promote_how *how, int first, int most, int *salt);
+
+static bool promote_and_end(char *memory, const struct oriel_promote_how *how, int first, int most, int *salt)
+{
+    struct oriel_promoted promoted;
+    refuse(first, most);
+    enum oriel_status status = oriel_promote((uintptr_t)memory, LEN_BYTES, how, &promoted);
+    bool any = refused_any();
+    expect_whole(memory, salt);
+    if (status != ORIEL_OK)
+        assert_true(promoted.start == promoted.end && oriel_fail_message()[0] != '\0');
+    else
+        expect_data(peer_view(memory, LEN_BYTES), LEN_BYTES, *salt);
+    oriel_promote_release(&promoted);
+    return any;
+}
+
+static bool end_promoted(char *memory, const struct oriel_promote_how *how, int first, int most, int *salt)
+{
+    struct oriel_promoted promoted;
+    (void)salt;
+    promote(memory, LEN_BYTES, how, &promoted);
+    refuse(first, most);
+    oriel_promote_release(&promoted);
+    return refused_any();
+}
+
+static void try_each(void **state, attempt *try_one)
 {
     const struct oriel_promote_how *how = means_of(state);
     for (int most = 1; most <= 3; most++) {
         bool any = true;
         for (int first = 1; any; first++) {
-            struct oriel_promoted promoted;
             int salt = first;
             char *memory = map_private(LEN_BYTES);
             fill(memory, LEN_BYTES, salt);
-            refuse(first, most);
-            enum oriel_status status = oriel_promote((uintptr_t)memory, LEN_BYTES, how, &promoted);
-            any = refused_any();
-            expect_whole(memory, &salt);
-            if (status != ORIEL_OK)
-                assert_true(promoted.start == promoted.end && oriel_fail_message()[0] != '\0');
-            else
-                expect_data(peer_view(memory, LEN_BYTES), LEN_BYTES, salt);
-            oriel_promote_release(&promoted);
+            any = try_one(memory, how, first, most, &salt);
             expect_whole(memory, &salt);
             munmap(memory, LEN_BYTES);
         }
@@ -115,25 +134,14 @@ static void refused_calls_leave_what_is_to_be_promoted(void **state)
     expect_ordinary(how);
 }
 
+static void refused_calls_leave_what_is_to_be_promoted(void **state)
+{
+    try_each(state, promote_and_end);
+}
+
 static void refused_calls_leave_what_is_to_be_private_again(void **state)
 {
-    const struct oriel_promote_how *how = means_of(state);
-    for (int most = 1; most <= 3; most++) {
-        bool any = true;
-        for (int first = 1; any; first++) {
-            struct oriel_promoted promoted;
-            int salt = first;
-            char *memory = map_private(LEN_BYTES);
-            fill(memory, LEN_BYTES, salt);
-            promote(memory, LEN_BYTES, how, &promoted);
-            refuse(first, most);
-            oriel_promote_release(&promoted);
-            any = refused_any();
-            expect_whole(memory, &salt);
-            munmap(memory, LEN_BYTES);
-        }
-    }
-    expect_ordinary(how);
+    try_each(state, end_promoted);
 }
 
 /* Pages that the program may only read meanwhile are so again. */
