@@ -220,6 +220,84 @@ CASE(A4, repeated_puts_to_one_rank_too_many, 2)
     MPI_Win_free(&win);
 }
 
+/* What is pending in one window is not complete by a flush of another. */
+CASE(C1, repeated_puts_flushed_in_another_window, 2)
+{
+    MPI_Win win = ints_window(2), other = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    MPI_Win_lock_all(0, other);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank == 0) {
+            MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, i < LAST || right ? win : other);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) {
+            MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(other);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&other);
+    MPI_Win_free(&win);
+}
+
+/* A message between the operation and its flush says nothing of it. */
+CASE(C1, repeated_puts_before_the_message_that_precedes_their_flush, 2)
+{
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank == 0) {
+            MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+            if (i < LAST || right)
+                MPI_Win_flush(1, win);
+            tell(1);
+            MPI_Win_flush(1, win);
+        }
+        if (rank == 1) {
+            hear(0);
+            MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* Of the first rank's two elements the second one, which knows of them, covers one: the other is still there for the third. */
+CASE(C1, repeated_puts_covered_in_part, 3)
+{
+    int both[2] = {1, 2};
+    MPI_Win win = ints_window(3);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        if (rank == 0) {
+            MPI_Put(both, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+            tell(1);
+        }
+        if (rank == 1) {
+            hear(0);
+            MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win);
+            MPI_Win_flush(1, win);
+        }
+        if (i < LAST || right)
+            MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 2) {
+            delay();
+            MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* All count in one word under a lock of their own making, which the word 0 is: who has it knows what all had done before. */
 CASE(C1, repeated_puts_under_a_lock_of_words, 2)
 {
