@@ -107,18 +107,17 @@ uint64_t oriel_far_answered(const struct oriel_far_question *question)
     return number;
 }
 
-/* What a leader has answered; frees the question. */
-static enum oriel_status open_answered(const struct oriel_machine *machine, struct oriel_far_question *question, int32_t target,
-                                       struct oriel_net_peer **peer)
+/* What a leader has answered, which has a say in nobody but the process that it was asked about; frees the question. */
+static enum oriel_status open_answered(const struct oriel_window *window, const struct oriel_machine *machine,
+                                       struct oriel_far_question *question, int32_t target, struct oriel_net_peer **peer)
 {
     struct oriel_identity who;
     enum oriel_status status;
-    if (question->len_bytes <= sizeof who) {
+    memcpy(&who, question->data, sizeof who);
+    if (question->len_bytes <= sizeof who || memcmp(who.id, window->group->ids[target].id, sizeof who.id) != 0)
         status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d", (int)machine->leader, (int)target);
-    } else {
-        memcpy(&who, question->data, sizeof who);
+    else
         status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who, peer);
-    }
     free(question);
     return status;
 }
@@ -156,7 +155,7 @@ static enum oriel_status connect(const struct oriel_window *window, int32_t targ
     if (status != ORIEL_OK || *peer != NULL)
         return status;
     status = oriel_far_question(window, machine->leader, leader, &head, &question);
-    return status != ORIEL_OK ? status : open_answered(machine, question, target, peer);
+    return status != ORIEL_OK ? status : open_answered(window, machine, question, target, peer);
 }
 
 enum oriel_status oriel_far_peer(const struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
@@ -209,7 +208,7 @@ struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t
     if (far->asked != NULL && atomic_load_explicit(&far->asked->net.done, memory_order_acquire)) {
         struct oriel_far_question *question = far->asked;
         far->asked = NULL;
-        (void)open_answered(machine_of(window, far->asked_rank), question, far->asked_rank, &peer);
+        (void)open_answered(window, machine_of(window, far->asked_rank), question, far->asked_rank, &peer);
     }
     if (find(window, target, &leader, &peer) != ORIEL_OK)
         return NULL;

@@ -1,0 +1,407 @@
+/* See replies.h.  Every message that leaves is looked at, since an answer that may pass must fit a question; an answer is taken
+ * exactly where its question is open, of the session that was asked, and in a message for this process. */
+#include "replies.h"
+
+#include "ops/far_pack.h"
+#include "transport/ucx/inner.h"
+#include "window/far.h"
+
+enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64 };
+
+struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER};
+_Thread_local bool oriel_net_in_agent;
+
+/* A connection. */
+struct end {
+    ucp_err_handler_t broken;
+    bool is_open;
+};
+static struct end ends[ENDS_MOST];
+static unsigned ends_count;
+
+/* A question. */
+struct asked {
+    uint64_t number;
+    uint64_t session;
+    struct oriel_far_head head; /* of kind ORIEL_FAR_FLUSH where it is the net's own */
+};
+static struct asked asked[ASKED_MOST];
+static unsigned asked_count;
+static struct input *input;
+
+/* --- in the place of the rest of the net --- */
+
+bool oriel_net_enter(struct oriel_net_worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    return true;
+}
+
+bool oriel_net_is_started(void)
+{
+    return true;
+}
+
+void oriel_net_wake_agent(void)
+{
+}
+
+struct oriel_writers_slot *oriel_net_guard(void)
+{
+    return NULL;
+}
+
+void oriel_net_unguard(struct oriel_writers_slot *slot)
+{
+    (void)slot;
+}
+
+const char *oriel_ucp_text(ucs_status_t status)
+{
+    (void)status;
+    return "it broke";
+}
+
+void __wrap_oriel_warn(const char *format, ...);
+void __wrap_oriel_warn(const char *format, ...)
+{
+    (void)format;
+}
+
+void __wrap_oriel_note(const char *format, ...);
+void __wrap_oriel_note(const char *format, ...)
+{
+    (void)format;
+}
+
+/* --- what leaves --- */
+
+static void note_asked(const struct oriel_wire *wire, const char *head)
+{
+    if ((wire->kind != ORIEL_WIRE_ASKED && wire->kind != ORIEL_WIRE_SYNC) || asked_count == ASKED_MOST)
+        return;
+    struct asked *one = &asked[asked_count++];
+    *one = (struct asked){.number = wire->number, .session = wire->to};
+    if (wire->head_bytes == sizeof one->head)
+        memcpy(&one->head, head, sizeof one->head);
+}
+
+static ucs_status_ptr_t send_message(ucp_ep_h ep, unsigned id, const void *header, size_t header_bytes, const void *data,
+                                     size_t len_bytes, const ucp_request_param_t *how)
+{
+    const struct end *end = (const struct end *)(const void *)ep;
+    const char *at = data;
+    const char *head;
+    const char *operands;
+    struct oriel_wire wire;
+    (void)id, (void)how;
+    REQUIRE(end->is_open && header_bytes >= sizeof wire);
+    memcpy(&wire, header, sizeof wire);
+    if (wire.kind != ORIEL_WIRE_GATHERED)
+        note_asked(&wire, (const char *)header + sizeof wire);
+    else
+        while (oriel_gather_next(&at, &len_bytes, &wire, &head, &operands))
+            note_asked(&wire, head);
+    return NULL;
+}
+
+static ucs_status_t make_connection(ucp_worker_h worker, const ucp_ep_params_t *how, ucp_ep_h *out)
+{
+    (void)worker;
+    if (ends_count == ENDS_MOST)
+        return UCS_ERR_UNREACHABLE;
+    ends[ends_count] = (struct end){how->err_handler, true};
+    *out = (ucp_ep_h)(void *)&ends[ends_count++];
+    return UCS_OK;
+}
+
+static ucs_status_ptr_t close_connection(ucp_ep_h ep, const ucp_request_param_t *how)
+{
+    (void)how;
+    ((struct end *)(void *)ep)->is_open = false;
+    return NULL;
+}
+
+static void free_request(void *request)
+{
+    (void)request;
+}
+
+static ucs_status_t arm(ucp_worker_h worker)
+{
+    (void)worker;
+    return UCS_ERR_BUSY;
+}
+
+static void break_connection(struct end *end)
+{
+    if (end->is_open)
+        end->broken.cb(end->broken.arg, (ucp_ep_h)(void *)end, UCS_ERR_CONNECTION_RESET);
+}
+
+/* --- what comes --- */
+
+size_t address_of(uint64_t session, uint32_t agent_bytes, char *out)
+{
+    const struct oriel_wire_address head = {ORIEL_WIRE_VERSION, agent_bytes, session};
+    memcpy(out, &head, sizeof head);
+    memset(out + sizeof head, 7, ADDRESS_MOST - sizeof head);
+    return agent_bytes < ADDRESS_MOST - sizeof head ? sizeof head + agent_bytes : ADDRESS_MOST;
+}
+
+/* As a leader would answer, or nearly. */
+static size_t draw_address(char *out)
+{
+    const uint8_t how = input_byte(input);
+    const int rank = how % 8 == 0 ? (int)input_below(input, RANKS) : OTHER;
+    struct oriel_identity who = identity_of(rank);
+    const uint64_t session = how % 8 == 1 ? input_below(input, 4) + 1 : session_of(OTHER);
+    uint32_t agent_bytes = input_below(input, 24);
+    if (how % 16 == 2)
+        agent_bytes = (uint32_t)input_word(input);
+    memcpy(out, &who, sizeof who);
+    const size_t len_bytes = sizeof who + address_of(session, agent_bytes, out + sizeof who);
+    if (how % 16 == 3)
+        out[sizeof who] ^= 1; /* another version's */
+    return how % 16 == 4 ? input_below(input, (uint32_t)len_bytes) : len_bytes;
+}
+
+/* As much as the question wants. */
+static size_t draw_data(const struct oriel_far_head *head, char *out, size_t room)
+{
+    const uint8_t how = input_byte(input);
+    uint64_t len_bytes = 0;
+    const uint32_t kind = head->d >> 8 & 255;
+    if (how % 32 == 2) { /* more than anything wants */
+        len_bytes = input_below(input, (uint32_t)room + 1);
+        memset(out, how, len_bytes);
+        return len_bytes;
+    }
+    if (head->kind == ORIEL_FAR_ADDRESS)
+        return draw_address(out);
+    if (head->kind == ORIEL_FAR_GET)
+        len_bytes = head->b;
+    else if (head->kind == ORIEL_FAR_ACCUMULATE || head->kind == ORIEL_FAR_SWAP)
+        len_bytes = head->b * oriel_far_element_bytes((enum oriel_kind)kind);
+    else if (head->kind == ORIEL_FAR_LOCK)
+        len_bytes = sizeof(uint64_t);
+    if (how % 8 == 0)
+        len_bytes += 1 + input_below(input, 64);
+    if (how % 8 == 1)
+        len_bytes = input_below(input, (uint32_t)len_bytes + 1);
+    len_bytes = len_bytes < room ? len_bytes : room;
+    memset(out, how, len_bytes);
+    return len_bytes;
+}
+
+static size_t draw_head(char *out)
+{
+    const uint8_t how = input_byte(input);
+    struct oriel_far_answer answer = {.status = ORIEL_OK};
+    if (how % 8 == 0) {
+        answer.status = how % 16 == 0 ? (uint32_t)input_word(input) : input_below(input, ORIEL_STATUS_COUNT);
+        memset(answer.text, 'x', how % 3 == 0 ? sizeof answer.text : input_below(input, sizeof answer.text));
+    }
+    memcpy(out, &answer, sizeof answer);
+    return how % 16 == 1 ? input_below(input, ORIEL_NET_HEAD_BYTES + 1) : sizeof answer;
+}
+
+struct reply {
+    struct oriel_wire wire;
+    char head[ORIEL_NET_HEAD_BYTES];
+    char data[REPLY_MOST_BYTES];
+    size_t len_bytes;
+    struct asked *question; /* that it ends, if it is open by then; or NULL */
+};
+
+static void draw_reply(struct reply *reply, size_t room)
+{
+    static const struct asked nothing;
+    const uint8_t how = input_byte(input);
+    struct asked *question = asked_count > 0 ? &asked[asked_count - 1 - input_below(input, asked_count)] : NULL;
+    const struct asked *likely = question != NULL ? question : &nothing;
+    memset(reply->head, 0, sizeof reply->head);
+    const size_t head_bytes = draw_head(reply->head);
+    reply->len_bytes = draw_data(&likely->head, reply->data, room);
+    reply->wire = (struct oriel_wire){.version = ORIEL_WIRE_VERSION, .kind = ORIEL_WIRE_ANSWER,
+                                      .head_bytes = (uint16_t)head_bytes, .from = likely->session, .to = SESSION,
+                                      .number = likely->number, .len_bytes = reply->len_bytes};
+    if (how % 16 == 0)
+        reply->wire.from = session_of((int)input_below(input, RANKS));
+    if (how % 16 == 1)
+        reply->wire.number = how < 128 ? input_word(input) : reply->wire.number + 64; /* another of the same place */
+    if (how % 16 == 2)
+        reply->wire.kind = (uint16_t)input_below(input, ORIEL_WIRE_GATHERED + 2);
+    if (how % 32 == 3)
+        reply->wire.to = input_word(input);
+    if (how % 32 == 19)
+        reply->wire.version = (uint32_t)input_word(input);
+    reply->question = NULL;
+    for (unsigned i = 0; i < asked_count; i++)
+        if (asked[i].number == reply->wire.number && asked[i].session == reply->wire.from)
+            reply->question = &asked[i];
+    if (reply->wire.kind != ORIEL_WIRE_ANSWER || reply->wire.to != SESSION || reply->wire.version != ORIEL_WIRE_VERSION)
+        reply->question = NULL;
+}
+
+/* In memory that is just as long. */
+static void *exact_copy(const void *from, size_t len_bytes)
+{
+    void *copy = malloc(len_bytes > 0 ? len_bytes : 1);
+    REQUIRE(copy != NULL);
+    memcpy(copy, from, len_bytes);
+    return copy;
+}
+
+static void arrive(const void *header, size_t header_bytes, const void *data, size_t len_bytes)
+{
+    const ucp_am_recv_param_t how = {.recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
+    const bool is_shifted = input_byte(input) % 8 == 0;
+    char *own_header = exact_copy(header, header_bytes);
+    char *own_data = malloc(len_bytes + 2);
+    REQUIRE(own_data != NULL);
+    memcpy(own_data + is_shifted, data, len_bytes);
+    own_data = realloc(own_data, len_bytes + (is_shifted || len_bytes == 0));
+    REQUIRE(own_data != NULL);
+    REQUIRE(oriel_net_take_reply(NULL, own_header, header_bytes, own_data + is_shifted, len_bytes, &how) == UCS_OK);
+    free(own_header);
+    free(own_data);
+}
+
+static bool is_open(const struct asked *question)
+{
+    const struct oriel_net_request *request =
+        oriel_net.request_room == 0 ? NULL : oriel_net.requests[question->number & (oriel_net.request_room - 1)];
+    return request != NULL && request->number == question->number;
+}
+
+/* Remembers which questions are open; then, that none but those of the replies is not any more. */
+static bool were_open[ASKED_MOST];
+
+static void before_replies(void)
+{
+    for (unsigned i = 0; i < asked_count; i++)
+        were_open[i] = is_open(&asked[i]);
+}
+
+static void after_replies(const struct reply *replies, unsigned count)
+{
+    for (unsigned i = 0; i < asked_count; i++) {
+        bool may_end = !were_open[i] || is_open(&asked[i]);
+        for (unsigned k = 0; k < count; k++)
+            may_end = may_end || replies[k].question == &asked[i];
+        REQUIRE(may_end);
+    }
+}
+
+static void arrive_alone(void)
+{
+    static struct reply reply;
+    char header[sizeof reply.wire + sizeof reply.head];
+    draw_reply(&reply, sizeof reply.data);
+    size_t header_bytes = sizeof reply.wire + reply.wire.head_bytes;
+    if (input_byte(input) % 32 == 0)
+        header_bytes = input_below(input, sizeof header);
+    memcpy(header, &reply.wire, sizeof reply.wire);
+    memcpy(header + sizeof reply.wire, reply.head, sizeof reply.head);
+    before_replies();
+    arrive(header, header_bytes, reply.data, reply.len_bytes);
+    after_replies(&reply, 1);
+}
+
+static void arrive_gathered(void)
+{
+    static struct reply replies[3];
+    static char all[8192];
+    const struct oriel_wire wire = {.version = ORIEL_WIRE_VERSION, .kind = ORIEL_WIRE_GATHERED, .to = SESSION};
+    const unsigned count = 1 + input_below(input, 3);
+    size_t used_bytes = 0;
+    memset(all, 0, sizeof all);
+    for (unsigned i = 0; i < count; i++) {
+        struct reply *reply = &replies[i];
+        draw_reply(reply, 1000);
+        const size_t head_bytes = reply->wire.head_bytes;
+        if (input_byte(input) % 16 == 0)
+            reply->wire.len_bytes = input_word(input);
+        if (input_byte(input) % 16 == 0)
+            reply->wire.head_bytes = (uint16_t)input_word(input);
+        memcpy(all + used_bytes, &reply->wire, sizeof reply->wire);
+        memcpy(all + used_bytes + sizeof reply->wire, reply->head, sizeof reply->head);
+        used_bytes += sizeof reply->wire + ((head_bytes + 7) & ~(size_t)7);
+        memcpy(all + used_bytes, reply->data, reply->len_bytes);
+        used_bytes += (reply->len_bytes + 7) & ~(size_t)7;
+    }
+    if (input_byte(input) % 16 == 0)
+        used_bytes = input_below(input, (uint32_t)used_bytes + 1);
+    before_replies();
+    arrive(&wire, sizeof wire, all, used_bytes);
+    after_replies(replies, count);
+}
+
+static unsigned progress(ucp_worker_h worker)
+{
+    (void)worker;
+    if (input->left_bytes == 0) {
+        for (unsigned i = 0; i < ends_count; i++)
+            break_connection(&ends[i]);
+        return 0;
+    }
+    const uint8_t what = input_byte(input);
+    if (what >= 250 && ends_count > 0)
+        break_connection(&ends[input_below(input, ends_count)]);
+    else if (what % 8 == 7)
+        arrive_gathered();
+    else if (what % 8 > 1)
+        arrive_alone();
+    return what % 8 != 0;
+}
+
+/* --- from the beginning to the end of an input --- */
+
+struct oriel_ucp_calls oriel_ucp_calls = {.ucp_ep_create = make_connection,
+                                          .ucp_ep_close_nbx = close_connection,
+                                          .ucp_am_send_nbx = send_message,
+                                          .ucp_request_free = free_request,
+                                          .ucp_worker_arm = arm,
+                                          .ucp_worker_progress = progress};
+
+void replies_open(struct input *from)
+{
+    static char own_address[8] = "address";
+    input = from;
+    ends_count = asked_count = 0;
+    memset((char *)&oriel_net + offsetof(struct oriel_net, service), 0, sizeof oriel_net - offsetof(struct oriel_net, service));
+    oriel_net.by_identity = (struct oriel_table)ORIEL_TABLE_INIT;
+    oriel_net.session = SESSION;
+    oriel_net.self = identity_of(OWN);
+    oriel_net.origin_address = (ucp_address_t *)own_address;
+    oriel_net.origin_address_bytes = sizeof own_address;
+    oriel_net.timeout_ns = UINT64_C(1000000000) * 1000;
+}
+
+void replies_check_peers(void)
+{
+    struct oriel_identity leader = identity_of(LEADER);
+    for (int rank = OWN; rank <= HERE; rank++) {
+        struct oriel_identity here = identity_of(rank);
+        REQUIRE(oriel_net_find(&here) == NULL);
+    }
+    const struct oriel_net_peer *peer = oriel_net_find(&leader);
+    REQUIRE(peer == NULL || peer->session == session_of(LEADER));
+}
+
+void replies_close(void)
+{
+    REQUIRE(oriel_net.request_count == 0);
+    while (oriel_net.peers != NULL) {
+        struct oriel_net_peer *peer = oriel_net.peers;
+        oriel_net.peers = peer->next;
+        free(peer);
+    }
+    if (oriel_net.origin.gather.whose != NULL)
+        oriel_pool_give(&oriel_net.origin.pool, oriel_gather_take(&oriel_net.origin.gather));
+    oriel_table_close(&oriel_net.by_identity);
+    oriel_pool_close(&oriel_net.origin.pool);
+    memset(&oriel_net.origin.pool, 0, sizeof oriel_net.origin.pool);
+    free(oriel_net.requests);
+}
