@@ -41,7 +41,7 @@ MODELS = {
          "X2: the readers before have left"),
         ("ticket_steps.pml", "at_least(seen, ticket_of(place))); /* R2 */", "seen == ticket_of(place));", STUCK,
          "R2: serving may have gone on"),
-        ("ticket_steps.pml", "readers_of(place) == 7 -> pass_on() /* R4 */", "false -> pass_on()", STUCK,
+        ("ticket_steps.pml", "readers_of(place) == 7 && !FAILED -> pass_on() /* R4 */", "false -> pass_on()", STUCK,
          "R4: the reader that wraps passes the ticket on"),
         ("ticket_steps.pml", "    wake(DEPARTED, DEPARTED_SLEEPERS)\n", "    skip\n", STUCK, "R3 wakes the writer"),
     ]),
@@ -64,6 +64,18 @@ MODELS = {
         ("lock.pml", "    wake(GATE_WRITERS, READER_SLEEPERS);\n", "", STUCK, "who leaves wakes at the gate"),
         ("lock.pml", "    pull_writer();\n    wake(SERVING, SERVING_SLEEPERS);\n",
          "    wake(SERVING, SERVING_SLEEPERS);\n    pull_writer();\n", STUCK, "G5 stands for the fence between X3 and the look"),
+    ]),
+    "lock_death": (["sync/lock.h", "sync/gate.h", "sync/ticket.h"], {"L2"}, [
+        ("lock_death.pml", "unlock_reader();\n            store_release(ACCESS, 0)",
+         "store_seq_cst(ACCESS, 0);\n            unlock_reader()", STUCK, "L3 of a shared lock is after its departure"),
+        ("lock_death.pml", "            ticket_leave();\n            pull_writer();\n            store_release(ACCESS, 0);",
+         "            store_seq_cst(ACCESS, 0);\n            ticket_leave();\n            pull_writer();", STUCK,
+         "L3 of an exclusive lock is after its departure"),
+        ("lock_death.pml", "store_seq_cst(ACCESS, ALL);\n            enter_reader();",
+         "enter_reader();\n            store_seq_cst(ACCESS, ALL);", STUCK, "who has died inside lock_all is found, by L1"),
+        ("lock_death.pml", "    :: failed -> leave_writer()\n", "    :: failed\n", STUCK,
+         "who gives up behind the gate leaves it to the living"),
+        ("wait_death.pml", ":: is_gone && !looked ->", ":: false ->", STUCK, "a sleep has a limit"),
     ]),
     "pscw": (["sync/pscw.c"], set(), [
         ("pscw.pml", "reached_of_4(wanted)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
@@ -141,11 +153,24 @@ MODELS = {
          ASSERTION, "P2: what a bulk update has done is published with the lock"),
     ]),
     "mutex": (["sync/mutex.c"], set(), [
-        ("mutex.pml", "try_lock(ASLEEP + me + 1)", "try_lock(me + 1)", STUCK, "who has slept takes the lock with asleep set"),
-        ("mutex.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word says that somebody sleeps"),
-        ("mutex.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
+        ("mutex_steps.pml", "try_lock(ASLEEP + me + 1)", "try_lock(me + 1)", STUCK,
+         "who has slept takes the lock with asleep set"),
+        ("mutex_steps.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word says that somebody sleeps"),
+        ("mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
          "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release"),
-        ("mutex.pml", "-> futex_wake_one(WORD)", "-> skip", STUCK, "M3 wakes"),
+        ("mutex_steps.pml", "-> futex_wake_one(WORD)", "-> skip", STUCK, "M3 wakes"),
+    ]),
+    "mutex_death": (["sync/mutex.c"], set(), [
+        ("mutex_death.pml", ":: dead && !looked ->", ":: false ->", STUCK,
+         "a sleep has a limit"),
+        ("mutex_death.pml", "asleep[me] = 0; /* the limit */\n        seen = load_shared(WORD);", "asleep[me] = 0;", STUCK,
+         "whose death is asked about holds the lock now"),
+        ("mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: false -> failed = true", STUCK,
+         "who waits for the dead finds it"),
+        ("mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: true -> failed = true", ASSERTION,
+         "who waits for the living goes on waiting"),
+        ("mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
+         "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release, also of who dies then"),
     ]),
 }
 
@@ -207,7 +232,9 @@ def check_model(name, folder, defines):
     if error is not None:
         trail = subprocess.run(["spin", "-t", "-p", "-g", name + ".pml"], cwd=folder, capture_output=True, text=True, check=False)
         raise Failure(f"{name}.pml: {error}\n{trail.stdout[-6000:]}")
-    unreached = [line.strip() for line in said.splitlines() if re.match(r"\t\S+, state ", line) and '"-end-"' not in line]
+    said_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", said)  # it never sees a death
+    unreached = [line.strip() for line in said_of_living.splitlines()
+                 if re.match(r"\t\S+, state ", line) and '"-end-"' not in line]
     if unreached:
         raise Failure(f"{name}.pml: never reached: {'; '.join(unreached)}")
     return re.search(r"(\d\S*) states, stored", said).group(1)

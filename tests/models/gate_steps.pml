@@ -48,10 +48,13 @@ inline enter_reader()
     :: else ->
         fetch_add(READERS_WAITING, 1, 8);
         do
-        :: inside -> break
+        :: inside || FAILED -> break
         :: else ->
             await(GATE_WRITERS, READER_SLEEPERS, seen == 0);
-            try_enter_reader()
+            if
+            :: FAILED
+            :: else -> try_enter_reader()
+            fi
         od;
         fetch_add(READERS_WAITING, 7, 8);
         signal(ADMISSIONS, ADMISSIONS_SLEEPERS);

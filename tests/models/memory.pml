@@ -32,6 +32,11 @@ inline store_after(word, new, what)
 #define store_seq_cst(word, new) atomic { drained; memory[word] = new }
 #define fence_full() drained
 
+/* Whether a wait of the process has ended with an error: in models of deaths. */
+#ifndef FAILED
+#define FAILED false
+#endif
+
 /* was: the word's value before. */
 #define fetch_add(word, step, modulus) atomic { drained; was = memory[word]; memory[word] = (was + (step)) % (modulus) }
 #define fetch_add_relaxed(word, step, modulus) \

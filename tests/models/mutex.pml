@@ -1,4 +1,4 @@
-/* The lock of accumulates (src/sync/mutex.c): three, two of them twice.  Spins are looks that change nothing. */
+/* The lock of accumulates (src/sync/mutex.c): three, two of them twice. */
 #define PROCESSES 3
 #define STORED 1
 #define WORDS 2
@@ -10,56 +10,12 @@
 
 byte ended, written, holders;
 
-inline try_lock(as)
+inline sleep()
 {
-    atomic {
-        if
-        :: memory[WORD] == 0 -> memory[WORD] = as; inside = true /* M1 */
-        :: else
-        fi
-    }
+    futex_wait(WORD, seen)
 }
 
-inline lock()
-{
-    try_lock(me + 1);
-    do
-    :: inside -> break
-    :: else ->
-        try_lock(ASLEEP + me + 1);
-        if
-        :: inside
-        :: else ->
-            seen = load_shared(WORD);
-            atomic { /* M2 */
-                if
-                :: seen == 0 || seen >= ASLEEP
-                :: else ->
-                    if
-                    :: memory[WORD] == seen -> seen = seen + ASLEEP; memory[WORD] = seen
-                    :: else -> seen = 0
-                    fi
-                fi
-            };
-            if
-            :: seen != 0 -> futex_wait(WORD, seen)
-            :: else
-            fi;
-            seen = 0
-        fi
-    od;
-    inside = false
-}
-
-inline unlock()
-{
-    atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */
-    if
-    :: was >= ASLEEP -> futex_wake_one(WORD)
-    :: else
-    fi;
-    was = 0
-}
+#include "mutex_steps.pml"
 
 active [PROCESSES] proctype rank()
 {
@@ -68,6 +24,7 @@ active [PROCESSES] proctype rank()
     do
     :: times > 0 ->
         lock();
+        inside = false;
         atomic { holders++; assert(holders == 1 && load(DATA) == written) };
         store_relaxed(DATA, written + 1);
         atomic { written++; holders-- };

@@ -32,7 +32,7 @@ inline lock_reader()
     place = was;
     await(SERVING, SERVING_SLEEPERS, at_least(seen, ticket_of(place))); /* R2 */
     if
-    :: readers_of(place) == 7 -> pass_on() /* R4 */
+    :: readers_of(place) == 7 && !FAILED -> pass_on() /* R4 */
     :: else
     fi;
     place = 0
