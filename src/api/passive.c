@@ -29,7 +29,8 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     if (status == ORIEL_OK)
         status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
-        status = (assert & MPI_MODE_NOCHECK ? oriel_lock_trusted : oriel_lock)(window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
+        status = assert & MPI_MODE_NOCHECK ? oriel_lock_trusted(window, rank)
+                                           : oriel_lock(window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }
 
@@ -44,7 +45,7 @@ int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
     uint64_t place;
     if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks) ||
-        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely((assert & ~MPI_MODE_NOCHECK) != 0))
+        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely(assert != 0))
         return lock_general(lock_type, rank, assert, win);
     enum oriel_lock_step step = oriel_lock_begin(oriel_recent.window, rank, &place);
     return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, place);

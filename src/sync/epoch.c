@@ -18,11 +18,9 @@ bool oriel_locks_held(const struct oriel_window *window)
     const _Atomic uint8_t *words = oriel_window_access(window);
     if (words == window->group->absent)
         return false;
-    for (int32_t i = 0; i < window->n; i++) {
-        uint8_t access = atomic_load_explicit(&words[i], memory_order_relaxed);
-        if (access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE)
+    for (int32_t i = 0; i < window->n; i++)
+        if (oriel_access_is_locks(atomic_load_explicit(&words[i], memory_order_relaxed)))
             return true;
-    }
     return false;
 }
 

@@ -13,8 +13,9 @@
  * Targets on other machines are locked by their own process on this one's behalf (far.c, far_serve.c); here the access word alone
  * says so.  lock_all is for this machine's targets, and for those elsewhere that far_shares.c tells (J3).
  *
- * MPI_MODE_NOCHECK may be ignored: the caller promises that nobody conflicts, so nothing here waits.  It spares targets on other
- * machines the lock, which is a round trip (trusted). */
+ * With MPI_MODE_NOCHECK none is taken (trusted): the caller promises that nobody has, or wants, a lock that conflicts.  So it is
+ * in nobody's way either, should somebody want one all the same: there are programs that keep such a lock_all for as long as the
+ * window lives, and that take exclusive locks (docs/decisions.md). */
 #include "sync/lock.h"
 
 #include "sync/access.h"
@@ -94,22 +95,18 @@ static enum oriel_status lock_shared(struct oriel_window *window, int32_t target
     return settle(window, target, ORIEL_ACCESS_SHARED, status);
 }
 
-static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive, bool trusted)
+static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive)
 {
     enum oriel_status status = begin(window, target);
     if (status != ORIEL_OK)
         return status;
-    if (trusted)
-        oriel_far_trust(window, target);
-    else
-        status = oriel_far_lock(window, target, exclusive);
+    status = oriel_far_lock(window, target, exclusive);
     return settle(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED, status);
 }
 
 static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
 {
-    uint8_t access = oriel_window_access_to(window, target);
-    if (access != ORIEL_ACCESS_EXCLUSIVE && access != ORIEL_ACCESS_SHARED)
+    if (!oriel_access_is_locks(oriel_window_access_to(window, target)))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
     bool is_given_back;
     enum oriel_status status = oriel_far_unlock(window, target, &is_given_back);
@@ -122,17 +119,21 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 {
     uint64_t place;
     if (window->far != NULL && oriel_is_far(window, target))
-        return lock_far(window, target, exclusive, false);
+        return lock_far(window, target, exclusive);
     if (!exclusive)
         return lock_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
     return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
 }
 
-enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target, bool exclusive)
+enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target)
 {
-    bool is_far = window->far != NULL && oriel_is_far(window, target);
-    return is_far ? lock_far(window, target, exclusive, true) : oriel_lock(window, target, exclusive);
+    enum oriel_status status = begin(window, target);
+    if (status != ORIEL_OK)
+        return status;
+    if (window->far != NULL && oriel_is_far(window, target))
+        oriel_far_trust(window, target);
+    return settle(window, target, ORIEL_ACCESS_TRUSTED, ORIEL_OK);
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target)
@@ -150,62 +151,73 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
         oriel_unlock_wake(window, target);
     if (end != ORIEL_LOCK_NOT_EXCLUSIVE)
         return ORIEL_OK;
-    if (oriel_window_access_to(window, target) != ORIEL_ACCESS_SHARED)
+    uint8_t access = oriel_window_access_to(window, target);
+    if (!oriel_access_is_locks(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
-    oriel_ticket_unlock(&oriel_window_control(window, target)->lock, false);
+    if (access == ORIEL_ACCESS_TRUSTED)
+        oriel_fence_full();
+    else
+        oriel_ticket_unlock(&oriel_window_control(window, target)->lock, false);
     set_access(window, target, ORIEL_ACCESS_NONE);
     return ORIEL_OK;
 }
 
-/* Of this machine's targets. */
-static enum oriel_status lock_all_here(struct oriel_window *window)
+static enum oriel_status may_lock_all(struct oriel_window *window)
 {
     enum oriel_status status = may_lock(window);
     if (status != ORIEL_OK)
         return status;
     if (oriel_locks_held(window))
         return oriel_fail(ORIEL_E_SYNC, "lock_all inside a lock");
-    status = oriel_epoch_leave_fence(window);
+    return oriel_epoch_leave_fence(window);
+}
+
+enum oriel_status oriel_lock_all(struct oriel_window *window)
+{
+    enum oriel_status status = may_lock_all(window);
     if (status != ORIEL_OK)
         return status;
     struct oriel_watched watched = {.window = window, .win_rank = -1};
     struct oriel_watch watch = {oriel_watch_locks, &watched, ORIEL_WAITING_LOCK_ALL};
     oriel_store_release(&window->control->lock_all, 1);
     status = oriel_gate_enter_reader(&window->common->gate, &watch);
-    if (status == ORIEL_OK)
-        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
-    else
+    if (status != ORIEL_OK) {
         oriel_store_release(&window->control->lock_all, 0);
-    return status;
-}
-
-enum oriel_status oriel_lock_all(struct oriel_window *window)
-{
-    enum oriel_status status = lock_all_here(window);
-    if (status == ORIEL_OK && window->far != NULL)
+        return status;
+    }
+    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
+    if (window->far != NULL)
         oriel_far_take_turns(window);
-    return status;
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
 {
-    enum oriel_status status = lock_all_here(window);
-    if (status == ORIEL_OK && window->far != NULL)
+    enum oriel_status status = may_lock_all(window);
+    if (status != ORIEL_OK)
+        return status;
+    if (window->far != NULL)
         oriel_far_trust(window, -1);
-    return status;
+    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED, memory_order_relaxed);
+    oriel_fence_after_locked();
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_unlock_all(struct oriel_window *window)
 {
-    uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
+    const uint32_t both = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED;
+    uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~both, memory_order_relaxed);
+    oriel_fence_after_locked();
     if (!(before & ORIEL_EPOCH_LOCK_ALL))
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
     bool is_given_back = true;
     enum oriel_status status = window->far != NULL ? oriel_far_unlock_all(window, &is_given_back) : ORIEL_OK;
     if (!is_given_back) { /* the epoch goes on */
-        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
+        atomic_fetch_or_explicit(&window->epoch, before & both, memory_order_relaxed);
         return status;
     }
+    if (before & ORIEL_EPOCH_TRUSTED)
+        return status;
     oriel_gate_leave_reader(&window->common->gate);
     oriel_store_release(&window->control->lock_all, 0);
     return status;

@@ -25,8 +25,8 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all(struct oriel_window *window);
 enum oriel_status oriel_unlock_all(struct oriel_window *window);
 
-/* The same with MPI_MODE_NOCHECK. */
-enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target, bool exclusive);
+/* The same with MPI_MODE_NOCHECK: the epoch is opened, and no lock taken. */
+enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window);
 
 /* Whether this process holds locks of targets one by one. */
@@ -37,8 +37,7 @@ static inline bool oriel_passive_epoch_to(const struct oriel_window *window, int
 {
     if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
         return true;
-    uint8_t access = oriel_window_access_to(window, target);
-    return access == ORIEL_ACCESS_SHARED || access == ORIEL_ACCESS_EXCLUSIVE;
+    return oriel_access_is_locks(oriel_window_access_to(window, target));
 }
 
 /* The same; to any target for -1. */

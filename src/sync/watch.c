@@ -112,7 +112,8 @@ static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32
 static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
 {
     const _Atomic uint8_t *access = access_of(window, i);
-    return access != NULL && atomic_load_explicit(&access[target], memory_order_acquire) != ORIEL_ACCESS_NONE;
+    uint8_t state = access == NULL ? ORIEL_ACCESS_NONE : atomic_load_explicit(&access[target], memory_order_acquire);
+    return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_TRUSTED;
 }
 
 /* Whether rank i can keep writers out at the gate. */

@@ -115,8 +115,15 @@ enum oriel_access {
     ORIEL_ACCESS_ABSENT,  /* none, and no words yet to say anything else (sync/access.c): never in shared memory */
     ORIEL_ACCESS_SHARED,  /* from here on operations are allowed */
     ORIEL_ACCESS_EXCLUSIVE,
+    ORIEL_ACCESS_TRUSTED, /* as one of a lock with MPI_MODE_NOCHECK, which is in nobody's way */
     ORIEL_ACCESS_STARTED,
 };
+
+/* Whether it is what MPI_Win_lock gives. */
+static inline bool oriel_access_is_locks(uint8_t access)
+{
+    return access >= ORIEL_ACCESS_SHARED && access < ORIEL_ACCESS_STARTED;
+}
 
 /* Bytes [start, end) in the owner's address space that are reached alike.  What is attached in one call may be several regions,
  * each but the first marked as one that CONTINUES. */

@@ -19,6 +19,7 @@ enum oriel_epoch {
     ORIEL_EPOCH_USED = 2,     /* an operation followed that fence */
     ORIEL_EPOCH_LOCK_ALL = 4,
     ORIEL_EPOCH_START = 8,
+    ORIEL_EPOCH_TRUSTED = 16, /* with LOCK_ALL: it had MPI_MODE_NOCHECK */
     ORIEL_EPOCH_ALL_TARGETS = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED, /* either allows operations to every target */
 };
 

@@ -15,6 +15,11 @@ static int nocheck_is_not_counted_Win_post(MPI_Group group, int assertion, MPI_W
 
 static int nocheck_is_not_counted_Win_wait(MPI_Win win) { return posted ? next.Win_wait(win) : MPI_SUCCESS; }
 
+static int nocheck_is_not_told_Win_lock(int type, int rank, int assertion, MPI_Win win)
+{
+    return next.Win_lock(type, rank, assertion & ~MPI_MODE_NOCHECK, win);
+}
+
 static bool is_empty(MPI_Group group)
 {
     int size = 0;
@@ -112,6 +117,7 @@ static int wait_does_not_wait_Win_wait(MPI_Win win)
 const struct fault synchronisation_faults[] = {
     FAULT(nocheck_is_not_counted, Win_post),
     FAULT(nocheck_is_not_counted, Win_wait),
+    FAULT(nocheck_is_not_told, Win_lock),
     FAULT(empty_groups_are_refused, Win_post),
     FAULT(empty_groups_are_refused, Win_start),
     FAULT(one_epoch_for_both_sides, Win_post),
