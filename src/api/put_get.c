@@ -120,16 +120,23 @@ static int general(const struct form *form, void *origin_addr, const struct orie
 }
 
 /* Out of the way of words of 8 bytes, which then need no frame. */
-static __attribute__((noinline)) int copy_any(void *to, const void *from, uint64_t len_bytes)
+static __attribute__((noinline)) int get_any(void *to, const void *from, uint64_t len_bytes)
 {
     oriel_copy(to, from, len_bytes);
     return MPI_SUCCESS;
 }
 
-static inline __attribute__((always_inline)) int copy(void *to, const void *from, uint64_t len_bytes)
+static __attribute__((noinline)) int put_any(void *to, const void *from, uint64_t len_bytes)
+{
+    oriel_copy_ahead(to, len_bytes);
+    oriel_copy(to, from, len_bytes);
+    return MPI_SUCCESS;
+}
+
+static inline __attribute__((always_inline)) int copy(void *to, const void *from, uint64_t len_bytes, bool to_target)
 {
     if (oriel_unlikely(len_bytes != 8))
-        return copy_any(to, from, len_bytes);
+        return to_target ? put_any(to, from, len_bytes) : get_any(to, from, len_bytes);
     oriel_copy(to, from, 8);
     return MPI_SUCCESS;
 }
@@ -197,6 +204,8 @@ static __attribute__((noinline)) int put_general(const void *origin_addr, int or
     if (oriel_unlikely(repeated == NULL))
         return put_anew(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
     oriel_recent_mark();
+    if (repeated->copy.loop != NULL && repeated->copy.count == 1)
+        oriel_copy_ahead(oriel_at(there, repeated->copy.to_bytes), repeated->copy.len_bytes);
     return copy_prepared(&repeated->copy, there, origin_addr, put.call);
 }
 
@@ -241,7 +250,7 @@ int oriel_entry_Put(const void *origin_addr, int origin_count, MPI_Datatype orig
         oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return put_unusual(origin_addr, target_count, target_rank, target_disp);
     oriel_recent_mark();
-    return copy(there, origin_addr, len_bytes);
+    return copy(there, origin_addr, len_bytes, true);
 }
 
 int oriel_entry_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
@@ -282,7 +291,7 @@ int oriel_entry_Get(void *origin_addr, int origin_count, MPI_Datatype origin_dat
     if (oriel_unlikely(origin_addr == NULL) ||
         oriel_unlikely(!oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)))
         return get_unusual(origin_addr, target_count, target_rank, target_disp);
-    return copy(origin_addr, there, len_bytes);
+    return copy(origin_addr, there, len_bytes, false);
 }
 
 int oriel_entry_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,

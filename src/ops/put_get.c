@@ -5,6 +5,7 @@
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
+#include "transport/shared/copy.h"
 
 static struct oriel_items items_of(const struct oriel_side *side)
 {
@@ -67,6 +68,8 @@ static inline __attribute__((always_inline)) enum oriel_status transfer(struct o
     trim(to_target ? &at_target : &at_origin, len_bytes);
     if (oriel_unlikely(!oriel_copy_can(&at_target, &at_origin)))
         return move_here(there, &at_target, here, &at_origin, to_target);
+    if (to_target && is_plain(&target->side))
+        oriel_copy_ahead(there, len_bytes);
     const bool copied = to_target ? oriel_copy_items(there, &at_target, here, &at_origin)
                                   : oriel_copy_items(here, &at_origin, there, &at_target);
     return oriel_likely(copied) ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");

@@ -17,6 +17,17 @@ void oriel_copy_renew(void);
 
 void oriel_copy_long(void *to, const void *from, uint64_t len_bytes);
 
+/* The pages of a window's memory, of which so many bytes are about to be stored into; none of a program's buffer: there a load
+ * ahead of the store is a fault more. */
+void oriel_copy_bring_in(const void *at, uint64_t len_bytes);
+
+/* Ahead of a put. */
+static inline void oriel_copy_ahead(const void *to, uint64_t len_bytes)
+{
+    if (__builtin_expect(len_bytes > ORIEL_COPY_LONG_BYTES, 0))
+        oriel_copy_bring_in(to, len_bytes);
+}
+
 /* memmove where the program puts to itself with overlapping buffers: undefined to MPI, harmless here. */
 static inline void oriel_copy(void *to, const void *from, uint64_t len_bytes)
 {
