@@ -113,7 +113,7 @@ def words(known, what):
 def sizes(text):
     found = []
     for word in text.split(","):
-        number = re.fullmatch(r"(\d+)([KM]?)(i?B)?", word)
+        number = re.fullmatch(r"([0-9]+)([KM]?)(i?B)?", word)
         size = int(number.group(1)) * {"": 1, "K": 1 << 10, "M": 1 << 20}[number.group(2)] if number else 0
         if not 8 <= size <= 1 << 28 or size % 8:
             raise argparse.ArgumentTypeError("\"%s\" is no size: a multiple of 8 up to 256M, as in 8,64K,1M" % word)
@@ -122,15 +122,15 @@ def sizes(text):
 
 
 def counts(text):
-    found = [int(word) if re.fullmatch(r"\d{1,2}", word) else 0 for word in text.split(",")]
+    found = [int(word) if re.fullmatch(r"[0-9]{1,2}", word) else 0 for word in text.split(",")]
     if not all(2 <= count <= 64 for count in found):
         raise argparse.ArgumentTypeError("\"%s\" are no numbers of ranks: from 2 to 64, as in 2,8" % text)
     return list(dict.fromkeys(found))
 
 
 def positive(text):
-    if not re.fullmatch(r"[1-9]\d{0,5}", text):
-        raise argparse.ArgumentTypeError("\"%s\" is no number from 1 on" % text)
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+        raise argparse.ArgumentTypeError("\"%s\" is no number from 1 to 999999" % text)
     return int(text)
 
 
@@ -222,7 +222,9 @@ def ignored(options, cells):
 def check_outputs(options):
     if options.json is not None and options.html is not None and results.are_same(options.json, options.html):
         raise Refusal("--json and --html name the same file, %s" % options.html)
-    for path in (options.json, options.html):
+    for option, path in (("--json", options.json), ("--html", options.html)):
+        if path == "":
+            raise Refusal(option + " names no file")
         if path is not None:
             try:
                 results.check_writable(path)

@@ -169,7 +169,7 @@ def _listen(process, lines, errors, deadline, quiet_s, start_s):
             selector.register(file, selectors.EVENT_READ)
         while selector.get_map():
             left_s = min(deadline, heard + quiet_s) - time.monotonic()
-            ready = selector.select(left_s) if left_s > 0 else []
+            ready = selector.select(max(0, left_s)) or selector.select(0)  # said while this process was stopped itself
             if not ready:
                 return False
             for key, _ in ready:
@@ -180,6 +180,8 @@ def _listen(process, lines, errors, deadline, quiet_s, start_s):
                     errors.take(chunk)
                 elif lines.take(chunk):
                     heard = time.monotonic()
+            if left_s <= 0 and min(deadline, heard + quiet_s) <= time.monotonic():
+                return False
     try:
         process.wait(max(0.1, min(deadline, time.monotonic() + quiet_s) - time.monotonic()))
     except subprocess.TimeoutExpired:

@@ -27,6 +27,18 @@ except KeyboardInterrupt:
     sys.exit(42)
 """
 
+# Is stopped for longer than the job may be silent, while the job is not silent; then hears one that says nothing of use.
+STOPPED = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+import jobs
+subprocess.Popen(["bash", "-c", "sleep 0.7; kill -STOP $PPID; sleep 2; kill -CONT $PPID"])
+told = jobs.launch(None, 1, ["bash", "-c", "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done"], quiet_s=1,
+                   on_line=lambda line: True)
+useless = jobs.launch(None, 1, ["bash", "-c", "while echo x; do sleep 0.01; done"], quiet_s=0.5, on_line=lambda line: False)
+print(told.status, len(told.lines), useless.status)
+"""
+
 
 def processes(word):
     found = []
@@ -153,6 +165,11 @@ class Misbehaviour(BenchCase):
         self.assertEqual(result.returncode, 42, result.stderr)
         self.assertEqual(processes("bench-stand-in"), [])
 
+    def test_a_job_is_not_called_silent_by_who_was_stopped(self):
+        result = subprocess.run([sys.executable, "-c", STOPPED, SCRIPTS], env=environment(), capture_output=True, text=True,
+                                timeout=60, check=False)
+        self.assertEqual(result.stdout, "0 8 None\n", result.stderr)
+
 
 class Files(BenchCase):
     def run_stand_in(self, *arguments, **popen):
@@ -201,6 +218,8 @@ class Refusal(BenchCase):
                                 (["--memories", "x"], '"x"'),
                                 (["--hosts", "lam"], '"lam"'), (["--sizes", "7"], '"7"'), (["--sizes", ""], "no size"),
                                 (["--ranks", "1"], '"1"'), (["--runs", "0"], '"0"'), (["--limit", "-1"], "--limit"),
+                                (["--sizes", "٨"], "no size"), (["--ranks", "٢٢"], "no numbers"), (["--limit", "٣"], "no number"),
+                                (["--limit", "1000000"], "from 1 to 999999"),
                                 (["--fly"], "--fly"), (["word"], "word"), (["--qui"], "--qui"),
                                 (["--patterns", "create-free", "--memories", "agent"], "no pattern is left")):
             self.refused(bench(ORIEL, *arguments), word)
@@ -209,6 +228,7 @@ class Refusal(BenchCase):
         for option in ("--json", "--html"):
             self.refused(bench(ORIEL, option, self.path("none/out")), self.path("none/out"), "cannot be written")
             self.refused(bench(ORIEL, option, self.folder), "cannot be written")
+            self.refused(bench(ORIEL, option, ""), option + " names no file")
 
     def test_refused_run_leaves_files_as_they_are(self):
         self.write("out.json", "old\n")
