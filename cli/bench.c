@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,17 @@ static void signals_hold(void)
     sigprocmask(SIG_BLOCK, &ends, NULL);
 }
 
+/* A standard stream that is closed leads to nothing from here on: its number would be that of the next file, and python3 has no
+ * object for it. */
+static void streams_fill(void)
+{
+    int nothing;
+    do
+        nothing = open("/dev/null", O_RDWR);
+    while (nothing >= 0 && nothing <= STDERR_FILENO);
+    close(nothing);
+}
+
 int oriel_command_bench(int argc, char **argv)
 {
     static char python[] = "python3", isolated[] = "-I", no_cache[] = "-B";
@@ -44,6 +56,7 @@ int oriel_command_bench(int argc, char **argv)
     command[2] = no_cache;
     command[3] = script;
     memcpy(command + 4, argv + 1, (size_t)argc * sizeof *command); /* with the NULL at the end */
+    streams_fill();
     signals_hold();
     execvp(command[0], command);
     if (errno == ENOENT)

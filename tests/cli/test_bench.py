@@ -205,6 +205,16 @@ class Files(BenchCase):
             self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"))
         self.read_results()
 
+    def test_streams_that_are_closed_cost_nothing_but_what_went_there(self):
+        for closed in (0, 1, 2):
+            result = self.run_stand_in("--json", self.path("out.json"), stdout=subprocess.PIPE,
+                                       preexec_fn=lambda number=closed: os.close(number))
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual("start, put, complete" in result.stdout, closed != 1)
+            self.read_results()
+            os.remove(self.path("out.json"))
+        self.assertEqual(self.run_stand_in("--sizes", "7", preexec_fn=lambda: os.close(2)).returncode, 2)
+
     def test_options_in_vain_are_named(self):
         result = self.run_stand_in("--sizes", "8", "--ranks", "4", "--groups", "lock", stdout=subprocess.PIPE)
         self.assertEqual(result.returncode, 0, result.stderr)
