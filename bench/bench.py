@@ -219,6 +219,24 @@ def ignored(options, cells):
             yield "--memories: none of these patterns has memory \"%s\"" % memory
 
 
+def available_bytes():
+    """Memory that may be used without harm to anybody, as the system has it; None where it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii", errors="replace") as info:
+            found = re.search(r"^MemAvailable: *([0-9]+) kB", info.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found.group(1)) << 10 if found else None
+
+
+def fitting(cells, room_bytes):
+    """The cells that the memory is enough for, and a line for each of the others."""
+    left = [cell for cell in cells if room_bytes is not None and catalogue.memory_bytes(cell) > room_bytes]
+    told = {cell._replace(memory=""): "%s, %d B, %d in flight: left out, since it may take %d MiB of memory, and %d are available"
+            % (cell.pattern, cell.bytes, cell.in_flight, catalogue.memory_bytes(cell) >> 20, room_bytes >> 20) for cell in left}
+    return [cell for cell in cells if cell not in left], list(told.values())
+
+
 def check_outputs(options):
     if options.json is not None and options.html is not None and results.are_same(options.json, options.html):
         raise Refusal("--json and --html name the same file, %s" % options.html)
@@ -310,11 +328,15 @@ def main(arguments):
     cells = catalogue.cells(options)
     if not cells:
         raise Refusal("no pattern is left by these options; oriel bench --list shows the patterns")
+    cells, too_large = fitting(cells, available_bytes())
+    if not cells:
+        raise Refusal("no pattern is left: " + too_large[0])
     check_outputs(options)
     bench = measure.Bench(PREFIX, measure.columns_of(hosts, options.alone), cells, options, report.Progress())
     if options.html is not None:
         check_page(bench)
-    for text in ignored(options, cells):
+    bench.notes += too_large
+    for text in [*ignored(options, cells), *too_large]:
         bench.progress.note(text)
     if ending.asked:
         refuse("interrupted before anything was measured")

@@ -234,6 +234,11 @@ def cells(options):
     return [cell for name in _names(options) for cell in _pattern_cells(name, options)]
 
 
+def memory_bytes(cell):
+    """What its ranks take together at the most: each has a window and a buffer, which a get_accumulate fills from two sides."""
+    return 2 * cell.ranks * cell.bytes * cell.in_flight * (2 if cell.pattern == "get-accumulate" else 1)
+
+
 def limit_cell(cell):
     """The raw cell that limits this one, or None: of as many processes, where it is one of several."""
     name = pattern_of(cell).limit_of(cell)

@@ -215,6 +215,20 @@ class Files(BenchCase):
             os.remove(self.path("out.json"))
         self.assertEqual(self.run_stand_in("--sizes", "7", preexec_fn=lambda: os.close(2)).returncode, 2)
 
+    def test_what_memory_is_not_enough_for_is_left_out_and_told(self):
+        with open("/proc/meminfo", encoding="ascii") as info:
+            room_mib = next(int(line.split()[1]) for line in info if line.startswith("MemAvailable:")) >> 10
+        if not 1024 < room_mib < 65536:
+            self.skipTest("a machine with %d MiB" % room_mib)
+        result = self.run_stand_in("--patterns", "put", "--sizes", "8,256M", "--json", self.path("out.json"),
+                                   stdout=subprocess.PIPE)
+        told = "put, 268435456 B, 64 in flight: left out, since it may take 65536 MiB of memory, and "
+        self.assertIn(told, result.stderr)
+        self.read_results()
+        self.assertIn(told, self.record["notes"][0])
+        found = {(entry["bytes"], entry["in_flight"]) for entry in self.record["results"] if entry["column"] == HOSTS[0]}
+        self.assertEqual(found, {(8, 1), (8, 64), (1 << 28, 1)})
+
     def test_options_in_vain_are_named(self):
         result = self.run_stand_in("--sizes", "8", "--ranks", "4", "--groups", "lock", stdout=subprocess.PIPE)
         self.assertEqual(result.returncode, 0, result.stderr)
