@@ -79,6 +79,33 @@ static void far_flush_awaits_all_that_was_asked(void **state)
     apart_run(4, 3, get_many);
 }
 
+/* As many answers are missing as may be, of two targets, so that none of them has had to come by then; then the flush asks. */
+static void get_as_many_as_may_be(struct oriel_window *whole)
+{
+    static uint64_t got[2][OPEN_MOST / 2];
+    struct oriel_window *window = apart_open();
+    for (uint64_t round = 1; round <= 4; round++) {
+        memset(got, 0, sizeof got);
+        for (int32_t i = 0; i < 2; i++)
+            team_expect(apart_put(window, (team_rank + 1 + i) % 3, own(), round) == ORIEL_OK);
+        for (int32_t i = 0; i < OPEN_MOST; i++)
+            team_expect(apart_get(window, (team_rank + 1 + i % 2) % 3, own(), &got[i % 2][i / 2]) == ORIEL_OK);
+        team_expect(oriel_far_flush(window, round % 2 == 0 ? -1 : (team_rank + 1) % 3) == ORIEL_OK);
+        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        for (int32_t i = 0; i < OPEN_MOST; i++)
+            team_expect(got[i % 2][i / 2] == round);
+    }
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_flush_is_one_question_more_than_may_be_open(void **state)
+{
+    (void)state;
+    apart_run(3, 3, get_as_many_as_may_be);
+}
+
 /* --- failures --- */
 
 static void fail_and_flush(struct oriel_window *whole)
@@ -291,6 +318,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_flush_completes_what_was_told),
         cmocka_unit_test(far_flush_awaits_all_that_was_asked),
+        cmocka_unit_test(far_flush_is_one_question_more_than_may_be_open),
         cmocka_unit_test(far_failure_is_told_by_the_next_flush_once),
         cmocka_unit_test(far_failure_is_told_to_its_origin),
         cmocka_unit_test(far_failure_at_a_leader_keeps_nobody_from_its_machine),

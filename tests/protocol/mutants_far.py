@@ -114,7 +114,7 @@ FAR = [
     ("sync/far.c", [("    bool many; /* or not: the flush awaits them all */\n"
                      "    return open_request(window, target, peer, &head, NULL, 0, request, &many);",
                      "    return oriel_far_ask(window, target, peer, &head, NULL, 0, request);")],
-     "far", "far_flush_awaits_all_that_was_asked", "a flush does not wait for itself"),
+     "far", "far_flush_is_one_question_more_than_may_be_open", "a flush does not wait for itself"),
     ("sync/far.c", [("    far->failure = ORIEL_OK;\n", "")],
      "far", "far_failure_is_told_by_the_next_flush_once", "a failure is told once"),
     ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0)\n        rank = target;", "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;"),
