@@ -3,6 +3,8 @@
 #include "apart.h"
 #include "room.h"
 
+#include "sync/gate.h"
+
 #include <sched.h>
 #include <unistd.h>
 
@@ -228,6 +230,69 @@ static void far_lock_all_in_turn_goes_by_rank(void **state)
     apart_run(8, 2, begin_in_turn);
 }
 
+/* The epoch of a machine's last rank is told that a lock of the other machine's first one is waited for behind it. */
+static void be_told(struct oriel_window *whole, struct oriel_window *window, int32_t machine, uint32_t time)
+{
+    int32_t target = one_of(1 - machine, 0);
+    uint32_t before = writers(whole, target);
+    team_meet();
+    if (team_rank == one_of(machine, 1))
+        begin(window, target);
+    team_meet();
+    if (team_rank == target) {
+        lock_once(window, target);
+    } else if (team_rank == one_of(machine, 2)) {
+        await_writer(whole, target, before);
+        begin(window, target);
+        team_expect(oriel_unlock_all(window) == ORIEL_OK);
+        team_flag_set((int)machine, time);
+    } else if (team_rank == one_of(machine, 1)) {
+        team_flag_await((int)machine, time);
+        team_expect(oriel_unlock_all(window) == ORIEL_OK);
+    }
+    team_meet();
+}
+
+/* The last rank of each machine begins lock_all with the lock of the other machine's first one.  Its own machine's gate is shut,
+ * by the second rank and then by the first, whose lock it would be in the way of if it had taken that of the other already. */
+static void wait_at_gates(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int machine = (int)apart_machine(team_rank);
+    int place = place_in(machine);
+    int32_t first = one_of(machine, 0);
+    for (uint32_t i = 1; i <= TIMES; i++) {
+        be_told(whole, window, 0, i);
+        be_told(whole, window, 1, i);
+        uint32_t before = writers(whole, first);
+        if (place == 1)
+            team_expect(oriel_lock(window, team_rank, true) == ORIEL_OK);
+        team_meet();
+        if (place == 2) {
+            team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
+        } else if (place == 1) {
+            await_writer(whole, first, before);
+            team_expect(oriel_unlock(window, team_rank) == ORIEL_OK);
+        } else {
+            while (!oriel_gate_has_waiting_readers(&window->common->gate))
+                sched_yield();
+            team_flag_set(2 + machine, i);
+            team_flag_await(3 - machine, i);
+            lock_once(window, first);
+        }
+        team_meet();
+    }
+    apart_expect_free(window);
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_lock_all_in_turn_waits_at_the_gate_first(void **state)
+{
+    (void)state;
+    apart_run(6, 2, wait_at_gates);
+}
+
 /* One target's lock is held all the time, by one epoch or another that holds the other target's, while its own rank waits for
  * it. */
 static void overtake(struct oriel_window *whole)
@@ -324,6 +389,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_lock_all_and_waiting_locks_close_no_circle),
         cmocka_unit_test(far_lock_all_of_two_windows_closes_no_circle),
         cmocka_unit_test(far_lock_all_in_turn_goes_by_rank),
+        cmocka_unit_test(far_lock_all_in_turn_waits_at_the_gate_first),
         cmocka_unit_test(far_lock_all_overtakes_once),
         cmocka_unit_test(far_lock_all_of_many_targets_excludes_and_ends),
     };
