@@ -139,25 +139,44 @@ static void far_failure_is_told_by_the_next_flush_once(void **state)
     apart_run(4, 2, fail_and_flush);
 }
 
-/* A failure belongs to its origin, whoever flushes first. */
+/* Returns when the target has refused the put. */
+static void fail_once(struct oriel_window *whole, struct oriel_window *window)
+{
+    team_expect(apart_put(window, 0, APART_BEYOND + own(), 1) == ORIEL_OK);
+    team_expect(apart_put(window, 0, own(), 1000) == ORIEL_OK);
+    while (apart_peek(whole, 0, own()) != 1000) /* served behind it */
+        oriel_net_progress();
+}
+
+static void expect_own_failure(struct oriel_window *window)
+{
+    char expected[100];
+    snprintf(expected, sizeof expected, "access to rank 0: word %d is not there", (int)(APART_BEYOND + own()));
+    team_expect(oriel_far_flush(window, 0) == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
+    team_expect(oriel_far_flush(window, 0) == ORIEL_OK);
+}
+
+/* A failure belongs to its origin, whoever flushes first, and whoever fails last. */
 static void fail_alone(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
     if (window->rank == 1) {
-        team_expect(apart_put(window, 0, APART_BEYOND, 1) == ORIEL_OK);
-        team_expect(apart_put(window, 0, own(), 1) == ORIEL_OK);
+        fail_once(whole, window);
         team_flag_set(0, 1);
         team_flag_await(1, 1);
-        team_expect(oriel_far_flush(window, 0) == ORIEL_E_RANGE);
+        expect_own_failure(window);
+        team_flag_set(0, 2);
     } else if (window->rank == 2) {
         team_flag_await(0, 1);
         for (uint64_t i = 0; i < 20; i++) {
             team_expect(apart_put(window, 0, own(), i) == ORIEL_OK);
             team_expect(oriel_far_flush(window, 0) == ORIEL_OK);
         }
+        fail_once(whole, window);
         team_flag_set(1, 1);
+        team_flag_await(0, 2);
+        expect_own_failure(window);
     }
-    (void)whole;
     apart_close(window);
     apart_stop();
 }

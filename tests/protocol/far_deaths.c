@@ -77,6 +77,8 @@ static void far_dead_rank_is_reported_by_barrier(void **state)
     victim = 3;
     apart_run(5, 5, late_barrier);
     apart_run(6, 3, late_barrier);
+    victim = 2; /* the first of its machine: told in vain by others, whose neighbours have never talked to it */
+    apart_run(6, 3, late_barrier);
     victim = VICTIM;
 }
 

@@ -34,7 +34,7 @@ FAR = [
     ("transport/ucx/peers.c", [("        (void)oriel_net_await(&peer->sync, NULL);\n", "        peer->half_messages = 0;\n"
                                 "        peer->half_bytes = 0;\n")],
      "net", "net_sender_waits_for_a_slow_receiver", "flow control: the second half waits for the first"),
-    ("transport/ucx/send.c", [("    char *to = buffer->data;", "    char *to = buffer->data + (len_bytes > 100000);")],
+    ("transport/ucx/send.c", [("    char *to = buffer->data;", "    char *to = buffer->data + (len_bytes > 50000);")],
      "net", "net_n1_serves_messages_of_all_sizes_in_order", "all bytes are copied"),
     ("transport/ucx/serve.c", [("must_look || turn->is_minding ? &limit : NULL", "&limit")],
      "net", "net_sleeps_when_nothing_is_sent", "the agent's thread sleeps without a limit"),
