@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 60, LOOKS = 40 };
+enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 180, LOOKS = 40 };
 
 static uint64_t served(void)
 {

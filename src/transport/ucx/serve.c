@@ -224,6 +224,7 @@ static void sleep_aside(void)
 {
     struct pollfd woken = {.fd = oriel_net.wake_fd, .events = POLLIN};
     struct timespec limit = {.tv_nsec = HELPED_NS};
+    oriel_delay();
     atomic_store_explicit(&is_aside, true, memory_order_seq_cst); /* A1 */
     oriel_delay();
     if (atomic_load_explicit(&is_helping, memory_order_seq_cst) && ppoll(&woken, 1, &limit, NULL) > 0) /* A2 */
