@@ -21,7 +21,8 @@
  * of the window's locks.
  * Turns.  A writer in the queue is overtaken by one epoch of each origin at most: that one is told (J2; the writer still stands
  * behind the place that the epoch is in), and the next goes behind (J3, J4).
- * Who takes single locks of several targets or windows at once, or one inside lock_all of another window, may close a circle.
+ * Who takes anything else inside of a single lock, or windows in another order than others do, may close a circle: lock_all of a
+ * second window waits for its writers, at the gate and by J4, while the epoch of the first is open.
  *
  * The agent's thread alone has the places; ranks of its own machine know the queue, where a place is a reader like any other. */
 #include "sync/far_shares.h"
