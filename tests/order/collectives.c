@@ -229,6 +229,41 @@ static void several_requests_end_in_any_order(void)
 
 /* --- neighbours, files, nothing --- */
 
+/* The others; two from each rank, its own number. */
+static void beside(int which, MPI_Comm ring)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Aint bytes[2] = {0, sizeof(int)};
+    out[0] = out[1] = rank;
+    in[0] = in[1] = -1;
+    switch (which) {
+    case 0:
+        MPI_Ineighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, ring, &request);
+        break;
+    case 1:
+        MPI_Neighbor_allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, ring);
+        break;
+    case 2:
+        MPI_Ineighbor_allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, ring, &request);
+        break;
+    case 3:
+        MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, ring);
+        break;
+    case 4:
+        MPI_Neighbor_alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, ring);
+        break;
+    case 5:
+        MPI_Ineighbor_alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, ring, &request);
+        break;
+    case 6:
+        MPI_Neighbor_alltoallw(out, ones, bytes, types, in, ones, bytes, types, ring);
+        break;
+    default:
+        MPI_Ineighbor_alltoallw(out, ones, bytes, types, in, ones, bytes, types, ring, &request);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void neighbours_are_ordered(void)
 {
     int dims[1] = {size}, on[1] = {1};
@@ -245,6 +280,15 @@ static void neighbours_are_ordered(void)
     MPI_Ineighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, ring, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     EXPECT_KNOWS((rank + 1) % size, 1);
+    for (int which = 0; which < 8; which++) {
+        meet();
+        mark(2 + which);
+        beside(which, ring);
+        EXPECT_KNOWS((rank + 1) % size, 2 + which);
+        EXPECT_KNOWS((rank + size - 1) % size, 2 + which);
+        EXPECT(in[0] == (rank + size - 1) % size && in[1] == (rank + 1) % size);
+    }
+    EXPECT(unknown_calls() == 0);
     MPI_Comm_free(&ring);
 }
 

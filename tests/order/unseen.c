@@ -1,0 +1,315 @@
+/* What the checker has not seen or what the host refuses: communicators that were made while it did not look are not modelled,
+ * and order all; a refused call orders nothing, and leaves nothing that would mislead the next. */
+#include "order.h"
+
+#include <stddef.h>
+
+#include "check/guard.h"
+
+static int word, room;
+static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+
+/* --- unseen --- */
+
+static MPI_Comm made_unseen(int which)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Group group;
+    MPI_Request request;
+    oriel_check_running = false;
+    if (which == 0) {
+        MPI_Comm_idup(MPI_COMM_WORLD, &made, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Comm_group(MPI_COMM_WORLD, &group);
+        MPI_Comm_create_group(MPI_COMM_WORLD, group, 5, &made);
+        MPI_Group_free(&group);
+    }
+    oriel_check_running = true;
+    return made;
+}
+
+static void message(int way, MPI_Comm comm)
+{
+    MPI_Request request;
+    MPI_Message matched;
+    MPI_Status status;
+    int flag = 0;
+    if (rank == 0) {
+        meet(); /* who receives finds no message first */
+        if (way == 0)
+            MPI_Ssend(&word, 1, MPI_INT, 1, 0, comm);
+        else if (way == 1)
+            MPI_Send(&word, 1, MPI_INT, 1, 0, comm);
+        else {
+            MPI_Issend(&word, 1, MPI_INT, 1, 0, comm, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        return;
+    }
+    if (rank == 1) {
+        MPI_Improbe(0, 0, comm, &flag, &matched, &status);
+        EXPECT(!flag);
+    }
+    meet();
+    if (rank != 1)
+        return;
+    switch (way) {
+    case 0:
+        MPI_Probe(0, 0, comm, &status);
+        MPI_Recv(&room, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+        break;
+    case 1:
+        MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &matched, &status);
+        MPI_Mrecv(&room, 1, MPI_INT, &matched, MPI_STATUS_IGNORE);
+        break;
+    default:
+        MPI_Irecv(&room, 1, MPI_INT, 0, 0, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void messages_on_an_unseen_communicator_order(void)
+{
+    for (int which = 0; which < 2; which++) {
+        MPI_Comm comm = made_unseen(which);
+        for (int way = 0; way < 3; way++) {
+            int before = unknown_calls();
+            meet();
+            mark(way);
+            message(way, comm);
+            if (rank == 1)
+                EXPECT_KNOWS(0, way);
+            EXPECT(rank > 1 || unknown_calls() > before);
+            meet();
+        }
+        MPI_Comm_free(&comm);
+    }
+}
+
+static void collectives_on_an_unseen_communicator_order(void)
+{
+    MPI_Comm comm = made_unseen(0), again;
+    MPI_Request request;
+    MPI_Group group;
+    meet();
+    mark(0);
+    MPI_Barrier(comm);
+    for (int i = 0; i < size; i++)
+        EXPECT_KNOWS(i, 0);
+    meet();
+    mark(1);
+    MPI_Ibarrier(comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size; i++)
+        EXPECT_KNOWS(i, 1);
+    MPI_Comm_group(comm, &group);
+    MPI_Comm_create_group(comm, group, 3, &again);
+    MPI_Group_free(&group);
+    MPI_Comm_free(&again);
+    MPI_Comm_idup(comm, &again, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&again);
+    EXPECT(unknown_calls() > 0);
+    MPI_Comm_free(&comm);
+}
+
+/* It waits for what is under way between the members; its handle is nobody's afterwards. */
+static void disconnecting_orders_all(void)
+{
+    for (int unseen = 0; unseen < 2; unseen++) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        if (unseen)
+            comm = made_unseen(0);
+        else
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        meet();
+        mark(unseen);
+        meet();
+        MPI_Comm_disconnect(&comm);
+        EXPECT(comm == MPI_COMM_NULL);
+        for (int i = 0; i < size; i++)
+            EXPECT_KNOWS(i, unseen);
+    }
+}
+
+static void rows_and_columns_carry_order(void)
+{
+    int dims[2] = {size, 1}, on[2] = {0, 0}, rows[2] = {1, 0};
+    MPI_Comm grid, column;
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, on, 0, &grid);
+    MPI_Cart_sub(grid, rows, &column);
+    meet();
+    mark(0);
+    MPI_Barrier(column);
+    for (int i = 0; i < size; i++)
+        EXPECT_KNOWS(i, 0);
+    EXPECT(unknown_calls() == 0);
+    MPI_Comm_free(&column);
+    MPI_Comm_free(&grid);
+}
+
+/* --- refused --- */
+
+static MPI_Comm lenient(void)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    return comm;
+}
+
+static void strict(MPI_Comm *comm)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_free(comm);
+}
+
+/* One message with an answer: each is counted, so that one that is counted wrongly would be taken for another. */
+static void expect_order(int number, MPI_Comm comm)
+{
+    meet();
+    mark(number);
+    if (rank == 0)
+        MPI_Send(&word, 1, MPI_INT, 1, 0, comm);
+    else if (rank == 1) {
+        MPI_Recv(&room, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+        EXPECT_KNOWS(0, number);
+    }
+    meet();
+}
+
+static void refused_messages_leave_nothing(void)
+{
+    MPI_Comm comm = lenient();
+    MPI_Request request = MPI_REQUEST_NULL, none = MPI_REQUEST_NULL;
+    MPI_Status status;
+    int flag, peer = rank == 0 ? 1 : 0;
+    for (int turn = 0; turn < 3; turn++) {
+        EXPECT(MPI_Isend(&word, -1, MPI_INT, peer, 0, comm, &request) != MPI_SUCCESS);
+        EXPECT(MPI_Irecv(&room, -1, MPI_INT, peer, 0, comm, &request) != MPI_SUCCESS);
+        EXPECT(MPI_Recv(&room, -1, MPI_INT, peer, 0, comm, &status) != MPI_SUCCESS);
+        EXPECT(MPI_Send(&word, -1, MPI_INT, peer, 0, comm) != MPI_SUCCESS);
+        EXPECT(MPI_Send_init(&word, -1, MPI_INT, peer, 0, comm, &request) != MPI_SUCCESS);
+        EXPECT(MPI_Send(&word, 1, MPI_INT, size, 0, comm) != MPI_SUCCESS);
+        EXPECT(MPI_Recv(&room, 1, MPI_INT, size, 0, comm, &status) != MPI_SUCCESS);
+        EXPECT(MPI_Probe(size, 0, comm, &status) != MPI_SUCCESS);
+        EXPECT(MPI_Iprobe(size, 0, comm, &flag, &status) != MPI_SUCCESS);
+        EXPECT(MPI_Request_free(&none) != MPI_SUCCESS);
+        expect_order(turn, comm);
+    }
+    strict(&comm);
+}
+
+/* The receiver has got as much as there was room for, and what came before it. */
+static void a_message_that_was_cut_orders(void)
+{
+    MPI_Comm comm = lenient();
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    int words[4] = {0};
+    for (int turn = 0; turn < 2; turn++) {
+        meet();
+        mark(turn);
+        if (rank == 0) {
+            MPI_Send(words, 4, MPI_INT, 1, turn, comm);
+            MPI_Send(words, 1, MPI_INT, 1, 8, comm);
+        } else if (rank == 1 && turn == 0) {
+            EXPECT(MPI_Recv(&room, 1, MPI_INT, 0, 0, comm, &statuses[0]) != MPI_SUCCESS);
+            EXPECT_KNOWS(0, 0);
+            MPI_Recv(&room, 1, MPI_INT, 0, 8, comm, MPI_STATUS_IGNORE);
+        } else if (rank == 1) {
+            MPI_Irecv(&room, 1, MPI_INT, 0, 1, comm, &requests[0]);
+            MPI_Irecv(&words[0], 1, MPI_INT, 0, 8, comm, &requests[1]);
+            EXPECT(MPI_Waitall(2, requests, statuses) == MPI_ERR_IN_STATUS);
+            EXPECT_KNOWS(0, 1);
+            EXPECT(requests[1] == MPI_REQUEST_NULL || MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        }
+        expect_order(2 + turn, comm);
+    }
+    strict(&comm);
+}
+
+static void refused_collectives_leave_nothing(void)
+{
+    MPI_Comm comm = lenient(), made = MPI_COMM_NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
+    EXPECT(MPI_Ibcast(&word, -1, MPI_INT, 0, comm, &request) != MPI_SUCCESS);
+    EXPECT(MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_NULL) != MPI_SUCCESS);
+    EXPECT(MPI_Comm_idup(MPI_COMM_NULL, &made, &request) != MPI_SUCCESS);
+    EXPECT(MPI_Comm_dup(MPI_COMM_NULL, &made) != MPI_SUCCESS);
+    MPI_Comm outside = MPI_COMM_NULL;
+    MPI_Comm_split(comm, rank == 0 ? MPI_UNDEFINED : 0, 0, &outside);
+    EXPECT((outside == MPI_COMM_NULL) == (rank == 0));
+    if (outside != MPI_COMM_NULL)
+        MPI_Comm_free(&outside);
+    strict(&comm);
+}
+
+/* --- many requests --- */
+
+enum { MANY = 40 };
+
+static void many_requests_end_together(void)
+{
+    MPI_Request requests[MANY];
+    MPI_Status statuses[MANY];
+    int words[MANY], indices[MANY], next = (rank + 1) % size, before = (rank + size - 1) % size, got;
+    for (int way = 0; way < 3; way++) {
+        meet();
+        mark(way);
+        for (int i = 0; i < MANY / 2; i++)
+            MPI_Irecv(&words[i], 1, MPI_INT, before, i, MPI_COMM_WORLD, &requests[i]);
+        for (int i = 0; i < MANY / 2; i++)
+            MPI_Isend(&word, 1, MPI_INT, next, i, MPI_COMM_WORLD, &requests[MANY / 2 + i]);
+        if (way == 0)
+            MPI_Waitall(MANY, requests, no_statuses);
+        else if (way == 1)
+            MPI_Waitall(MANY, requests, statuses);
+        else
+            for (int left = MANY; left > 0; left -= got)
+                MPI_Waitsome(MANY, requests, &got, indices, no_statuses);
+        EXPECT_KNOWS(before, way);
+    }
+    EXPECT(unknown_calls() == 0);
+}
+
+/* Requests of nobody, while there are others. */
+static void unknown_requests_are_waited_for(void)
+{
+    MPI_Request known, grequests[MANY];
+    int mine = rank, next = (rank + 1) % size, before = (rank + size - 1) % size;
+    mark(0);
+    MPI_Irecv(&room, 1, MPI_INT, before, 0, MPI_COMM_WORLD, &known);
+    for (int i = 0; i < MANY; i++)
+        grequests[i] = MPI_REQUEST_NULL;
+    oriel_check_running = false;
+    MPI_Isend(&mine, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &grequests[0]);
+    MPI_Irecv(&word, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &grequests[1]);
+    oriel_check_running = true;
+    MPI_Waitall(MANY, grequests, no_statuses);
+    EXPECT(word == rank);
+    MPI_Send(&word, 1, MPI_INT, next, 0, MPI_COMM_WORLD);
+    MPI_Wait(&known, MPI_STATUS_IGNORE);
+    EXPECT_KNOWS(before, 0);
+}
+
+static const struct order_case cases[] = {
+    CASE(messages_on_an_unseen_communicator_order, 2),
+    CASE(collectives_on_an_unseen_communicator_order, 2),
+    CASE(disconnecting_orders_all, 2),
+    CASE(rows_and_columns_carry_order, 2),
+    CASE(refused_messages_leave_nothing, 2),
+    CASE(a_message_that_was_cut_orders, 2),
+    CASE(refused_collectives_leave_nothing, 2),
+    CASE(many_requests_end_together, 2),
+    CASE(unknown_requests_are_waited_for, 2),
+};
+
+int main(int argc, char **argv)
+{
+    return order_main(argc, argv, cases, (int)(sizeof cases / sizeof cases[0]), UINT64_C(4) << 20);
+}
