@@ -151,12 +151,18 @@ int main(int argc, char **argv)
     int first = 1;
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
-    MPI_Init(&argc, &argv);
+    if (argc > 1 && strcmp(argv[1], "--threads") == 0) {
+        int provided;
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+        first++;
+    } else {
+        MPI_Init(&argc, &argv);
+    }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc > 2 && strcmp(argv[1], "--seed") == 0) {
-        seed = (unsigned)atoi(argv[2]) * 64U + (unsigned)rank;
-        first = 3;
+    if (argc > first + 1 && strcmp(argv[first], "--seed") == 0) {
+        seed = (unsigned)atoi(argv[first + 1]) * 64U + (unsigned)rank;
+        first += 2;
     }
     for (int i = first; i < argc; i++) {
         if (strcmp(argv[i], "--tolerant") == 0) {

@@ -109,7 +109,7 @@ def words_of(finding):
     return f"window {finding['window']}, {place}: {finding['detail']}; missing: {finding['missing']}"
 
 
-def job_run(args, ranks, seed, words):
+def job_run(args, ranks, seed, threads, words):
     """Status, text and findings of one job; findings are None when none were written."""
     # A net's machines share the build with this one.
     with tempfile.TemporaryDirectory(prefix="oriel-check.", dir=args.build if args.net else None) as folder:
@@ -118,7 +118,7 @@ def job_run(args, ranks, seed, words):
         machines += ["--node-size", str(args.node_size)] if args.node_size else []
         command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
                    str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", path,
-                   args.program, "--seed", str(seed), *words]
+                   args.program, *(["--threads"] if threads else []), "--seed", str(seed), *words]
         job = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if args.net and job.returncode == SKIP:
             print(job.stdout + job.stderr, flush=True)
@@ -170,8 +170,8 @@ def guilty_judge(status, findings, ran, cases):
 
 
 def jobs_of(args, chosen):
-    """The jobs of all runs, as seed, ranks and cases: of each run all twins together, all offenders that can be, and those that
-    need a job of their own."""
+    """The jobs of all runs, as seed, ranks, whether threads may call MPI, and cases: of each run all twins together, all offenders
+    that can be, and those that need a job of their own.  In about half of them threads may call, though none does."""
     least, _, most = args.ranks.partition("-")
     for seed in range(args.seed, args.seed + args.runs):
         ranks = random.Random(seed).randint(int(least), int(most or least))
@@ -179,14 +179,14 @@ def jobs_of(args, chosen):
         together = [[case for case in here if case.innocent], [case for case in here if not case.innocent and not case.alone]]
         for job in together + [[case] for case in here if case.alone and not case.innocent]:
             if job:
-                yield seed, ranks, job
+                yield seed, ranks, (seed + len(job[0].name)) % 2 == 1, job  # the same when a case runs alone
 
 
-def run(args, seed, ranks, job, cases):
+def run(args, seed, ranks, threads, job, cases):
     """One job: whether it did what it should."""
-    status, text, findings = job_run(args, ranks, seed, [case.name for case in job])
+    status, text, findings = job_run(args, ranks, seed, threads, [case.name for case in job])
     judge = innocent_judge(status, findings, cases) if job[0].innocent else guilty_judge(status, findings, job, cases)
-    complaints = [f"seed {seed}, {ranks} ranks: {complaint}" for complaint in judge]
+    complaints = [f"seed {seed}, {ranks} ranks{', threads' if threads else ''}: {complaint}" for complaint in judge]
     if complaints:
         print("\n".join([*complaints, text[-6000:]]), flush=True)
     return not complaints
