@@ -72,14 +72,10 @@ static void windows_choose(struct oriel_page_run *run)
 
 static void ranks_arrange(struct oriel_page_run *run)
 {
-    int64_t ranks = 1;
-    for (size_t i = 0; i < run->traces->ranks_count; i++) {
-        const struct oriel_traced_rank *rank = &run->traces->ranks[i];
-        if (rank->header.world_size > ranks)
-            ranks = rank->header.world_size;
-        if (rank->world_rank >= ranks)
-            ranks = (int64_t)rank->world_rank + 1;
-    }
+    int32_t ranks = 1;
+    for (size_t i = 0; i < run->traces->ranks_count; i++) /* each is below its own file's size */
+        if (run->traces->ranks[i].header.world_size > ranks)
+            ranks = run->traces->ranks[i].header.world_size;
     run->ranks = (uint32_t)ranks;
     run->ranks_per_row = (run->ranks + ORIEL_PAGE_ROWS - 1) / ORIEL_PAGE_ROWS;
     run->rows = (run->ranks + run->ranks_per_row - 1) / run->ranks_per_row;

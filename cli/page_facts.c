@@ -55,8 +55,7 @@ static void date(uint64_t real_ns, char out[32])
 {
     time_t seconds = (time_t)(real_ns / 1000000000);
     struct tm parts;
-    if (gmtime_r(&seconds, &parts) == NULL || strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
-        out[0] = '\0';
+    strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &parts)); /* nanoseconds end in the year 2554 */
 }
 
 json_t *oriel_page_facts(const struct oriel_page_run *run)

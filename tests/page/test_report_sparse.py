@@ -1,0 +1,169 @@
+"""`oriel report` of runs that are not ordinary, without a browser: much, little, nothing, and what does not go together."""
+
+import os
+import random
+import re
+import resource
+import signal
+import unittest
+
+import report
+import traces
+from report import FINDINGS, oriel
+
+PUT = traces.operation("put")
+
+
+class Unclocked(traces.Rank):
+    """One whose clock nobody has compared."""
+
+    def clock(self, at_ns):
+        pass
+
+
+class Text(report.Reports):
+    def told(self, write, complaints=r"\A\Z"):
+        result = oriel(self.traces(write))
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, complaints)
+        return result.stdout
+
+    def test_nothing_is_told_of_nothing(self):
+        self.assertTrue(self.told(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was made.\n"))
+
+    def test_a_window_without_calls_or_operations_has_no_tables(self):
+        def write(folder):
+            file = traces.Rank(folder, 0, 1)
+            file.window(0, [0], 0, "idle")
+            file.window(1, [0], 0, "operations alone")
+            file.window(2, [0], 0, "calls alone")
+            file.event(PUT, 10, 1, window=1, bytes_=8, target=0)
+            file.event(traces.call("create"), 20, 0, window=2)
+            file.close(1000)
+        text = self.told(write)
+        self.assertEqual(len(re.findall(r"^  operation ", text, re.M)), 1)
+        self.assertEqual(len(re.findall(r"^  call ", text, re.M)), 1)
+        self.assertEqual(text.count("busiest pairs"), 1)
+        for name in ("idle", "operations alone", "calls alone"):
+            self.assertIn(f'"{name}"', text)
+
+    def test_many_ranks_of_which_something_is_to_be_told_are_counted(self):
+        def write(folder):
+            for rank in range(9):
+                file = traces.Rank(folder, rank, 9)
+                file.window(0, range(9), rank, "w")
+                file.close(1000, ended=rank == 4)
+        self.assertIn("0, 1, 2, 3, 5 and 3 more", self.told(write))
+
+    def test_clocks_that_nobody_compared_are_aligned_by_dates(self):
+        def write(folder):
+            for rank, kind in enumerate((traces.Rank, Unclocked)):
+                file = kind(folder, rank, 2, machine=(rank, 1), shift_ns=rank * 7_000_000_000)
+                file.window(0, [0, 1], rank, "w")
+                file.event(PUT, 1_000_000, 500_000, bytes_=8, target=0)
+                file.close(2_000_000)
+        text = self.told(write)
+        self.assertIn("the clocks of 1 ranks have not been compared: their times may be off by as much as their dates are", text)
+        self.assertRegex(text, r"begun .*; (1\.5|500|2) ?[mu]s from the first event to the last")
+
+    def test_a_window_with_other_ranks_in_another_file_is_left_out(self):
+        def write(folder):
+            for rank in range(2):
+                file = traces.Rank(folder, rank, 2)
+                file.window(0, range(2 - rank), 0, "w")
+                file.event(PUT, 10, 1, bytes_=8, target=0)
+                file.close(1000)
+        text = self.told(write, r"\Aoriel: \S*/rank-1\.oriel: window 0 has other ranks than in other files, and is left out\n\Z")
+        self.assertRegex(text, r"\n  put +1 ")
+
+    def test_windows_beyond_the_table_are_one_over_all_ranks(self):
+        def write(folder):
+            file = traces.Rank(folder, 0, 3)
+            for number in range(20):
+                file.window(number, [0], 0, f"w{number}")
+            file.window(20, [], 0, "")
+            file.event(PUT, 10, 1, window=20, bytes_=8, target=2)
+            file.close(1000)
+        text = self.told(write, "of 3 ranks, 2 have no trace")
+        self.assertIn('"later windows"', text)
+        self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operations")
+
+    def test_findings_of_a_part_say_so(self):
+        text = oriel(self.findings(dict(FINDINGS, complete=False, findings_lost=3))).stdout
+        self.assertIn("\nNot all ranks came to MPI_Finalize: these are the findings of one machine.\n", text)
+        self.assertIn("\n3 more findings than there was room for.\n", text)
+
+    @unittest.skipUnless("--otf2" in oriel("--help").stdout, "built without the OTF2 library")
+    def test_half_an_archive_is_none(self):
+        def write(folder):
+            for rank in range(2):
+                file = traces.Rank(folder, rank, 2)
+                file.window(0, [0, 1], rank, "w")
+                for at in range(20000 * (1 - rank)):
+                    file.event(traces.operation("accumulate" if at % 2 else "fetch_and_op"), 10 * at, 5, bytes_=8, target=1)
+                file.close(1_000_000)
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000))
+        folder = self.traces(write)
+        whole = oriel(folder, "--otf2", self.path("whole"))
+        if "without the OTF2 library" in whole.stderr:
+            self.skipTest("built without the OTF2 library")
+        self.assertEqual((whole.returncode, whole.stdout, whole.stderr), (0, "", ""))
+        half = oriel(folder, "--otf2", self.path("half"), preexec_fn=limit)
+        self.assertNotEqual(half.returncode, 0)
+        self.assertRegex(half.stderr, r"\Aoriel: --otf2 .*/half: .*\n")
+        self.assertFalse(os.path.exists(self.path("half")))
+
+
+class Page(report.Reports):
+    def test_many_windows_and_pairs_are_taken_together(self):
+        """The heaviest windows have a place of their own."""
+        def write(folder):
+            file = traces.Rank(folder, 0, 300)
+            for window in range(40):
+                file.window(window, range(300), 0, f"w{window}")
+                for target in range(300 if window == 39 else 1):
+                    file.event(PUT, 1000 * window + target, target % 5, window=window, bytes_=8, target=target)
+            file.close(50_000)
+            for rank in range(1, 300):
+                traces.Rank(folder, rank, 300).close(50_000)
+        data = self.report(self.traces(write))
+        self.assertEqual((len(data["windows"]), data["windows"][-1]["others"]), (33, 8))
+        self.assertEqual(data["windows"][31]["name"], "w39")
+        self.assertEqual(sum(sum(window["pairs"]["operations"]) for window in data["windows"]), 339)
+
+    def test_of_many_events_the_longest_are_kept(self):
+        count, draw = 33000, random.Random(5)
+        durations = [draw.randrange(1000, 100_000) for _ in range(count)]
+
+        def write(folder):
+            file = traces.Rank(folder, 0, 1)
+            file.window(0, [0], 0, "w")
+            for at, duration in enumerate(durations):
+                file.event(PUT, 200_000 * at, duration, bytes_=8, target=0)
+            file.close(200_000 * count)
+        events = self.report(self.traces(write))["events"]
+        kept = len(events["kind"])
+        self.assertEqual(events["left_out"], count - kept)
+        self.assertGreater(events["left_out"], 0)
+        self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[kept])
+
+    def test_ways_of_a_window_stand_by_how_common_they_are(self):
+        """Also where there are more than are told."""
+        def write(folder):
+            for rank in range(80):
+                file = traces.Rank(folder, rank, 80)
+                file.window(0, range(80), rank, "few", path="cma" if rank else "direct")
+                file.window(1, range(80), rank, "many", path="agent", reason=f"reason {rank}")
+                file.event(traces.call("create"), 5, 0)
+                file.close(1000)
+        few, many = self.report(self.traces(write))["windows"]
+        self.assertEqual([way["ranks"] for way in few["ways"]], [79, 1])
+        self.assertEqual([way["ranks"] for way in many["ways"]], [1] * 64)
+
+
+if __name__ == "__main__":
+    report.needed()
+    unittest.main()
