@@ -84,13 +84,13 @@ static bool had_turns(const struct oriel_deadlock_seen *seen, const struct oriel
                             (ran_ns - seen->ran_ns >= RAN_NS || turns - seen->turns >= TURNS));
 }
 
-/* A thread of Oriel's own: they have names. */
+/* A thread of Oriel's own, or that of UCX, which comes with the first window over several machines: they have names. */
 static bool is_oriels(int32_t pid, int32_t tid)
 {
     char path[64];
     char text[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    return read_small(path, text, sizeof text) && strncmp(text, "oriel-", 6) == 0;
+    return read_small(path, text, sizeof text) && (strncmp(text, "oriel-", 6) == 0 || strcmp(text, "async\n") == 0);
 }
 
 /* No other thread of the process may call MPI, as far as can be known. */
