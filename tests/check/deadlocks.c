@@ -139,3 +139,10 @@ CASE_ALONE(D1, requests_that_wait_for_each_other, 2)
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* FINDS D1 here */
     tell(peer);
 }
+
+CASE_ALONE(D1, messages_of_anybody_that_nobody_sends, 2)
+{
+    if (right)
+        MPI_Send(NULL, 0, MPI_BYTE, (rank + 1) % size, 7, MPI_COMM_WORLD); /* empty ones are buffered */
+    MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here, saying 'any rank' */
+}

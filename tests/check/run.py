@@ -170,8 +170,8 @@ def guilty_judge(status, findings, ran, cases):
 
 
 def jobs_of(args, chosen):
-    """The jobs of all runs, as seed, ranks, whether threads may call MPI, and cases: of each run all twins together, all offenders
-    that can be, and those that need a job of their own.  In about half of them threads may call, though none does."""
+    """The jobs of all runs, as seed, ranks, whether threads may call MPI, and cases: of each run all twins together, all
+    offenders that can be, and those that need a job of their own.  In about half of them threads may call, though none does."""
     least, _, most = args.ranks.partition("-")
     for seed in range(args.seed, args.seed + args.runs):
         ranks = random.Random(seed).randint(int(least), int(most or least))

@@ -1,5 +1,5 @@
 /* A program of one rank with a mistake, which looks whether it is disturbed when that is told: `mistaken [right] [abort | exit
- * N | leave | chdir FOLDER]...`.  Prints NAME=value lines. */
+ * N | leave | chdir FOLDER | file | post]...`.  Prints NAME=value lines. */
 #include <dirent.h>
 #include <mpi.h>
 #include <signal.h>
@@ -70,12 +70,25 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "chdir") == 0 && chdir(argv[i + 1]) != 0)
             return 9;
     look(right, win);
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "post") == 0) { /* nobody starts: no host could free the window */
+            MPI_Group group;
+            MPI_Comm_group(MPI_COMM_WORLD, &group);
+            MPI_Win_post(group, 0, win);
+            MPI_Group_free(&group);
+        }
     MPI_Win_free(&win);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "abort") == 0)
             MPI_Abort(MPI_COMM_WORLD, 3);
         if (strcmp(argv[i], "leave") == 0)
             exit(0);
+        if (strcmp(argv[i], "file") == 0) /* calls that the checker does not model */
+            for (int opened = 0; opened < 3; opened++) {
+                MPI_File file;
+                if (MPI_File_open(MPI_COMM_WORLD, argv[0], MPI_MODE_RDONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS)
+                    MPI_File_close(&file);
+            }
     }
     MPI_Finalize();
     for (int i = 1; i + 1 < argc; i++)

@@ -197,6 +197,38 @@ class Json(Case):
             self.assertEqual((call["call"], call["rank"], os.path.basename(call["file"]), call["line"], call["function"]),
                              ("MPI_Put", 0, "mistaken.c", line_of("/* the mistake */"), "mistake"))
 
+    def test_a_stack_is_a_list_of_frames(self):
+        for host in HOSTS:
+            result = start(ORIEL, "check", "--stacks", "--json", self.path("found.json"), program(host, "mistaken"))
+            self.assertEqual(result.returncode, 86, result.stderr)
+            with open(self.path("found.json"), encoding="utf-8") as file:
+                [finding] = json.load(file)["findings"]
+            self.assertEqual([frame.split(" in ")[1] for frame in finding["stack"]][:3], ["mistake", "look", "main"])
+
+    def test_a_window_that_cannot_be_freed_does_not_hang_the_program(self):
+        for host in HOSTS:
+            job = self.found(host, "right", "post")
+            self.assertEqual({finding["rule"] for finding in job["findings"]}, {"E10", "E12"})
+            self.assertTrue(job["complete"])
+
+    def test_what_was_not_looked_at_is_counted(self):
+        for host in HOSTS:
+            job = self.found(host, "right", "file", status=0)
+            self.assertEqual(job["findings"], [])
+            self.assertEqual({row["what"].split(": ")[-1]: row["count"] for row in job["not_looked_at"]},
+                             {"MPI_File_open": 3, "MPI_File_close": 3})
+            text = start(ORIEL, "check", program(host, "mistaken"), "right", "file").stderr
+            self.assertIn("MPI_File_open (3)", text)
+            self.assertIn("MPI_File_close (3)", text)
+
+    def test_a_name_that_is_no_text_is_written_as_one(self):
+        for host in HOSTS:
+            odd = self.path(os.fsdecode(b"mist\xfftaken"))
+            shutil.copy(program(host, "mistaken"), odd)
+            self.assertEqual(start(ORIEL, "check", "--json", self.path("found.json"), odd).returncode, 86)
+            with open(self.path("found.json"), encoding="utf-8") as file:
+                self.assertTrue(json.load(file)["program"].endswith("/mist?taken"))
+
     def test_nothing_found_is_written_too(self):
         for host in HOSTS:
             job = self.found(host, "right", status=0)
