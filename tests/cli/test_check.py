@@ -174,6 +174,15 @@ class Findings(Case):
             self.assertIn("compile with -g", result.stderr)
 
 
+class Passed(Case):
+    def test_what_is_right_is_passed_on(self):
+        for host in HOSTS:
+            for words in ("callback", "none", "large"):
+                result = start(ORIEL, "check", program(host, "passed"), words)
+                self.assertEqual((result.returncode, result.stdout.replace("none\n", "")), (0, ""), result.stderr)
+                self.assertRegex(result.stderr, r"\Aoriel: check: no findings on 1 rank;")
+
+
 class Json(Case):
     def found(self, host, *words, status=86, cwd=None):
         path = os.path.join(cwd, "found.json") if cwd else self.path("found.json")
