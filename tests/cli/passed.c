@@ -115,11 +115,20 @@ static void large(void)
     FIND(Rget_accumulate, BOTH_ASKED);
     MPI_Request request;
     int one = 1, got = 0;
+    MPI_Win_lock_all(0, win);
+    OK(MPI_Raccumulate(&one, HERE, MPI_SUM, win, &request));
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_flush(0, win);
+    OK(MPI_Rget_accumulate(&one, 1, MPI_INT, &got, HERE, MPI_SUM, win, &request));
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_flush_local_all(win);
+    MPI_Win_flush_all(win);
+    EXPECT(got == 1);
     if (Put == NULL) {
+        MPI_Win_unlock_all(win);
         printf("none\n");
         return;
     }
-    MPI_Win_lock_all(0, win);
     OK(Put(&one, HERE, win));
     MPI_Win_flush(0, win);
     OK(Get(&got, HERE, win));
@@ -170,6 +179,7 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Win_allocate(64, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    memory[0] = 0;
     if (strcmp(argv[1], "callback") == 0)
         callback();
     else if (strcmp(argv[1], "none") == 0)
