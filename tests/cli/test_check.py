@@ -182,6 +182,12 @@ class Passed(Case):
                 self.assertEqual((result.returncode, result.stdout.replace("none\n", "")), (0, ""), result.stderr)
                 self.assertRegex(result.stderr, r"\Aoriel: check: no findings on 1 rank;")
 
+    def test_what_is_counted_is_passed_on_as_well(self):
+        for host in HOSTS:
+            for words in ("callback", "none", "large"):
+                result = start(ORIEL, "run", program(host, "passed"), words, ORIEL_STATS=self.path("counted.json"))
+                self.assertEqual((result.returncode, result.stdout.replace("none\n", ""), result.stderr), (0, "", ""))
+
 
 class Json(Case):
     def found(self, host, *words, status=86, cwd=None):

@@ -129,7 +129,9 @@ class Page(report.Reports):
             file.close(50_000)
             for rank in range(1, 300):
                 traces.Rank(folder, rank, 300).close(50_000)
-        data = self.report(self.traces(write))
+        folder = self.traces(write)
+        self.assertIn("  busiest pairs, of 300:\n", oriel(folder).stdout)
+        data = self.report(folder)
         self.assertEqual((len(data["windows"]), data["windows"][-1]["others"]), (33, 8))
         self.assertEqual(data["windows"][31]["name"], "w39")
         self.assertEqual(sum(sum(window["pairs"]["operations"]) for window in data["windows"]), 339)
