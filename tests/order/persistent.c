@@ -1,6 +1,6 @@
 /* Persistent collectives, messages in parts and communicators made of groups, which hosts of MPI-4 have and the checker does
- * not model: each does what its request was made for, and orders.  They are looked up, so that the program is one for all hosts; a host without them has
- * nothing to test. */
+ * not model: each does what its request was made for, and orders.  They are looked up, so that the program is one for all hosts;
+ * a host without them has nothing to test. */
 #include "order.h"
 
 #include <dlfcn.h>

@@ -297,6 +297,55 @@ static void unknown_requests_are_waited_for(void)
     EXPECT_KNOWS(before, 0);
 }
 
+/* Of requests, too: each function finishes what it is given, though nobody knows it. */
+static void calls_that_are_not_looked_at_pass(void)
+{
+    MPI_Request requests[2];
+    MPI_Message matched;
+    MPI_Status status;
+    int mine = rank, got = -1, flag = 0, which = -1;
+    for (int way = 0; way < 4; way++) {
+        oriel_check_running = false;
+        MPI_Isend(&mine, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &requests[1]);
+        MPI_Probe(rank, 9, MPI_COMM_WORLD, &status);
+        MPI_Irecv(&got, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &requests[0]);
+        oriel_check_running = true;
+        if (way == 0)
+            MPI_Waitany(1, requests, &which, &status);
+        for (flag = way == 0; !flag;)
+            if (way == 1)
+                MPI_Test(&requests[0], &flag, &status);
+            else if (way == 2)
+                MPI_Testany(1, requests, &which, &flag, &status);
+            else
+                MPI_Request_get_status(requests[0], &flag, &status);
+        MPI_Waitall(2, requests, no_statuses);
+        EXPECT(got == rank);
+    }
+    oriel_check_running = false;
+    MPI_Isend(&mine, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &requests[1]);
+    MPI_Mprobe(rank, 9, MPI_COMM_WORLD, &matched, &status);
+    MPI_Mrecv(&got, 1, MPI_INT, &matched, &status);
+    MPI_Improbe(rank, 9, MPI_COMM_WORLD, &flag, &matched, &status);
+    EXPECT(got == rank && !flag);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Recv_init(&got, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(&mine, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &requests[1]);
+    oriel_check_running = true;
+    got = -1;
+    MPI_Start(&requests[0]);
+    MPI_Start(&requests[1]);
+    MPI_Waitall(2, requests, no_statuses);
+    EXPECT(got == rank);
+    oriel_check_running = false;
+    MPI_Startall(2, requests);
+    oriel_check_running = true;
+    MPI_Waitall(2, requests, no_statuses);
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+    EXPECT(unknown_calls() == 0);
+}
+
 static const struct order_case cases[] = {
     CASE(messages_on_an_unseen_communicator_order, 2),
     CASE(collectives_on_an_unseen_communicator_order, 2),
@@ -307,6 +356,7 @@ static const struct order_case cases[] = {
     CASE(refused_collectives_leave_nothing, 2),
     CASE(many_requests_end_together, 2),
     CASE(unknown_requests_are_waited_for, 2),
+    CASE(calls_that_are_not_looked_at_pass, 2),
 };
 
 int main(int argc, char **argv)
