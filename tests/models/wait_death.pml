@@ -2,9 +2,14 @@
  * limit, but only from the death on and once in a wait, so that a wake that somebody alive has lost is an end state here as well,
  * and so is a wait for the dead.  Who comes back by the limit looks again at the word, then whether the dead one is in the way;
  * if so the wait has failed.  Once is enough: what the victim's words say changes no more.
- * Processes declare failed and looked, a model in_the_way, which is what the victim's words say; besides what wait.pml asks. */
+ * Processes declare failed and looked, a model in_the_way, which is what the victim's words say; besides what wait.pml asks.
+ * A model in which the living give up too says itself when a wait is in vain (lost), and from when on a sleep has its limit. */
 #define VICTIM 0
 #define is_gone (dead && stored[VICTIM].held == 0) /* as the kernel tells it: all that it had stored is in memory */
+#ifndef lost
+#define lost (is_gone && in_the_way)
+#define limit_comes (is_gone && !looked)
+#endif
 bool dead;
 
 inline forget()
@@ -22,7 +27,7 @@ inline sleep_with_limit(word)
     };
     if
     :: asleep[me] == 0
-    :: is_gone && !looked -> asleep[me] = 0; looked = true /* the limit */
+    :: limit_comes -> asleep[me] = 0; looked = true /* the limit */
     fi
 }
 
@@ -43,7 +48,7 @@ inline await(word, sleepers, reached)
                 :: else
                 fi;
                 if
-                :: is_gone && in_the_way -> failed = true; break
+                :: lost -> failed = true; break
                 :: else
                 fi;
                 sleep_with_limit(word) /* S2 */
