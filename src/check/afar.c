@@ -136,10 +136,13 @@ bool oriel_afar_try(void)
 static bool exchange(int fd, struct iovec *parts, int count, struct oriel_afar_answer *answer, void *data, size_t room_bytes)
 {
     bool answered = oriel_afar_write(fd, parts, count) && oriel_afar_read(fd, answer, sizeof *answer);
-    size_t kept = !answered ? 0 : answer->len_bytes < room_bytes ? answer->len_bytes : room_bytes;
-    if (answered && oriel_afar_read(fd, data, kept) && oriel_afar_skip(fd, answer->len_bytes - kept))
+    bool fits = answered && answer->len_bytes <= room_bytes;
+    if (fits && oriel_afar_read(fd, data, answer->len_bytes))
         return true;
-    (void)oriel_fail(ORIEL_E_OTHER, errno == EAGAIN ? "it was silent for %d s" : "its connection ended",
+    (void)oriel_fail(ORIEL_E_OTHER,
+                     answered && !fits ? "its answer is longer than it can be"
+                     : errno == EAGAIN ? "it was silent for %d s"
+                                       : "its connection ended",
                      oriel_options()->timeout_s);
     return false;
 }
@@ -174,5 +177,6 @@ bool oriel_afar_note(int machine, uint64_t window, const struct oriel_note_ask *
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_NOTE, .words = {window}};
     struct oriel_afar_answer about;
     struct iovec part = {.iov_base = (void *)(uintptr_t)ask, .iov_len = sizeof *ask};
-    return oriel_afar_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) && about.word != 0;
+    return oriel_afar_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) && about.word != 0 &&
+           about.len_bytes == sizeof *answer;
 }

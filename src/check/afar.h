@@ -92,8 +92,8 @@ struct oriel_afar_answer {
     uint64_t word;
 };
 
-/* Asks a machine; parts follow the request, whose length is set here.  The answer's data goes to data, as far as there is room.
- * False: no answer will come any more. */
+/* Asks a machine; parts follow the request, whose length is set here.  The answer's data goes to data; one that has no room there
+ * is none.  False: no answer will come any more. */
 bool oriel_afar_ask(int machine, struct oriel_afar_request *request, const struct iovec *parts, int parts_count,
                    struct oriel_afar_answer *answer, void *data, size_t room_bytes);
 

@@ -118,7 +118,7 @@ static void floor_over(oriel_tick *out)
         struct oriel_afar_answer answer;
         if (machine == oriel_afar_own_machine())
             continue;
-        known = oriel_afar_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes());
+        known = oriel_afar_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes()) && answer.len_bytes == clock_bytes();
         for (int i = 0; i < oriel_board_world_size() && known && answer.word != 0; i++)
             out[i] = clock[i] < out[i] ? clock[i] : out[i];
     }
@@ -132,7 +132,8 @@ static bool ask_site(uint32_t table, uint32_t slot, void *entry, size_t entry_by
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_SITE, .words = {table, slot}};
     struct oriel_afar_answer answer;
     struct iovec part = {.iov_base = entry, .iov_len = entry_bytes};
-    return oriel_afar_ask(0, &request, &part, claims, &answer, entry, entry_bytes) && answer.word != 0;
+    return oriel_afar_ask(0, &request, &part, claims, &answer, entry, entry_bytes) && answer.word != 0 &&
+           answer.len_bytes == entry_bytes;
 }
 
 void oriel_afar_order_span(void)

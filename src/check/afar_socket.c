@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HIGH_DESCRIPTOR = 200, PATIENCE_MS = 3000, BACKLOG = 128, SKIPPED = 4096 };
+enum { HIGH_DESCRIPTOR = 200, PATIENCE_MS = 3000, BACKLOG = 128 };
 
 int oriel_afar_high(int fd)
 {
@@ -158,6 +158,8 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
     }
     for (int i = 0; i < to->count; i++) {
         int fd = connect_one(to, i, thread);
+        if (fd >= 0)
+            oriel_afar_limit(fd, PATIENCE_MS / 1000);
         if (fd >= 0 && proves(fd, to)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             oriel_afar_limit(fd, oriel_options()->timeout_s);
@@ -214,13 +216,4 @@ bool oriel_afar_read(int fd, void *data, size_t len_bytes)
         len_bytes -= (size_t)got;
     }
     return true;
-}
-
-bool oriel_afar_skip(int fd, size_t len_bytes)
-{
-    char room[SKIPPED];
-    bool read = true;
-    for (size_t left = len_bytes; left > 0 && read; left -= left < sizeof room ? left : sizeof room)
-        read = oriel_afar_read(fd, room, left < sizeof room ? left : sizeof room);
-    return read;
 }

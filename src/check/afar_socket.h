@@ -27,6 +27,5 @@ void oriel_afar_limit(int fd, int seconds);
 /* All of it, or false. */
 bool oriel_afar_write(int fd, struct iovec *parts, int count);
 bool oriel_afar_read(int fd, void *data, size_t len_bytes);
-bool oriel_afar_skip(int fd, size_t len_bytes);
 
 #endif

@@ -1,6 +1,8 @@
 /* Reports, gatherings and keys, asked of any machine, this one included.  afar_waits.h says who may call. */
 #include "check/afar_waits.h"
 
+#include "check/afar_believe.h"
+
 #include <stdlib.h>
 
 static size_t reports_room(void)
@@ -42,8 +44,7 @@ static void *ask(int machine, struct oriel_afar_request *request, size_t room_by
     if (answered && machine == oriel_afar_own_machine())
         answer.len_bytes = oriel_afar_waits_answer(request, data, &answer.word);
     else
-        answered = answered && oriel_afar_ask(machine, request, NULL, 0, &answer, data, room_bytes) &&
-                   answer.len_bytes <= room_bytes;
+        answered = answered && oriel_afar_ask(machine, request, NULL, 0, &answer, data, room_bytes);
     if (!answered) {
         free(data);
         return NULL;
@@ -57,6 +58,10 @@ static struct oriel_wait_report *reports(int machine, size_t *count)
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_WAITS};
     size_t len_bytes = 0;
     struct oriel_wait_report *found = ask(machine, &request, reports_room() * sizeof *found, &len_bytes);
+    if (found != NULL && !oriel_afar_reports_hold(found, len_bytes)) {
+        free(found);
+        return NULL;
+    }
     *count = len_bytes / sizeof *found;
     return found;
 }
@@ -66,8 +71,7 @@ static struct oriel_gathering *gathering(int machine, uint64_t id, bool is_windo
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_GATHERING, .words = {id, is_window}};
     size_t len_bytes = 0;
     struct oriel_gathering *found = ask(machine, &request, gathering_room_bytes(), &len_bytes);
-    if (found != NULL && (len_bytes < sizeof *found || found->n > oriel_board_world_size() ||
-                          oriel_gathering_bytes(found->n, found->has_locks != 0) != len_bytes)) {
+    if (found != NULL && !oriel_afar_gathering_holds(found, len_bytes)) {
         free(found);
         return NULL;
     }

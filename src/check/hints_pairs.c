@@ -61,7 +61,7 @@ static void tell_pairs(struct oriel_checked *window, bool starts, const struct o
 {
     struct oriel_note_answer answer;
     struct oriel_note_ask ask = {.kind = ORIEL_NOTE_UNEQUAL, .member = window->rank, .assert = starts};
-    for (; oriel_window_ask(window, 0, &ask, &answer) && answer.found; ask.number++)
+    for (; ask.number < (uint64_t)window->n && oriel_window_ask(window, 0, &ask, &answer) && answer.found; ask.number++)
         tell(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank, &answer.site, site,
              starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.", window->rank, answer.rank)
                     : oriel_words("Rank %d has not called MPI_Win_start for rank %d.", answer.rank, window->rank));
@@ -91,6 +91,8 @@ enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct o
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return ORIEL_WANTED_NOTHING;
     *rank = answer.rank;
+    if (answer.found > ORIEL_WANTED_FENCE && answer.rank < 0)
+        return ORIEL_WANTED_NOTHING;
     if (answer.found == ORIEL_WANTED_START)
         tell(window, ORIEL_RULE_UNMATCHED_GROUPS, window->rank, &answer.site, site,
              oriel_words("Rank %d frees the window without an MPI_Win_start for rank %d.", window->rank, *rank));

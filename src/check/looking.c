@@ -176,6 +176,8 @@ static void add_call(struct oriel_look *look, const struct oriel_gathering *gath
 {
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
+    if (need->rank >= gathering->n)
+        return;
     int first = below || need->rank < 0 ? 0 : need->rank;
     int end = need->rank < 0 ? gathering->n : below ? need->rank : need->rank + 1;
     for (int member = first; member < end; member++)
@@ -188,6 +190,8 @@ static void add_lock(struct oriel_look *look, const struct oriel_gathering *gath
 {
     int target = (int)(int64_t)need->words[1];
     uint8_t allowed = need->words[2] ? ORIEL_HOLDS_NOTHING : ORIEL_HOLDS_SHARED;
+    if (gathering->has_locks == 0 || target >= gathering->n)
+        return;
     for (int member = 0; member < gathering->n; member++) {
         uint8_t all = atomic_load_explicit(oriel_gathering_holds(gathering, member, -1), memory_order_acquire);
         bool holds = all > allowed;

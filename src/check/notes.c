@@ -2,13 +2,9 @@
  * have noted, so that of two calls that do not go together the second one sees the first.  notes.h says who may call. */
 #include "check/notes.h"
 
-#include <mpi.h>
+#include "check/attached.h"
 
-/* A region that a member has attached. */
-struct region {
-    oriel_place next;
-    struct oriel_stretch at;
-};
+#include <mpi.h>
 
 /* How often an origin has started epochs to a target, and the target posted to it; in the target's list. */
 struct pair {
@@ -225,74 +221,16 @@ static void find_wanted(struct oriel_notes *notes, const struct oriel_note_ask *
 
 /* --- regions --- */
 
-static void attach(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+static struct oriel_stretch stretch_of(const struct oriel_extent *extent)
 {
-    oriel_place place = oriel_board_allocate(sizeof(struct region));
-    struct region *region = oriel_board_at(place);
-    if (region == NULL)
-        return;
-    struct member *own = &notes->members[ask->member];
-    region->at = (struct oriel_stretch){.address = (uint64_t)ask->extent.offset, .len_bytes = ask->extent.len_bytes};
-    region->next = own->regions;
-    own->regions = place;
-}
-
-static void detach(struct oriel_notes *notes, const struct oriel_note_ask *ask)
-{
-    for (oriel_place *link = &notes->members[ask->member].regions; *link != 0;) {
-        struct region *region = oriel_board_at(*link);
-        if (region->at.address == (uint64_t)ask->extent.offset) {
-            oriel_place gone = *link;
-            *link = region->next;
-            oriel_board_free(gone, sizeof *region);
-            return;
-        }
-        link = &region->next;
-    }
-}
-
-/* How many bytes from at on are attached; 0: none.  The nearest region otherwise.  Regions may touch. */
-static uint64_t attached_from(const struct member *member, uint64_t at, struct oriel_stretch *nearest)
-{
-    uint64_t nearest_bytes = UINT64_MAX;
-    for (oriel_place place = member->regions; place != 0;) {
-        const struct region *region = oriel_board_at(place);
-        uint64_t begin = region->at.address;
-        if (at - begin < region->at.len_bytes)
-            return region->at.len_bytes - (at - begin);
-        uint64_t away_bytes = at < begin ? begin - at : at - begin - region->at.len_bytes;
-        if (away_bytes <= nearest_bytes) {
-            nearest_bytes = away_bytes;
-            *nearest = region->at;
-        }
-        place = region->next;
-    }
-    return 0;
-}
-
-static bool is_attached(const struct member *member, struct oriel_stretch run, struct oriel_stretch *nearest)
-{
-    while (run.len_bytes > 0) {
-        uint64_t there_bytes = attached_from(member, run.address, nearest);
-        if (there_bytes == 0)
-            return false;
-        there_bytes = there_bytes < run.len_bytes ? there_bytes : run.len_bytes;
-        run.address += there_bytes;
-        run.len_bytes -= there_bytes;
-    }
-    return true;
+    return (struct oriel_stretch){.address = (uint64_t)extent->offset, .len_bytes = extent->len_bytes};
 }
 
 static void find_attached(const struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
 {
-    const struct oriel_extent *extent = &ask->extent;
-    answer->run = (struct oriel_stretch){.address = (uint64_t)extent->offset, .len_bytes = extent->len_bytes};
-    answer->found = 1;
-    for (uint64_t i = 0; i < extent->count && answer->found; i++) {
-        answer->found = is_attached(&notes->members[ask->other], answer->run, &answer->nearest);
-        if (answer->found)
-            answer->run.address += (uint64_t)extent->stride_bytes;
-    }
+    answer->run = stretch_of(&ask->extent);
+    answer->found = oriel_attached_has(notes->members[ask->other].regions, &answer->run, ask->extent.count,
+                                       ask->extent.stride_bytes, &answer->nearest);
 }
 
 /* --- questions --- */
@@ -310,8 +248,10 @@ void oriel_note_work(struct oriel_notes *notes, const struct oriel_note_ask *ask
     case ORIEL_NOTE_END: note_end(notes, ask, answer); break;
     case ORIEL_NOTE_UNEQUAL: find_unequal(notes, ask, answer); break;
     case ORIEL_NOTE_WANTED: find_wanted(notes, ask, answer); break;
-    case ORIEL_NOTE_ATTACH: attach(notes, ask); break;
-    case ORIEL_NOTE_DETACH: detach(notes, ask); break;
+    case ORIEL_NOTE_ATTACH: oriel_attached_add(&notes->members[ask->member].regions, stretch_of(&ask->extent)); break;
+    case ORIEL_NOTE_DETACH:
+        oriel_attached_remove(&notes->members[ask->member].regions, (uint64_t)ask->extent.offset);
+        break;
     case ORIEL_NOTE_ATTACHED: find_attached(notes, ask, answer); break;
     default: break;
     }
@@ -329,7 +269,8 @@ static bool work_under_key(void *at, bool made, void *closure)
     struct oriel_notes *notes = at;
     struct question *question = closure;
     (void)made;
-    question->is_right = question->ask->kind < ORIEL_NOTE_KINDS && question->ask->member >= 0 &&
+    question->is_right = question->ask->kind < ORIEL_NOTE_KINDS && question->ask->kind != ORIEL_NOTE_ATTACH &&
+                         question->ask->kind != ORIEL_NOTE_DETACH && question->ask->member >= 0 &&
                          question->ask->member < notes->n && question->ask->other >= 0 && question->ask->other < notes->n;
     if (question->is_right)
         oriel_note_work(notes, question->ask, question->answer);
@@ -377,11 +318,7 @@ static bool leave(void *at, bool made, void *closure)
         return true;
     for (int32_t i = 0; i < notes->n; i++) {
         struct member *member = &notes->members[i];
-        while (member->regions != 0) {
-            oriel_place region = member->regions;
-            member->regions = ((struct region *)oriel_board_at(region))->next;
-            oriel_board_free(region, sizeof(struct region));
-        }
+        oriel_attached_empty(&member->regions);
         while (member->pairs != 0) {
             oriel_place pair = member->pairs;
             member->pairs = ((struct pair *)oriel_board_at(pair))->next;

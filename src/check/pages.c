@@ -86,9 +86,15 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
     return page;
 }
 
+/* Bytes far apart have more pages than there are buckets: each is then marked as often as its turn comes. */
 void oriel_pages_mark(const struct oriel_pages *pages, int64_t low, int64_t high, int by)
 {
-    for (uint64_t number = (uint64_t)low >> ORIEL_PAGE_SHIFT; number <= (uint64_t)(high - 1) >> ORIEL_PAGE_SHIFT; number++)
+    uint64_t number = (uint64_t)low >> ORIEL_PAGE_SHIFT;
+    uint64_t last = (uint64_t)(high - 1) >> ORIEL_PAGE_SHIFT;
+    uint64_t turns = last < number ? 0 : (last - number) / pages->count;
+    for (uint64_t i = 0; i < pages->count && turns > 0; i++)
+        atomic_fetch_add(&oriel_page_bucket(pages, i)->wide, (uint32_t)by * (uint32_t)turns);
+    for (number += turns * pages->count; number <= last; number++)
         atomic_fetch_add(&oriel_page_bucket(pages, number)->wide, (uint32_t)by);
 }
 

@@ -2,10 +2,16 @@
  * with the machine's number above it.  parts.h says who may call. */
 #include "check/parts.h"
 
-#include "check/afar.h"
+#include "check/afar_believe.h"
 #include "check/order.h"
 
 enum { MACHINE_SHIFT = 44, CONFLICTS = 16 };
+
+/* Under the key of a part that is open, or has users. */
+struct open_part {
+    uint32_t users;
+    uint32_t closed;
+};
 
 static struct oriel_key key_of(oriel_place history)
 {
@@ -18,32 +24,62 @@ uint64_t oriel_part_open(void)
     struct oriel_key key = key_of(history);
     if (history == 0)
         return 0;
-    if (oriel_board_find(&key, sizeof(uint64_t), NULL) == 0) {
+    if (oriel_board_find(&key, sizeof(struct open_part), NULL) == 0) {
         oriel_history_free(history);
         return 0;
     }
     return (uint64_t)(unsigned)(oriel_afar_own_machine() + 1) << MACHINE_SHIFT | history;
 }
 
-void oriel_part_close(oriel_place history)
+/* Who is the last takes the key away, and then frees. */
+static bool close_part(void *at, bool made, void *last)
 {
-    struct oriel_key key = key_of(history);
-    oriel_board_drop(&key);
-    oriel_history_free(history);
+    struct open_part *part = at;
+    (void)made;
+    part->closed = 1;
+    *(bool *)last = part->users == 0;
+    return part->users > 0;
 }
 
-static bool stays(void *at, bool made, void *closure)
+static bool enter_part(void *at, bool made, void *entered)
 {
-    (void)at;
+    struct open_part *part = at;
     (void)made;
-    (void)closure;
+    *(bool *)entered = !part->closed;
+    part->users += !part->closed;
     return true;
 }
 
-bool oriel_part_is_open(oriel_place history)
+static bool leave_part(void *at, bool made, void *last)
+{
+    struct open_part *part = at;
+    (void)made;
+    *(bool *)last = --part->users == 0 && part->closed;
+    return !*(bool *)last;
+}
+
+static bool work_on(oriel_place history, oriel_board_work_fn *work)
 {
     struct oriel_key key = key_of(history);
-    return oriel_board_work(&key, 0, stays, NULL);
+    bool answer = false;
+    return oriel_board_work(&key, 0, work, &answer) && answer;
+}
+
+void oriel_part_close(oriel_place history)
+{
+    if (work_on(history, close_part))
+        oriel_history_free(history);
+}
+
+bool oriel_part_enter(oriel_place history)
+{
+    return work_on(history, enter_part);
+}
+
+void oriel_part_leave(oriel_place history)
+{
+    if (work_on(history, leave_part))
+        oriel_history_free(history);
 }
 
 static int machine_of(uint64_t number)
@@ -81,10 +117,11 @@ static uint64_t add_far(oriel_place part, const struct oriel_access *access, con
         {.iov_base = (void *)(uintptr_t)clock, .iov_len = (size_t)oriel_board_world_size() * sizeof *clock},
         {.iov_base = (void *)(uintptr_t)extents, .iov_len = count * sizeof *extents},
     };
-    if (!oriel_afar_ask(machine_of(part), &request, parts, 3, &answer, conflicts, sizeof conflicts))
+    if (!oriel_afar_ask(machine_of(part), &request, parts, 3, &answer, conflicts, sizeof conflicts) ||
+        !oriel_afar_conflicts_hold(conflicts, answer.len_bytes))
         return 0;
     for (size_t i = 0; i < answer.len_bytes / sizeof conflicts[0]; i++) {
-        conflicts[i].later.moment = access->moment;
+        conflicts[i].later = *access;
         tell(&conflicts[i], closure);
     }
     return answer.word;

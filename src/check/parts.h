@@ -1,6 +1,6 @@
 /* Histories of members' parts of windows, on this machine's board or on another's.  A part of a window over several machines is
- * named by a number that means the same on all of them; history.h says what the functions do.  windows*.c call; afar_serve.c asks
- * whether a part is open. */
+ * named by a number that means the same on all of them; history.h says what the functions do.  windows*.c call; afar_answer.c
+ * enters for others. */
 #ifndef ORIEL_CHECK_PARTS_H
 #define ORIEL_CHECK_PARTS_H
 
@@ -9,7 +9,10 @@
 /* A history on this board that other machines may work on, by the number that they know; 0: the board is full. */
 uint64_t oriel_part_open(void);
 void oriel_part_close(oriel_place history);
-bool oriel_part_is_open(oriel_place history);
+
+/* Another machine works on it, and it stays until that has left; false: it is none, or closed. */
+bool oriel_part_enter(oriel_place history);
+void oriel_part_leave(oriel_place history);
 
 /* From a number to this process's view: the history's place here, or a place elsewhere. */
 oriel_place oriel_part_of(uint64_t number);

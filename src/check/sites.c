@@ -86,6 +86,7 @@ static bool module_claim(uint32_t at, const struct module *wanted)
     if (ask != NULL ? !ask(TABLE_MODULES, at, &entry, sizeof entry, wanted != NULL) : wanted == NULL)
         return false;
     sites->modules[at] = entry;
+    sites->modules[at].path[sizeof entry.path - 1] = '\0'; /* it may have come from elsewhere */
     atomic_store_explicit(&sites->known[at], 1, memory_order_release);
     return true;
 }
@@ -110,7 +111,7 @@ size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_
     size_t len_bytes = table == TABLE_MODULES ? sizeof(struct module) : sizeof(struct number);
     const void *wanted = entry_bytes == len_bytes ? entry : NULL;
     *filled = 0;
-    if (slot >= (table == TABLE_MODULES ? MODULES : NUMBERS))
+    if (sites == NULL || slot >= (table == TABLE_MODULES ? MODULES : NUMBERS)) /* others may ask before this machine starts */
         return 0;
     oriel_board_lock(&sites->lock);
     *filled = table == TABLE_MODULES ? module_claim(slot, wanted) : number_claim(slot, wanted);

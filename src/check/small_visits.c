@@ -4,28 +4,50 @@
 
 #include "check/runs.h"
 
-/* Calls act for each cell that has been used and has bytes from low to high, with its lock held. */
 typedef void cell_fn(struct oriel_cell *cell, int64_t base, void *closure);
+
+/* Cells from first to last, counted from offset 0. */
+struct cells {
+    uint64_t first;
+    uint64_t last;
+    cell_fn *act;
+    void *closure;
+};
+
+static void visit_page(const struct cells *cells, struct oriel_page *page)
+{
+    uint64_t begin = page->number * ORIEL_PAGE_CELLS;
+    uint64_t at = cells->first > begin ? cells->first - begin : 0;
+    for (uint64_t used = atomic_load(&page->used) >> at; used != 0; used >>= 1, at++) {
+        unsigned skip = (unsigned)__builtin_ctzll(used);
+        at += skip;
+        used >>= skip;
+        if (begin + at > cells->last)
+            break;
+        struct oriel_cell *cell = &page->cells[at];
+        oriel_board_word_lock(&cell->owner);
+        cells->act(cell, (int64_t)((begin + at) << ORIEL_CELL_SHIFT), cells->closure);
+        oriel_board_word_unlock(&cell->owner);
+    }
+}
+
+/* Calls act for each cell that has been used and has bytes from low to high, with its lock held.  Of bytes that are farther apart
+ * than there are buckets each bucket is looked through once. */
 static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act, void *closure)
 {
-    uint64_t last = ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT;
-    for (uint64_t at = (uint64_t)low >> ORIEL_CELL_SHIFT; at <= last;) {
-        uint64_t number = at / ORIEL_PAGE_CELLS;
-        uint64_t behind = (number + 1) * ORIEL_PAGE_CELLS;
+    const struct cells cells = {(uint64_t)low >> ORIEL_CELL_SHIFT, ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT, act, closure};
+    uint64_t first = cells.first / ORIEL_PAGE_CELLS;
+    uint64_t last = cells.last / ORIEL_PAGE_CELLS;
+    bool wide = last - first >= pages->count;
+    for (uint64_t i = 0; i < pages->count && wide; i++)
+        for (struct oriel_page *page = oriel_board_at(atomic_load(&oriel_page_bucket(pages, i)->first)); page != NULL;
+             page = oriel_board_at(page->next))
+            if (page->number >= first && page->number <= last)
+                visit_page(&cells, page);
+    for (uint64_t number = first; number <= last && !wide; number++) {
         struct oriel_page *page = oriel_page_find(pages, number);
-        uint64_t used = page == NULL ? 0 : atomic_load(&page->used) >> at % ORIEL_PAGE_CELLS;
-        for (; used != 0; used >>= 1, at++) {
-            unsigned skip = (unsigned)__builtin_ctzll(used);
-            at += skip;
-            used >>= skip;
-            if (at > last)
-                break;
-            struct oriel_cell *cell = &page->cells[at % ORIEL_PAGE_CELLS];
-            oriel_board_word_lock(&cell->owner);
-            act(cell, (int64_t)(at << ORIEL_CELL_SHIFT), closure);
-            oriel_board_word_unlock(&cell->owner);
-        }
-        at = behind;
+        if (page != NULL)
+            visit_page(&cells, page);
     }
 }
 

@@ -312,7 +312,7 @@ bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const 
     if (window->notes == NULL)
         return false;
     if (machine != oriel_afar_own_machine())
-        return oriel_afar_note(machine, window->id, ask, answer);
+        return oriel_afar_note(machine, window->id, ask, answer) && answer->rank < window->n && answer->gone_rank < window->n;
     oriel_note_work(window->notes, ask, answer);
     return true;
 }

@@ -1,11 +1,13 @@
 /* The server of a machine's checker and those who ask it: whoever stops in the middle of a question, or says that it is longer
- * than it can be, keeps nobody else from an answer; a server that has stopped or died is given up. */
+ * than it can be, keeps nobody else from an answer; a server that has stopped or died is given up; a history that others work on
+ * stays until they have left. */
 #include "check/afar.h"
 #include "check/afar_socket.h"
 #include "check/afar_waits.h"
 #include "check/finding.h"
 #include "check/notes.h"
 #include "check/order.h"
+#include "check/parts.h"
 #include "check/ranks.h"
 #include "check/sites.h"
 
@@ -70,7 +72,7 @@ static struct oriel_afar_address server(void)
 /* How many have what nobody has: none. */
 static bool is_answered(const struct oriel_afar_address *address)
 {
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT};
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
     struct oriel_afar_answer answer = {.word = 77};
     struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
     int fd = oriel_afar_connect(address, 0);
@@ -132,7 +134,7 @@ static void length_that_wraps_is_refused(void **state)
 static void ask_until_lost(int rank, int signal)
 {
     struct oriel_afar_address addresses[2] = {{.count = 0}, {.count = 0}};
-    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT};
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
     struct oriel_afar_answer answer;
     if (rank == SERVER) {
         serve_until_done(true);
@@ -173,9 +175,39 @@ static void server_that_has_died_is_given_up(void **state)
     team_run(2, BOARD, 1u << SERVER, ask_dead);
 }
 
+static void close_while_another_works(int rank)
+{
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place part = oriel_part_of(oriel_part_open());
+    EXPECT(part != 0 && oriel_part_enter(part));
+    oriel_part_close(part);
+    EXPECT(!oriel_part_enter(part));
+    oriel_place other = oriel_history_make(0);
+    EXPECT(other != 0 && other != part);
+    oriel_part_leave(part);
+    EXPECT(oriel_history_make(0) == part); /* its memory is free */
+}
+
+static void closed_part_stays_until_who_works_on_it_has_left(void **state)
+{
+    (void)state;
+    team_run(1, BOARD, 0, close_while_another_works);
+}
+
+static void site_is_asked_before_there_are_any(void **state)
+{
+    struct oriel_afar_answer answer = {.word = 1};
+    char entry[ORIEL_SITE_SLOT_BYTES];
+    (void)state;
+    assert_int_equal(oriel_site_slot(0, 0, entry, 0, &answer.word), 0);
+    assert_int_equal(answer.word, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(site_is_asked_before_there_are_any),
+        cmocka_unit_test(closed_part_stays_until_who_works_on_it_has_left),
         cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
         cmocka_unit_test(length_that_wraps_is_refused),
         cmocka_unit_test(server_that_has_stopped_is_given_up),

@@ -1,0 +1,334 @@
+/* What other machines' checkers answer to this process: any answers, to all that it asks.  Nothing is read or written outside of
+ * what an answer is for, no look at who waits for whom reads what is not there, and each question ends.  This process is rank 2's
+ * of five, on the second of three machines.  libFuzzer calls. */
+#include "checker_board.h"
+
+#include "check/afar_socket.h"
+#include "check/afar_waits.h"
+#include "check/deadlock.h"
+#include "check/finding_parts.h"
+#include "check/notes.h"
+#include "check/order.h"
+#include "check/parts.h"
+#include "check/ranks.h"
+#include "check/sites.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+enum { WORLD = 5, OWN = 2, NEIGHBOUR = 3, MACHINES = 3, ACTS_MOST = 24, MACHINE_SHIFT = 44 };
+static const uint64_t window = 77, comm = 78;
+static const int machine_of[WORLD] = {0, 0, 1, 1, 2};
+
+static struct input input;
+static struct {
+    uint64_t kind;
+    bool headed; /* the answer's head has been read */
+} wire;
+
+/* --- in the place of the rest of the checker --- */
+
+void oriel_finding_count(const char *what)
+{
+    look_at(what, strlen(what));
+}
+
+void oriel_finding_tell(const struct oriel_finding *finding)
+{
+    struct oriel_record_site site;
+    look_at(finding->detail, strlen(finding->detail));
+    if (finding->window != NULL)
+        look_at(finding->window, strlen(finding->window));
+    oriel_site_describe(&finding->here, &site);
+    look_at(site.place.module, strlen(site.place.module));
+    oriel_site_describe(&finding->other, &site);
+    look_at(site.place.module, strlen(site.place.module));
+}
+
+void oriel_text_add(struct oriel_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(text->bytes + text->used, text->room - text->used, format, args);
+    va_end(args);
+    text->used += len < 0 ? 0 : (size_t)len < text->room - text->used ? (size_t)len : text->room - text->used - 1;
+}
+
+int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
+{
+    REQUIRE(to->ports[thread] != 0);
+    return input_byte(&input) % 64 == 0 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+bool oriel_afar_write(int fd, struct iovec *parts, int count)
+{
+    const struct oriel_afar_request *request = parts[0].iov_base;
+    REQUIRE(fd >= 0 && parts[0].iov_len == sizeof *request);
+    for (int i = 0; i < count; i++)
+        look_at(parts[i].iov_base, parts[i].iov_len);
+    wire.kind = request->kind;
+    wire.headed = false;
+    return input_byte(&input) % 128 != 0;
+}
+
+/* --- answers --- */
+
+static size_t right_bytes(void)
+{
+    switch (wire.kind) {
+    case ORIEL_AFAR_TAKE:
+    case ORIEL_AFAR_TAKE_RANK:
+    case ORIEL_AFAR_TAKE_ALL:
+    case ORIEL_AFAR_FLOOR: return WORLD * sizeof(oriel_tick);
+    case ORIEL_AFAR_ADD: return input_below(&input, 4) * sizeof(struct oriel_conflict);
+    case ORIEL_AFAR_NOTE: return sizeof(struct oriel_note_answer);
+    case ORIEL_AFAR_SITE: return input_byte(&input) % 2 == 0 ? 16 : ORIEL_RECORD_LONG + 24;
+    case ORIEL_AFAR_WAITS: return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
+    case ORIEL_AFAR_GATHERING: return oriel_gathering_bytes((int)input_below(&input, WORLD + 1), input_byte(&input) % 2 == 0);
+    default: return 0;
+    }
+}
+
+static void head(struct oriel_afar_answer *answer)
+{
+    const uint8_t how = input_byte(&input);
+    answer->len_bytes = right_bytes();
+    if (how % 16 == 0)
+        answer->len_bytes = how / 16 % 4 == 0 ? 0 : how / 16 % 4 == 1 ? input_word(&input) : input_below(&input, 4000);
+    answer->word = how % 16 == 1 ? input_word(&input) : input_below(&input, 8);
+}
+
+static struct oriel_site draw_site(void)
+{
+    return (struct oriel_site){.address = input_byte(&input) % 2 == 0 ? input_word(&input)
+                                                                      : (uint64_t)(1 + input_byte(&input) % 4) << 48,
+                               .call = input_byte(&input)};
+}
+
+static void draw_need(struct oriel_wait_need *need)
+{
+    const uint8_t how = input_byte(&input);
+    *need = (struct oriel_wait_need){.kind = how % 8, .rank = (int32_t)input_below(&input, WORLD + 1) - 1,
+                                     .words = {comm, input_below(&input, 4), input_byte(&input), how & 16 ? window : comm}};
+    if (how % 32 == 9)
+        need->rank = (int32_t)input_word(&input);
+    if (how % 32 == 10)
+        input_take(&input, need->words, sizeof need->words);
+    if (how & 64)
+        need->words[2] |= ORIEL_NEED_OF_WINDOW;
+    if (how & 128)
+        need->kind |= ORIEL_NEED_MAYBE;
+    if (how % 32 == 11)
+        need->words[1] = ~(uint64_t)input_byte(&input);
+}
+
+static void draw_report(struct oriel_wait_report *report)
+{
+    const uint8_t how = input_byte(&input);
+    struct oriel_wait_noted *noted = &report->record.noted;
+    report->rank = how % 32 == 0 ? (int32_t)input_word(&input) : (int32_t)input_below(&input, WORLD);
+    report->state = how % 32 == 1 ? (uint32_t)input_word(&input) : ORIEL_STUCK_WAITS + (how % 4 == 2);
+    report->serial = how % 64 == 3 ? input_word(&input) : 1;
+    noted->site = draw_site();
+    noted->mode = how / 8 % 4 == 0;
+    noted->count = how % 32 == 5 ? (uint32_t)input_word(&input) : 1 + input_below(&input, 3);
+    memset(noted->name, how % 32 == 3 ? 'n' : 0, sizeof noted->name);
+    for (uint32_t i = 0; i < noted->count && i < 4; i++)
+        draw_need(&noted->needs[i]);
+}
+
+static void draw_gathering(struct oriel_gathering *gathering, size_t len_bytes)
+{
+    const uint8_t how = input_byte(&input);
+    int n = 1;
+    while (n < WORLD && oriel_gathering_bytes(n, false) != len_bytes && oriel_gathering_bytes(n, true) != len_bytes)
+        n++;
+    gathering->n = how % 32 == 0 ? (int32_t)input_word(&input) : n;
+    gathering->has_locks = oriel_gathering_bytes(n, true) == len_bytes;
+    gathering->id = how & 8 ? window : comm;
+    gathering->is_window = how & 8;
+    for (int i = 0; i < n && sizeof *gathering + (size_t)(i + 1) * sizeof gathering->slots[0] <= len_bytes; i++) {
+        gathering->slots[i].world_rank = how % 32 == 1 ? (int32_t)input_word(&input) : 1 + i;
+        gathering->slots[i].number = input_below(&input, 5);
+        gathering->slots[i].last = input_byte(&input) % 4 == 0;
+    }
+}
+
+static void draw_conflict(struct oriel_conflict *conflict)
+{
+    const uint8_t how = input_byte(&input);
+    conflict->earlier = (struct oriel_access){.kind = how % 5, .origin = (int32_t)input_below(&input, WORLD), .site = draw_site()};
+    if (how % 16 == 0)
+        conflict->earlier.origin = (int32_t)input_word(&input);
+    conflict->offset = how % 16 == 1 ? (int64_t)input_word(&input) : input_byte(&input);
+    conflict->len_bytes = how % 16 == 2 ? input_word(&input) : 1;
+    *(uint8_t *)&conflict->beside = how % 16 == 3 ? input_byte(&input) : 0;
+}
+
+static void draw_note(struct oriel_note_answer *answer)
+{
+    *answer = (struct oriel_note_answer){.found = input_byte(&input) % 4, .rank = (int32_t)input_word(&input), .gone_rank = -1};
+}
+
+static void fill(void *data, size_t len_bytes)
+{
+    char *at = data;
+    memset(data, 0, len_bytes);
+    const uint8_t how = input_byte(&input);
+    if (how % 32 == 0)
+        input_take(&input, data, len_bytes);
+    else if (wire.kind == ORIEL_AFAR_ADD)
+        for (; len_bytes >= sizeof(struct oriel_conflict); at += sizeof(struct oriel_conflict), len_bytes -= sizeof(struct oriel_conflict))
+            draw_conflict((struct oriel_conflict *)(void *)at);
+    else if (wire.kind == ORIEL_AFAR_WAITS)
+        for (; len_bytes >= sizeof(struct oriel_wait_report);
+             at += sizeof(struct oriel_wait_report), len_bytes -= sizeof(struct oriel_wait_report))
+            draw_report((struct oriel_wait_report *)(void *)at);
+    else if (wire.kind == ORIEL_AFAR_GATHERING && len_bytes >= sizeof(struct oriel_gathering))
+        draw_gathering(data, len_bytes);
+    else if (wire.kind == ORIEL_AFAR_NOTE && len_bytes == sizeof(struct oriel_note_answer))
+        draw_note(data);
+    else if (wire.kind == ORIEL_AFAR_SITE)
+        memset(data, how, len_bytes);
+    else
+        for (; len_bytes >= sizeof(uint64_t); at += sizeof(uint64_t), len_bytes -= sizeof(uint64_t))
+            *(uint64_t *)(void *)at = input_below(&input, 20);
+}
+
+bool oriel_afar_read(int fd, void *data, size_t len_bytes)
+{
+    REQUIRE(fd >= 0);
+    if (!wire.headed) {
+        REQUIRE(len_bytes == sizeof(struct oriel_afar_answer));
+        head(data);
+        wire.headed = true;
+        return true;
+    }
+    if (len_bytes > 0)
+        fill(data, len_bytes);
+    return input_byte(&input) % 128 != 0;
+}
+
+/* --- what this process asks --- */
+
+static uint64_t ticket;
+
+static void tell(const struct oriel_conflict *conflict, void *closure)
+{
+    (void)closure;
+    REQUIRE(conflict->earlier.origin >= 0 && conflict->earlier.origin < WORLD && conflict->later.origin == OWN);
+    REQUIRE(conflict->offset + (int64_t)conflict->len_bytes > 0 && (conflict->beside == 0 || conflict->beside == 1));
+    look_at(conflict, sizeof *conflict);
+}
+
+static void use_part(oriel_place part)
+{
+    const struct oriel_access access = {.kind = ORIEL_ACCESS_PUT, .origin = OWN, .moment = ORIEL_MOMENT_NOW,
+                                        .site = {.call = 1}};
+    const struct oriel_extent extent = {.offset = 8, .len_bytes = 8, .count = 1};
+    switch (input_byte(&input) % 5) {
+    case 0: oriel_part_complete(part, OWN, 0, oriel_order_now()); break;
+    case 1: oriel_part_complete_one(part, ticket, oriel_order_now()); break;
+    case 2: oriel_part_flag(part, OWN, ORIEL_ACCESS_FLUSHED_OTHER); break;
+    case 3: oriel_part_flag_one(part, ticket, ORIEL_ACCESS_REQUEST_DONE); break;
+    default: ticket = oriel_part_add(part, &access, &extent, 1, tell, NULL);
+    }
+}
+
+static void use_order(struct oriel_key key)
+{
+    key.words[0] |= oriel_order_home((int)input_below(&input, WORLD));
+    switch (input_byte(&input) % 8) {
+    case 0: oriel_order_give(&key, 2); break;
+    case 1: oriel_order_take(&key); break;
+    case 2: oriel_order_end(&key, 2, true); break;
+    case 3: oriel_order_take_rank((int)input_below(&input, WORLD)); break;
+    case 4: oriel_order_unknown_end(); break;
+    case 5: {
+        oriel_tick floor[WORLD];
+        oriel_order_floor(floor);
+        look_at(floor, sizeof floor);
+        break;
+    }
+    case 6: oriel_order_doubt(); break;
+    default: oriel_order_forget(&key);
+    }
+}
+
+static void ask_note(void)
+{
+    const struct oriel_note_ask ask = {.kind = ORIEL_NOTE_WANTED};
+    struct oriel_note_answer answer;
+    if (oriel_afar_note(0, window, &ask, &answer))
+        look_at(&answer, sizeof answer);
+}
+
+static void use_sites(void)
+{
+    struct oriel_record_site described;
+    const struct oriel_site made = draw_site();
+    oriel_site_describe(&made, &described);
+    look_at(described.place.module, strlen(described.place.module));
+    const struct oriel_site numbered = oriel_site_numbered((uint16_t)input_word(&input), OWN);
+    oriel_site_describe(&numbered, &described);
+    look_at(described.call, strlen(described.call));
+    oriel_site_code((const void *)(uintptr_t)use_sites);
+}
+
+static void look(void)
+{
+    struct oriel_deadlock finder;
+    REQUIRE(oriel_deadlock_open(&finder, WORLD, 0));
+    finder.look.far = oriel_afar_look();
+    for (uint64_t i = 0; i < 6; i++)
+        if (oriel_deadlock_look(&finder, 1000 * (i + 1)) > 0) {
+            oriel_deadlock_tell(&finder);
+            break;
+        }
+    oriel_deadlock_close(&finder);
+}
+
+static void act(uint64_t here)
+{
+    const uint64_t parts[] = {(uint64_t)1 << MACHINE_SHIFT | 4096, (uint64_t)3 << MACHINE_SHIFT | 4096, here};
+    switch (input_byte(&input) % 8) {
+    case 0: use_part(oriel_part_of(parts[input_below(&input, 3)])); break;
+    case 1:
+    case 2: use_order((struct oriel_key){.words = {ORIEL_ORDER_LOCK, window, input_below(&input, 3)}}); break;
+    case 3: ask_note(); break;
+    case 4: use_sites(); break;
+    case 5: {
+        const struct oriel_key key = {.words = {ORIEL_ORDER_COUNT | oriel_order_home(0), window}};
+        oriel_order_count(&key, 1);
+        break;
+    }
+    default: look();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+    struct oriel_afar_address addresses[MACHINES] = {0};
+    input = (struct input){data, len_bytes};
+    memset(&wire, 0, sizeof wire);
+    ticket = 0;
+    for (int i = 0; i < MACHINES; i++)
+        addresses[i] = (struct oriel_afar_address){.count = 1, .ports = {1, 2}};
+    board_open(WORLD);
+    REQUIRE(oriel_afar_start(machine_of, WORLD, machine_of[OWN], addresses, MACHINES));
+    REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_sites_start() == ORIEL_OK);
+    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_waits_start(OWN, WORLD, false) == ORIEL_OK);
+    REQUIRE(oriel_gathering_find(window, true, WORLD, NULL) != NULL && oriel_gathering_find(comm, false, WORLD, NULL) != NULL);
+    const uint64_t here = oriel_part_open();
+    REQUIRE(here != 0);
+    oriel_afar_span();
+    for (int i = 0; i < ACTS_MOST && input.left_bytes > 0; i++)
+        act(here);
+    oriel_history_leave(oriel_part_of(here));
+    oriel_waits_stop();
+    oriel_order_stop();
+    oriel_afar_stop();
+    board_close();
+    return 0;
+}
