@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "cli/screen.h"
 #include "oriel/oriel.h"
 
@@ -136,7 +137,7 @@ static size_t print(const struct oriel_jobs *jobs, const struct request *request
 
 static void add_unreadable(const struct oriel_process *process, void *context)
 {
-    json_array_append_new(context, json_pack("{s:i, s:s}", "process", (int)process->pid, "why", process->why));
+    oriel_json_append(context, json_pack("{s:i, s:s}", "process", (int)process->pid, "why", process->why));
 }
 
 static size_t print_json(const struct oriel_jobs *jobs, const struct request *request, struct oriel_waits *waits)
@@ -148,7 +149,7 @@ static size_t print_json(const struct oriel_jobs *jobs, const struct request *re
         if (!is_wanted(jobs, first, end, request))
             continue;
         open_waits(waits, jobs, first, end);
-        json_array_append_new(list, oriel_top_json(waits));
+        oriel_json_append(list, oriel_top_json(waits));
     }
     each_unreadable(jobs, request, add_unreadable, unreadable);
     size_t shown = json_array_size(list) + json_array_size(unreadable);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 
 static const char *host_title(const char *name)
 {
@@ -144,13 +145,13 @@ static json_t *ranks_json(const int32_t *ranks, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, json_integer(ranks[i]));
+        oriel_json_append(array, json_integer(ranks[i]));
     return array;
 }
 
 static void add_ring(const int32_t *ranks, size_t count, void *context)
 {
-    json_array_append_new(context, ranks_json(ranks, count));
+    oriel_json_append(context, ranks_json(ranks, count));
 }
 
 static void add_wait(json_t *rank, const struct oriel_waits *waits, size_t i)
@@ -159,13 +160,13 @@ static void add_wait(json_t *rank, const struct oriel_waits *waits, size_t i)
     const struct oriel_wait_seen *wait = &process->wait;
     int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
     size_t count = oriel_waits_for(waits, i, ranks);
-    json_object_set_new(rank, "call", json_string(oriel_waits_call(process)));
-    json_object_set_new(rank, "window", json_string(wait->window_name));
-    json_object_set_new(rank, "waits_for", ranks_json(ranks, count));
-    json_object_set_new(rank, "waits_for_other_machines", json_boolean(wait->others > 0));
-    json_object_set_new(rank, "since_s", json_real((double)oriel_waits_ns(waits, i) / 1e9));
+    oriel_json_set(rank, "call", json_string(oriel_waits_call(process)));
+    oriel_json_set(rank, "window", json_string(wait->window_name));
+    oriel_json_set(rank, "waits_for", ranks_json(ranks, count));
+    oriel_json_set(rank, "waits_for_other_machines", json_boolean(wait->others > 0));
+    oriel_json_set(rank, "since_s", json_real((double)oriel_waits_ns(waits, i) / 1e9));
     if (wait->world_rank >= 0)
-        json_object_set_new(rank, "target", json_integer(wait->world_rank));
+        oriel_json_set(rank, "target", json_integer(wait->world_rank));
     free(ranks);
 }
 
@@ -174,15 +175,15 @@ static json_t *rank_json(const struct oriel_waits *waits, size_t i)
     const struct oriel_process *process = &waits->processes[i];
     json_t *rank = json_object();
     bool known = process->counts && process->operations_rate >= 0;
-    json_object_set_new(rank, "rank", process->world_rank >= 0 ? json_integer(process->world_rank) : json_null());
-    json_object_set_new(rank, "process", json_integer(process->pid));
-    json_object_set_new(rank, "state", json_string(oriel_waits_word(process)));
-    json_object_set_new(rank, "operations_per_s", known ? json_real(process->operations_rate) : json_null());
-    json_object_set_new(rank, "bytes_per_s", known ? json_real(process->bytes_rate) : json_null());
-    json_object_set_new(rank, "operations", process->counts ? json_integer((json_int_t)process->operations) : json_null());
-    json_object_set_new(rank, "bytes", process->counts ? json_integer((json_int_t)process->bytes) : json_null());
+    oriel_json_set(rank, "rank", process->world_rank >= 0 ? json_integer(process->world_rank) : json_null());
+    oriel_json_set(rank, "process", json_integer(process->pid));
+    oriel_json_set(rank, "state", json_string(oriel_waits_word(process)));
+    oriel_json_set(rank, "operations_per_s", known ? json_real(process->operations_rate) : json_null());
+    oriel_json_set(rank, "bytes_per_s", known ? json_real(process->bytes_rate) : json_null());
+    oriel_json_set(rank, "operations", process->counts ? json_integer((json_int_t)process->operations) : json_null());
+    oriel_json_set(rank, "bytes", process->counts ? json_integer((json_int_t)process->bytes) : json_null());
     if (process->why[0] != '\0')
-        json_object_set_new(rank, "unreadable", json_string(process->why));
+        oriel_json_set(rank, "unreadable", json_string(process->why));
     if (process->wait.what != ORIEL_WAITING_NOTHING && !process->has_ended)
         add_wait(rank, waits, i);
     return rank;
@@ -197,16 +198,16 @@ json_t *oriel_top_json(const struct oriel_waits *waits)
     json_t *rings = json_array();
     int32_t *missing = oriel_alloc(ORIEL_STATE_RANKS * sizeof *missing);
     snprintf(name, sizeof name, "%08" PRIx32, (uint32_t)(first->job >> 32));
-    json_object_set_new(job, "job", json_string(name));
-    json_object_set_new(job, "program", json_string(first->program));
-    json_object_set_new(job, "host", json_string(first->host));
-    json_object_set_new(job, "size", json_integer(first->world_size));
+    oriel_json_set(job, "job", json_string(name));
+    oriel_json_set(job, "program", json_string(first->program));
+    oriel_json_set(job, "host", json_string(first->host));
+    oriel_json_set(job, "size", json_integer(first->world_size));
     for (size_t i = 0; i < waits->count; i++)
-        json_array_append_new(ranks, rank_json(waits, i));
-    json_object_set_new(job, "ranks", ranks);
+        oriel_json_append(ranks, rank_json(waits, i));
+    oriel_json_set(job, "ranks", ranks);
     oriel_waits_rings(waits, add_ring, rings);
-    json_object_set_new(job, "deadlocks", rings);
-    json_object_set_new(job, "missing", ranks_json(missing, find_missing(waits, missing)));
+    oriel_json_set(job, "deadlocks", rings);
+    oriel_json_set(job, "missing", ranks_json(missing, find_missing(waits, missing)));
     free(missing);
     return job;
 }

@@ -8,7 +8,7 @@
  *   create     all but the last rank make a second window; first: the first one
  *   cycle      each rank holds its own lock and wants the next one's
  *   mixed      rank 0 holds a lock and is in a fence of another window, which the last rank enters only behind that lock
- * Who sleeps does so outside MPI.  "ready" comes from rank 0 before the hang. */
+ * argv[2] is a name for "halo".  Who sleeps does so outside MPI.  "ready" comes from rank 0 before the hang. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(way, "first") == 0 && rank == last)
         sleep_for_good();
-    MPI_Win win = make("halo");
+    MPI_Win win = make(argc > 2 ? argv[2] : "halo");
     if (strcmp(way, "post") == 0)
         post(win);
     else if (strcmp(way, "complete") == 0)

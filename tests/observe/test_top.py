@@ -71,6 +71,12 @@ class Hangs(Case):
     def test_rank_that_does_not_come_to_the_fence(self):
         self.check("fence")
 
+    def test_name_that_is_not_utf8_has_question_marks(self):
+        job = self.job("hang", "fence", "h\udce4lo")
+        expected = {rank: waits("MPI_Win_fence", [LAST], "h?lo") for rank in WAITERS}
+        until(lambda: self.look(job) == (expected, []))
+        self.assertEqual(self.look(job), (expected, []))
+
     def test_rank_that_does_not_free(self):
         self.check("free")
 
