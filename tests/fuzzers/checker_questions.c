@@ -303,7 +303,10 @@ static void do_here(struct input *input)
 static void check_here(struct input *input)
 {
     struct oriel_key key = {.words = {ORIEL_ORDER_SYNC, 4711}};
+    const struct oriel_note_ask note = {.kind = ORIEL_NOTE_END, .member = OWN};
+    struct oriel_note_answer answer;
     struct oriel_record_site described;
+    oriel_note_work(notes, &note, &answer);
     for (uint64_t module = 1; module < 6; module++) {
         oriel_site_describe(&(struct oriel_site){.call = 1, .address = module << 48}, &described);
         look_at(described.place.module, strlen(described.place.module));
@@ -315,6 +318,8 @@ static void check_here(struct input *input)
         uint64_t bytes;
         if (parts[i] == 0)
             continue;
+        REQUIRE(oriel_part_enter(parts[i]));
+        oriel_part_leave(parts[i]);
         access_here(input, parts[i]);
         oriel_history_forget(parts[i], 0, 1 << 20);
         oriel_history_size(parts[i], &accesses, &bytes);

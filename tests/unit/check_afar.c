@@ -2,6 +2,7 @@
  * than it can be, keeps nobody else from an answer; a server that has stopped or died is given up; a history that others work on
  * stays until they have left. */
 #include "check/afar.h"
+#include "check/afar_believe.h"
 #include "check/afar_socket.h"
 #include "check/afar_waits.h"
 #include "check/finding.h"
@@ -175,6 +176,73 @@ static void server_that_has_died_is_given_up(void **state)
     team_run(2, BOARD, 1u << SERVER, ask_dead);
 }
 
+static void ask_what_does_not_hold(int rank)
+{
+    const size_t clock_bytes = (size_t)team->n * sizeof(oriel_tick);
+    const size_t access_bytes = sizeof(struct oriel_access) + clock_bytes;
+    const struct {
+        struct oriel_afar_request request;
+        bool holds;
+    } requests[] = {
+        {{.kind = ORIEL_AFAR_KINDS}, false},
+        {{.kind = ORIEL_AFAR_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes}, true},
+        {{.kind = ORIEL_AFAR_GIVE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = clock_bytes - 1}, false},
+        {{.kind = ORIEL_AFAR_GIVE, .key = {{ORIEL_ORDER_COUNT}}, .len_bytes = clock_bytes}, false},
+        {{.kind = ORIEL_AFAR_TAKE, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
+        {{.kind = ORIEL_AFAR_TAKE, .key = {{ORIEL_ORDER_LOCK}}, .len_bytes = 1}, false},
+        {{.kind = ORIEL_AFAR_FORGET, .key = {{ORIEL_ORDER_COUNT}}}, true},
+        {{.kind = ORIEL_AFAR_FORGET, .key = {{ORIEL_ORDER_CLOCKS}}}, false},
+        {{.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_LOCK}}}, false},
+        {{.kind = ORIEL_AFAR_ADD, .len_bytes = access_bytes + sizeof(struct oriel_extent)}, true},
+        {{.kind = ORIEL_AFAR_ADD, .len_bytes = access_bytes - 1}, false},
+        {{.kind = ORIEL_AFAR_ADD, .len_bytes = access_bytes + 1}, false},
+        {{.kind = ORIEL_AFAR_COMPLETE, .words = {0, 0, 1}}, true},
+        {{.kind = ORIEL_AFAR_COMPLETE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
+        {{.kind = ORIEL_AFAR_COMPLETE_ONE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
+        {{.kind = ORIEL_AFAR_FLAG, .words = {0, 0, ORIEL_ACCESS_FLUSHED_OTHER}}, true},
+        {{.kind = ORIEL_AFAR_FLAG_ONE, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
+        {{.kind = ORIEL_AFAR_NOTE, .len_bytes = sizeof(struct oriel_note_ask) - 1}, false},
+        {{.kind = ORIEL_AFAR_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
+    };
+    (void)rank;
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        EXPECT(oriel_afar_request_holds(&requests[i].request) == requests[i].holds);
+}
+
+static void questions_that_do_not_hold_are_refused(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, ask_what_does_not_hold);
+}
+
+static void add_what_does_not_hold(int rank)
+{
+    const struct oriel_access right = {.kind = ORIEL_ACCESS_PUT};
+    const struct oriel_access wrong[] = {{.kind = ORIEL_ACCESS_STORE},
+                                         {.kind = ORIEL_ACCESS_ACCUMULATE + 1},
+                                         {.kind = ORIEL_ACCESS_PUT, .flags = ORIEL_ACCESS_SANITIZER},
+                                         {.kind = ORIEL_ACCESS_PUT, .origin = -1},
+                                         {.kind = ORIEL_ACCESS_PUT, .origin = team->n},
+                                         {.kind = ORIEL_ACCESS_PUT, .complete = 5},
+                                         {.kind = ORIEL_ACCESS_PUT, .group = 5}};
+    const int64_t far = INT64_C(1) << 57;
+    const struct oriel_extent fits[] = {{0, 1, 1, 0}, {far - 1, 1, 1, 0}, {100, 1, 101, -1}, {0, 0, 1, INT64_MIN}};
+    const struct oriel_extent astray[] = {{-1, 1, 1, 0}, {far, 1, 1, 0}, {0, (uint64_t)far + 1, 1, 0}, {100, 1, 102, -1},
+                                          {0, 1, UINT64_MAX, 1}, {0, 1, 3, INT64_MAX}, {0, 1, 1, INT64_MIN}};
+    (void)rank;
+    EXPECT(oriel_afar_access_holds(&right, fits, sizeof fits / sizeof fits[0]));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        EXPECT(!oriel_afar_access_holds(&wrong[i], fits, 1));
+    for (size_t i = 0; i < sizeof astray / sizeof astray[0]; i++)
+        EXPECT(!oriel_afar_access_holds(&right, &astray[i], 1));
+}
+
+static void accesses_that_do_not_hold_are_refused(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, add_what_does_not_hold);
+}
+
 static void close_while_another_works(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -207,6 +275,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(site_is_asked_before_there_are_any),
+        cmocka_unit_test(questions_that_do_not_hold_are_refused),
+        cmocka_unit_test(accesses_that_do_not_hold_are_refused),
         cmocka_unit_test(closed_part_stays_until_who_works_on_it_has_left),
         cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
         cmocka_unit_test(length_that_wraps_is_refused),
