@@ -1,7 +1,8 @@
 """Coarrays of gfortran: the programs that Debian's libcoarrays-HOST-dev brings along, as they were compiled there, through Oriel.
 Coarrays are windows there, and images that wait for each other do so by locks, flushes and atomic operations.
 
-Each must end as it should, and say so where it says anything. Called by the test rows, with the rest for tests/launch:
+On one machine: some use what MPI_Get brings before they unlock, which goes well only where it is there at once. Each must end as
+it should, and say so where it says anything. Called by the test rows, with the rest for tests/launch:
 run.py --build build --host mpich [--only TEXT] [-- --node-size 2]"""
 
 import argparse
