@@ -187,9 +187,10 @@ FAR = [
                      "    for (int32_t i = 0, rank; (rank = oriel_far_next_marked(window->far, i < 2 ? (window->rank + i) % 3 % 2 - 1 : window->n,"
                      " ORIEL_FAR_FOLLOWED)) >= 0; i++) {")],
      "far_lock_all", "far_lock_all_in_turn_goes_by_rank", "J3: lock_all goes by rank"),
-    ("sync/lock.c", [("    enum oriel_status status = lock_all_here(window);\n    if (status == ORIEL_OK && window->far != NULL)\n"
-                      "        oriel_far_take_turns(window);\n    return status;",
-                      "    if (window->far != NULL)\n        oriel_far_take_turns(window);\n    return lock_all_here(window);")],
+    ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n",
+                      "    if (window->far != NULL)\n        oriel_far_take_turns(window);\n"
+                      "    oriel_store_release(&window->control->lock_all, 1);\n"),
+                     ("    if (window->far != NULL)\n        oriel_far_take_turns(window);\n    return ORIEL_OK;", "    return ORIEL_OK;")],
      "far_lock_all", "far_lock_all_in_turn_waits_at_the_gate_first", "J3: lock_all takes the locks behind the gate"),
     ("sync/far_shares.c", [("while (in_turn && *link", "while (false && *link")],
      "far_lock_all", "far_lock_all_overtakes_once", "J4: who waits for its turn stands behind the writers"),
