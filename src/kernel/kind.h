@@ -110,8 +110,8 @@ static inline void oriel_kernel_many(oriel_kernel *kernel, uint32_t extent_bytes
         const uint64_t ahead = ahead_bytes / extent_bytes;
         kernel(target, origin, result, ahead);
         target += ahead_bytes;
-        origin += origin != NULL ? ahead_bytes : 0;
-        result += result != NULL ? ahead_bytes : 0;
+        origin = origin != NULL ? origin + ahead_bytes : NULL;
+        result = result != NULL ? result + ahead_bytes : NULL;
         count -= ahead;
     }
     kernel(target, origin, result, count);
