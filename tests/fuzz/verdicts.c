@@ -182,11 +182,12 @@ static struct verdict accumulate_verdict(struct operation *operation)
 /* A buffer that is not there, and is to be read or written. */
 static struct verdict buffer_verdict(const struct side *side, bool needed)
 {
+    const wide most = INT64_MAX / 2;
     wide reach = (wide)side->count * side->type->map.extent;
     if (elements_of(side) == 0)
         return (struct verdict){ 0, 0 };
     if (side->addr != NULL || side->type->absolute) /* one that no memory can hold may be refused, though little of it is used */
-        return (struct verdict){ 0, reach > INT64_MAX / 2 || reach < INT64_MIN / 2 ? FAULT_BUFFER : 0 };
+        return (struct verdict){ 0, reach > most || reach < -most || bytes_of(side) > most ? FAULT_BUFFER : 0 };
     return needed ? (struct verdict){ FAULT_BUFFER, 0 } : (struct verdict){ 0, FAULT_BUFFER };
 }
 
