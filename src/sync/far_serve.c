@@ -73,7 +73,7 @@ static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, ui
         }
     }
     if (lock->stage == STAGE_GATE) {
-        if (oriel_load_acquire(&gate->half.readers) != 0)
+        if (oriel_gate_has_readers(gate))
             return false;
         (void)oriel_gate_await_readers(gate, NULL); /* likewise */
         lock->place = oriel_ticket_take(queue);

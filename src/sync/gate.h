@@ -6,7 +6,7 @@
 
 #include "window/shared.h"
 
-/* For lock_all. */
+/* For lock_all.  The watch ends the patience of who waits by ORIEL_E_AGAIN. */
 enum oriel_status oriel_gate_enter_reader(struct oriel_gate *gate, const struct oriel_watch *watch);
 void oriel_gate_leave_reader(struct oriel_gate *gate);
 
@@ -23,6 +23,12 @@ void oriel_gate_leave_writer(struct oriel_gate *gate);
 static inline bool oriel_gate_has_waiting_readers(struct oriel_gate *gate)
 {
     return atomic_load_explicit(&gate->readers_waiting, memory_order_seq_cst) > 0;
+}
+
+/* Whether somebody holds lock_all. */
+static inline bool oriel_gate_has_readers(struct oriel_gate *gate)
+{
+    return oriel_load_acquire(&gate->half.readers) != 0;
 }
 
 /* G3.  False: readers are inside, and oriel_gate_await_readers must follow. */

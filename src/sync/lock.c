@@ -177,10 +177,11 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     enum oriel_status status = may_lock_all(window);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_watched watched = {.window = window, .win_rank = -1};
+    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_watched watched = {.window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
     struct oriel_watch watch = {oriel_watch_locks, &watched, ORIEL_WAITING_LOCK_ALL};
     oriel_store_release(&window->control->lock_all, 1);
-    status = oriel_gate_enter_reader(&window->common->gate, &watch);
+    status = oriel_gate_enter_reader(gate, &watch);
     if (status != ORIEL_OK) {
         oriel_store_release(&window->control->lock_all, 0);
         return status;

@@ -5,6 +5,7 @@
 
 #include "sync/far.h"
 #include "sync/far_peers.h"
+#include "sync/gate.h"
 
 #include <stdio.h>
 
@@ -186,11 +187,16 @@ enum oriel_status oriel_watch_reads(void *context)
 
 enum oriel_status oriel_watch_locks(void *context)
 {
-    const struct oriel_watched *watched = context;
+    struct oriel_watched *watched = context;
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0; i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
         status = watch_far_lock(watched, i, true);
-    return status == ORIEL_OK ? watch_blockers(watched, writes) : status;
+    if (status == ORIEL_OK)
+        status = watch_blockers(watched, writes);
+    if (status == ORIEL_OK && watched->patience == 0 && oriel_gate_has_readers(&watched->window->common->gate))
+        return ORIEL_E_AGAIN;
+    watched->patience -= watched->patience > 0;
+    return status;
 }
 
 static bool blocks_target(const _Atomic uint8_t *access, int32_t target, bool shared_too, bool queued)

@@ -11,6 +11,7 @@ struct oriel_watched {
     int32_t win_rank; /* the rank, or the target whose lock is waited for */
     bool by_agent;    /* which cannot wait for answers */
     int32_t dead;     /* set by oriel_watch_all: whom it has found so */
+    uint32_t patience; /* of oriel_watch_locks: so many looks more than one */
 };
 
 /* At how many of n processes one looks each 100 ms, where all wait for all: few, since a look costs some system calls, but at
@@ -30,7 +31,7 @@ enum oriel_status oriel_watch_rank(void *context);   /* that one rank */
 enum oriel_status oriel_watch_all(void *context);    /* every rank of the window */
 enum oriel_status oriel_watch_lock(void *context);   /* who holds or waits for the lock of win_rank */
 enum oriel_status oriel_watch_reads(void *context);  /* who holds or waits for lock_all */
-enum oriel_status oriel_watch_locks(void *context);  /* who holds an exclusive lock or waits for any lock */
+enum oriel_status oriel_watch_locks(void *context);  /* who holds an exclusive lock or waits for any lock; G6 */
 
 /* Whether rank i is in the way of a wait for a lock, as far as its words tell: it holds what is wanted, or, for queued, waits for
  * a lock itself. */

@@ -52,6 +52,7 @@ struct oriel_gate {
     _Atomic uint32_t reader_sleepers; /* wait for writers to become 0 */
     _Atomic uint32_t readers_waiting; /* lock_all calls that wait */
     struct oriel_event admissions;    /* lock_all calls that waited and came in */
+    _Atomic uint32_t joins;           /* of them, those beside writers that wait for readers (G6) */
 };
 
 struct oriel_common {

@@ -49,6 +49,8 @@ MODELS = {
         ("gate_steps.pml", "seen == 0) /* G4 */", "true)", ASSERTION, "G4: the readers inside have left"),
         ("gate_steps.pml", "drained && memory[GATE_WRITERS] == 0 -> /* G1 */", "drained ->", ASSERTION,
          "G1: no reader comes in beside a writer"),
+        ("gate_steps.pml", "drained && memory[GATE_READERS] > 0 -> /* G6 */", "drained ->", ASSERTION,
+         "G6: a reader joins readers, not writers"),
         ("gate_steps.pml", "    wake(GATE_WRITERS, READER_SLEEPERS)\n", "    skip\n", STUCK, "G5 wakes the readers"),
         ("gate_steps.pml", "    wake(GATE_READERS, WRITER_SLEEPERS)\n", "    skip\n", STUCK, "G2 wakes the writers"),
         ("gate_steps.pml", "fetch_add(GATE_WRITERS, 7, 8); /* G5 */", "fetch_add_relaxed(GATE_WRITERS, 7, 8);", ASSERTION,

@@ -40,6 +40,19 @@ inline try_enter_reader()
     }
 }
 
+inline try_join_readers()
+{
+    atomic {
+        if
+        :: drained && memory[GATE_READERS] > 0 -> /* G6 */
+            memory[GATE_READERS] = memory[GATE_READERS] + 1;
+            inside = true
+        :: memory[GATE_READERS] == 0
+        fi
+    }
+}
+
+/* Patience may end at any time; a lone reader finds none to join. */
 inline enter_reader()
 {
     try_enter_reader();
@@ -49,7 +62,10 @@ inline enter_reader()
         fetch_add(READERS_WAITING, 1, 8);
         do
         :: inside || FAILED -> break
-        :: else ->
+#ifndef LONE_READER
+        :: !inside && !FAILED && memory[GATE_READERS] > 0 -> try_join_readers()
+#endif
+        :: !inside && !FAILED ->
             await(GATE_WRITERS, READER_SLEEPERS, seen == 0);
             if
             :: FAILED

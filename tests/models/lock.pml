@@ -19,6 +19,7 @@
 #include "memory.pml"
 #include "wait.pml"
 #include "ticket_steps.pml"
+#define LONE_READER
 #include "gate_steps.pml"
 
 byte ready, ended, written, writers, readers;

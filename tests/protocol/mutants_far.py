@@ -163,7 +163,7 @@ FAR = [
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "X1, X2: a far writer waits for its turn"),
     ("sync/far_serve.c", [("        if (!oriel_ticket_may_read(queue, lock->place))\n            return false;\n", "")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "R2: a far reader waits for its turn"),
-    ("sync/far_serve.c", [("        if (oriel_load_acquire(&gate->half.readers) != 0)\n            return false;\n", "")],
+    ("sync/far_serve.c", [("        if (oriel_gate_has_readers(gate))\n            return false;\n", "")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "G4: a far writer waits for readers to leave"),
     ("sync/far_serve.c", [("        if (courtesy_is_due(gate, lock, now_ns))\n            return false;\n", "")],
      "far_locks", "far_lock_is_courteous", "readers of lock_all that wait go first"),
