@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COURTESY_NS = 100000000, WATCH_NS = 100000000 };
+enum { COURTESY_NS = 100000000, WATCH_NS = 100000000, PATIENCE_NS = 100000000 };
 
 enum stage {
     STAGE_COURTESY, /* readers of lock_all that wait go first */
@@ -27,15 +27,18 @@ enum stage {
     STAGE_HELD,
 };
 
+enum { NOBODY = -1 };
+
 struct oriel_far_lock {
     struct oriel_far_lock *next;
     struct oriel_net_asker asker;
-    int32_t from;
+    int32_t from; /* or NOBODY: keeps a place until its turn, for one that has left it (J5) */
     bool exclusive;
     enum stage stage;
     uint32_t admissions; /* of the gate, when it came */
     uint64_t place;
     struct oriel_far_share *share; /* of a lock_all epoch, in the place of a place of its own */
+    uint32_t joins; /* by J5, when it came */
     uint64_t since_ns;
     uint64_t looked_ns;
 };
@@ -50,13 +53,38 @@ static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_far_lock
            now_ns - lock->since_ns < COURTESY_NS;
 }
 
+/* J5; without memory for who keeps the place it waits on. */
+static void join_inside(struct oriel_window *window, struct oriel_far_lock *lock)
+{
+    struct oriel_far_lock *keeper = calloc(1, sizeof *keeper);
+    struct oriel_far_share *inside = keeper == NULL ? NULL : oriel_far_share_join_inside(window);
+    if (inside == NULL) {
+        free(keeper);
+        return;
+    }
+    *keeper = *lock;
+    keeper->from = NOBODY;
+    lock->next = keeper;
+    lock->share = inside;
+    waiting++;
+}
+
+static bool advance_shared(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
+{
+    if (oriel_far_share_is_in(window, lock->share))
+        return true;
+    if (lock->from != NOBODY && now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
+        join_inside(window, lock);
+    return oriel_far_share_is_in(window, lock->share);
+}
+
 /* Takes the steps that are possible; true when the lock is held. */
 static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
     if (lock->share != NULL)
-        return oriel_far_share_is_in(window, lock->share);
+        return advance_shared(window, lock, now_ns);
     if (!lock->exclusive) {
         if (!oriel_ticket_may_read(queue, lock->place))
             return false;
@@ -160,6 +188,29 @@ static void tell_held(const struct oriel_window *window, const struct oriel_far_
     oriel_far_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed}, lock->share != NULL);
 }
 
+/* Its turn has come, NOBODY's to leave at once; the link to the next. */
+static struct oriel_far_lock **hold(struct oriel_window *window, struct oriel_far_lock **link)
+{
+    struct oriel_far_lock *lock = *link;
+    if (lock->from == NOBODY) {
+        *link = lock->next;
+        leave_queue(window, lock);
+        forget(lock);
+        return link;
+    }
+    lock->stage = STAGE_HELD;
+    waiting--;
+    tell_holder(window);
+    tell_held(window, lock);
+    return &lock->next;
+}
+
+static void refuse(const struct oriel_far_lock *lock, enum oriel_status status)
+{
+    if (lock->from != NOBODY)
+        oriel_far_refuse(&lock->asker, status);
+}
+
 void oriel_far_look(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
@@ -169,13 +220,9 @@ void oriel_far_look(struct oriel_window *window)
         if (lock->stage == STAGE_HELD) {
             link = &lock->next;
         } else if (advance(window, lock, now_ns)) {
-            lock->stage = STAGE_HELD;
-            waiting--;
-            tell_holder(window);
-            tell_held(window, lock);
-            link = &lock->next;
+            link = hold(window, link);
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
-            oriel_far_refuse(&lock->asker, ORIEL_E_PEER);
+            refuse(lock, ORIEL_E_PEER);
             give_up(window, lock);
             *link = lock->next;
             forget(lock);
@@ -205,6 +252,7 @@ static void take_lock(struct oriel_window *window, const struct oriel_net_asker 
     lock->from = head->from;
     lock->exclusive = head->a == ORIEL_FAR_WANTS_EXCLUSIVE;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
+    lock->joins = oriel_far_shares_joins(window->far);
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
     oriel_delay();
@@ -329,10 +377,9 @@ void oriel_far_close(struct oriel_window *window)
         struct oriel_far_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
-            oriel_far_refuse(&lock->asker,
-                             oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
+            refuse(lock, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
-            oriel_far_refuse(&lock->asker, oriel_fail(ORIEL_E_WIN, "the window is gone"));
+            refuse(lock, oriel_fail(ORIEL_E_WIN, "the window is gone"));
         forget(lock);
     }
     oriel_far_shares_close(window->far);

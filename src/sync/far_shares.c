@@ -11,18 +11,21 @@
  *   J3 (origin)  of whom that was told, the next epoch takes the lock before lock_all returns, behind the gate, one after the
  *                other by rank
  *   J4 (target)  what lock_all wants shares the last place, if no writer stands behind that; else it takes one, behind all
+ *   J5 (target)  when it has waited long there it shares the first place, if epochs are in that; its own is left when its turn
+ *                comes
  *
  * No circle.  An operation waits for what stands before the first place (J1): single locks, which end by themselves when their
- * turn has come.  Within lock_all a rank waits for epochs, too, those of all places before (J4).  Of these, who has come back
+ * turn has come.  Within lock_all a rank waits for epochs, too, of all places before (J4).  Of these, who has come back
  * from lock_all waits for single locks alone, and who has not waits at a target of a higher rank (J3), for epochs of which the
  * same is true, up to the highest.  So an epoch that has begun waits for no other, and one that begins for those that have begun,
  * as on one machine; whatever else the program holds meanwhile, locks of other windows or other threads, remains out of it.
  * The gate adds nothing: a writer in the queue has passed it, and who waits there, for lock_all or an exclusive lock, holds none
- * of the window's locks.
- * Turns.  A writer in the queue is overtaken by one epoch of each origin at most: that one is told (J2; the writer still stands
- * behind the place that the epoch is in), and the next goes behind (J3, J4).
- * Who takes anything else inside of a single lock, or windows in another order than others do, may close a circle: lock_all of a
- * second window waits for its writers, at the gate and by J4, while the epoch of the first is open.
+ * of the window's locks.  And should one that has begun wait for one that begins by other means, by a message, or by lock_all of
+ * another window, it waits for J5, as at the gate (gate.c, G6).
+ * Turns.  A writer in the queue is overtaken by one epoch of each origin: that one is told (J2; the writer still stands
+ * behind the place that the epoch is in), and the next goes behind (J3, J4); or else it has waited long, 100 ms and as much again
+ * for each that has come to the first place by J5 before it came, so that the epochs there end at last.
+ * Who takes anything else inside of a single lock may close a circle.
  *
  * The agent's thread alone has the places; ranks of its own machine know the queue, where a place is a reader like any other. */
 #include "sync/far_shares.h"
@@ -35,6 +38,7 @@ struct oriel_far_share {
     struct oriel_far_share *next;
     uint64_t place;
     uint32_t members;
+    uint32_t joins; /* members that have come by J5 */
     bool is_in;
 };
 
@@ -70,6 +74,21 @@ bool oriel_far_share_is_in(struct oriel_window *window, struct oriel_far_share *
         share->is_in = true;
     }
     return share->is_in;
+}
+
+uint32_t oriel_far_shares_joins(const struct oriel_far *far)
+{
+    return far->shares == NULL ? 0 : far->shares->joins;
+}
+
+struct oriel_far_share *oriel_far_share_join_inside(struct oriel_window *window)
+{
+    struct oriel_far_share *first = window->far->shares;
+    if (!oriel_far_share_is_in(window, first))
+        return NULL;
+    first->members++;
+    first->joins++;
+    return first;
 }
 
 void oriel_far_share_leave(struct oriel_window *window, struct oriel_far_share *share)

@@ -16,6 +16,11 @@ bool oriel_far_share_is_followed(const struct oriel_window *window, const struct
 /* Whether those who share it hold the lock. */
 bool oriel_far_share_is_in(struct oriel_window *window, struct oriel_far_share *share);
 
+/* The first place for one that has another, if those who share it hold the lock, else NULL (J5); and how many have come so to the
+ * first place. */
+struct oriel_far_share *oriel_far_share_join_inside(struct oriel_window *window);
+uint32_t oriel_far_shares_joins(const struct oriel_far *far);
+
 /* One of those who hold it leaves; who is lost never does, and the place stays taken. */
 void oriel_far_share_leave(struct oriel_window *window, struct oriel_far_share *share);
 

@@ -166,6 +166,12 @@ MODELS = {
         :: followed[1 - origin] -> take(1 - origin, true)
 """, STUCK, "J3: lock_all goes by rank"),
     ]),
+    "windows": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"F1", "F2", "F3", "R4"}, [
+        ("shares.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: who has waited long comes in"),
+        ("shares.pml", "        keepers[where]++;\n", "        shares[where].members--;\n        at[t].departed++;\n", ASSERTION,
+         "J5: its own place is left when its turn has come"),
+        ("shares.pml", "        keepers[where]++;\n", "", STUCK, "J5: its own place is left"),
+    ]),
     "singles": (["sync/singles.h", "sync/singles.c"], set(), [
         ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
          ASSERTION,

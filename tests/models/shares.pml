@@ -1,6 +1,7 @@
 /* Epochs of lock_all that take the locks of two targets elsewhere in any order, each at its first operation there, or within
  * lock_all where the epoch before kept a writer waiting (src/sync/far.c, far_shares.c), while each target's own rank locks it
  * exclusively.  An answer comes at some time; a target's agent does one thing after the other, and its rank any time between.
+ * With WINDOWS each target is of a window of its own, and lock_all of the second waits for its turn inside of the first's epoch.
  * Memory orders are left to the models of the queue and the gate (ticket, gate). */
 #define TARGETS 2
 #ifndef ORIGINS
@@ -12,7 +13,9 @@
 #ifndef WRITES
 #define WRITES 1
 #endif
+#ifndef MOST
 #define MOST 3 /* places at a time; numbers of tickets and readers are modulo 8 */
+#endif
 #define at_least(value, wanted) (((value) + 8 - (wanted)) % 8 < 4)
 
 typedef share { byte ticket; byte members };
@@ -20,6 +23,9 @@ typedef target { byte tickets; byte came; byte serving; byte departed; byte firs
 target at[TARGETS];
 share shares[TARGETS * MOST];
 byte overtaken[TARGETS * ORIGINS]; /* each rank, by each origin, since its exclusive lock stands in the queue */
+#ifdef WINDOWS
+byte keepers[TARGETS * MOST]; /* those of a place's members who have left it, and come in elsewhere */
+#endif
 byte readers[TARGETS];
 byte writers[TARGETS];
 byte ended;
@@ -62,36 +68,72 @@ inline join(t, in_turn)
     }
 }
 
+#define is_in(t, share) at_least(at[t].serving, shares[share].ticket) /* R2 */
+
+inline come_in(t)
+{
+    readers[t]++;
+    assert(writers[t] == 0);
+    followed[t] = is_followed(t, where) /* J2 */
+}
+
 inline take(t, in_turn)
 {
     join(t, in_turn);
-    atomic {
-        at_least(at[t].serving, shares[where].ticket) && !at[t].busy -> /* R2 */
-        readers[t]++;
-        assert(writers[t] == 0);
-        followed[t] = is_followed(t, where) /* J2 */
-    };
+    if
+    :: atomic { is_in(t, where) && !at[t].busy -> come_in(t) }
+#ifdef WINDOWS /* patience may end at any time */
+    :: atomic {
+        in_turn && where != nth(t, 0) && is_in(t, nth(t, 0)) && !at[t].busy -> /* J5 */
+        keepers[where]++;
+        where = nth(t, 0);
+        shares[where].members++;
+        come_in(t)
+    }
+#endif
+    fi;
     held[t] = where + 1;
     where = 0
+}
+
+/* One less of those who share a place, the first. */
+inline leave(t, which)
+{
+    shares[which].members--;
+    if
+    :: shares[which].members == 0 ->
+        assert(which == nth(t, 0));
+        shares[which].ticket = 0;
+        at[t].first = (at[t].first + 1) % MOST;
+        at[t].count--;
+        at[t].departed = (at[t].departed + 1) % 8 /* R3 */
+    :: else
+    fi
 }
 
 inline give_back(t)
 {
     atomic {
         !at[t].busy -> readers[t]--;
-        shares[held[t] - 1].members--;
-        if
-        :: shares[held[t] - 1].members == 0 ->
-            assert(held[t] - 1 == nth(t, 0));
-            shares[held[t] - 1].ticket = 0;
-            at[t].first = (at[t].first + 1) % MOST;
-            at[t].count--;
-            at[t].departed = (at[t].departed + 1) % 8 /* R3 */
-        :: else
-        fi;
+        leave(t, held[t] - 1);
         held[t] = 0
     }
 }
+
+#ifdef WINDOWS
+/* The target's agent, for those who have left a place by J5. */
+proctype keeper(byte t)
+{
+end:
+    do
+    :: atomic {
+        at[t].count > 0 && keepers[nth(t, 0)] > 0 && is_in(t, nth(t, 0)) && !at[t].busy ->
+        keepers[nth(t, 0)]--;
+        leave(t, nth(t, 0))
+    }
+    od
+}
+#endif
 
 proctype epochs(byte origin)
 {
@@ -102,6 +144,15 @@ proctype epochs(byte origin)
     do
     :: times < EPOCHS ->
         times++;
+#ifdef WINDOWS
+        if
+        :: first = 0
+        :: first = 1
+        fi;
+        second = 1 - first;
+        take(first, followed[first]);
+        take(second, followed[second]);
+#else
         if
         :: followed[0] -> take(0, true) /* J3 */
         :: else
@@ -123,6 +174,7 @@ proctype epochs(byte origin)
         :: held[second] == 0 -> take(second, false)
         :: skip
         fi;
+#endif
         if
         :: held[second] != 0 -> give_back(second)
         :: else
@@ -170,7 +222,12 @@ init {
         od;
         i = 0;
         do
-        :: i < TARGETS -> run exclusive(i); i++
+        :: i < TARGETS ->
+            run exclusive(i);
+#ifdef WINDOWS
+            run keeper(i);
+#endif
+            i++
         :: else -> break
         od;
         i = 0

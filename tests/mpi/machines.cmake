@@ -45,6 +45,7 @@ foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate
              small_windows limits)
   oriel_machine_rows(PROGRAM ${area})
 endforeach()
+oriel_test_row(PROGRAM lock_circles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
 # Its other cases make windows until the host has no handles left, which takes minutes by messages.
 foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
   oriel_machine_rows(PROGRAM object_many NAME object_many_${case} ARGS --only ${case})
