@@ -327,41 +327,22 @@ void oriel_far_take_turns(struct oriel_window *window)
     pthread_mutex_unlock(&window->far->entering);
 }
 
-void oriel_far_trust(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back)
 {
-    if (target >= 0)
-        oriel_far_set_mark(window->far, target, ORIEL_FAR_TRUSTED);
-    else
-        atomic_store_explicit(&window->far->is_trusted, true, memory_order_relaxed);
+    return finish(window, target, ORIEL_FAR_TOLD, trusted ? ORIEL_FAR_FLUSH : ORIEL_FAR_UNLOCK, is_given_back);
 }
 
-enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool *is_given_back)
+enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back)
 {
-    if (oriel_far_take_mark(window->far, target, ORIEL_FAR_TRUSTED) != target)
-        return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_UNLOCK, is_given_back);
-    enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);
-    if (!*is_given_back)
-        oriel_far_set_mark(window->far, target, ORIEL_FAR_TRUSTED);
-    return status;
-}
-
-enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool *is_given_back)
-{
-    enum oriel_status flushed = ORIEL_OK;
-    if (atomic_exchange_explicit(&window->far->is_trusted, false, memory_order_relaxed)) {
-        flushed = finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back);
-        atomic_store_explicit(&window->far->is_trusted, !*is_given_back, memory_order_relaxed);
-    }
-    if (flushed != ORIEL_OK)
-        return flushed;
-    return finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
+    return trusted ? finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back)
+                   : finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
 }
 
 enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
 {
     enum oriel_status status = oriel_far_peer(window, target, peer);
-    if (status != ORIEL_OK || !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL) ||
-        atomic_load_explicit(&window->far->is_trusted, memory_order_relaxed) ||
+    uint32_t epoch = oriel_load_relaxed(&window->epoch);
+    if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_TRUSTED) ||
         (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
         return status;
     pthread_mutex_lock(&window->far->entering); /* one thread takes it */

@@ -36,17 +36,14 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 /* The lock of a far target; unlock, and unlock_all for the targets that an operation has locked, flush as well. */
 enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive);
 
-/* The same with MPI_MODE_NOCHECK: nobody has, or will want, a lock that conflicts, so none is taken, and unlock only flushes.
- * For -1: that of all targets, until unlock_all. */
-void oriel_far_trust(struct oriel_window *window, int32_t target);
-
 /* At the beginning of lock_all, behind its gate: the locks of targets at which the epoch before kept an exclusive lock waiting.
  * One that fails is left to the first operation there. */
 void oriel_far_take_turns(struct oriel_window *window);
 
-/* *is_given_back: not where memory lacked to ask for it (ORIEL_E_NO_MEM): then it is held as before. */
-enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool *is_given_back);
-enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool *is_given_back);
+/* trusted: by MPI_MODE_NOCHECK, so that no lock was taken, and there is but the flush.  *is_given_back: not where memory lacked to
+ * ask for it (ORIEL_E_NO_MEM): then it is held as before. */
+enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back);
+enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back);
 
 /* Post to, or complete towards, a far rank, which a process counts in its own entry as well (pscw.c). */
 enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target);

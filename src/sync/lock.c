@@ -106,10 +106,11 @@ static enum oriel_status lock_far(struct oriel_window *window, int32_t target, b
 
 static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
 {
-    if (!oriel_access_is_locks(oriel_window_access_to(window, target)))
+    uint8_t access = oriel_window_access_to(window, target);
+    if (!oriel_access_is_locks(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
     bool is_given_back;
-    enum oriel_status status = oriel_far_unlock(window, target, &is_given_back);
+    enum oriel_status status = oriel_far_unlock(window, target, access == ORIEL_ACCESS_TRUSTED, &is_given_back);
     if (is_given_back)
         set_access(window, target, ORIEL_ACCESS_NONE);
     return status;
@@ -131,8 +132,6 @@ enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target
     enum oriel_status status = begin(window, target);
     if (status != ORIEL_OK)
         return status;
-    if (window->far != NULL && oriel_is_far(window, target))
-        oriel_far_trust(window, target);
     return settle(window, target, ORIEL_ACCESS_TRUSTED, ORIEL_OK);
 }
 
@@ -197,8 +196,6 @@ enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
     enum oriel_status status = may_lock_all(window);
     if (status != ORIEL_OK)
         return status;
-    if (window->far != NULL)
-        oriel_far_trust(window, -1);
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED, memory_order_relaxed);
     oriel_fence_after_locked();
     return ORIEL_OK;
@@ -212,12 +209,13 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
     if (!(before & ORIEL_EPOCH_LOCK_ALL))
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
     bool is_given_back = true;
-    enum oriel_status status = window->far != NULL ? oriel_far_unlock_all(window, &is_given_back) : ORIEL_OK;
+    const bool trusted = (before & ORIEL_EPOCH_TRUSTED) != 0;
+    enum oriel_status status = window->far != NULL ? oriel_far_unlock_all(window, trusted, &is_given_back) : ORIEL_OK;
     if (!is_given_back) { /* the epoch goes on */
         atomic_fetch_or_explicit(&window->epoch, before & both, memory_order_relaxed);
         return status;
     }
-    if (before & ORIEL_EPOCH_TRUSTED)
+    if (trusted)
         return status;
     oriel_gate_leave_reader(&window->common->gate);
     oriel_store_release(&window->control->lock_all, 0);

@@ -68,8 +68,7 @@ struct oriel_far_request {
 enum oriel_far_mark {
     ORIEL_FAR_TOLD = 1, /* something, since the last flush */
     ORIEL_FAR_HELD = 2, /* its lock, since this lock_all epoch */
-    ORIEL_FAR_TRUSTED = 4, /* locked with MPI_MODE_NOCHECK, which takes no lock there */
-    ORIEL_FAR_FOLLOWED = 8, /* the last lock_all epoch kept an exclusive lock waiting there */
+    ORIEL_FAR_FOLLOWED = 4, /* the last lock_all epoch kept an exclusive lock waiting there */
 };
 
 struct oriel_far {
@@ -98,7 +97,6 @@ struct oriel_far {
     enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
     uint64_t failure_number;   /* of the request-based operation whose answer that was, or 0 */
     char failure_text[200];
-    _Atomic bool is_trusted; /* lock_all with MPI_MODE_NOCHECK */
     pthread_mutex_t entering; /* held while a target's lock is taken inside lock_all */
     pthread_mutex_t flushing; /* held by a flush: others wait until it is done; taken before mutex */
 };

@@ -214,7 +214,7 @@ static void take_and_give_lock(int32_t target, bool exclusive)
     bool is_given_back;
     if (oriel_far_lock(&window, target, exclusive) != ORIEL_OK)
         return;
-    (void)oriel_far_unlock(&window, target, &is_given_back);
+    (void)oriel_far_unlock(&window, target, false, &is_given_back);
     end_buffers(target);
 }
 
@@ -226,7 +226,7 @@ static void change_epoch(void)
         window.epoch = ORIEL_EPOCH_LOCK_ALL;
         return;
     }
-    (void)oriel_far_unlock_all(&window, &is_given_back);
+    (void)oriel_far_unlock_all(&window, false, &is_given_back);
     (void)oriel_far_flush(&window, -1);
     window.epoch = 0;
     end_buffers(-1);

@@ -330,7 +330,7 @@ static void misuse(struct oriel_window *whole)
         team_expect(oriel_epochs_closed(window) == ORIEL_E_SYNC);
         team_expect(oriel_unlock(window, target) == ORIEL_OK);
         bool is_given_back;
-        team_expect(oriel_far_unlock(window, target, &is_given_back) == ORIEL_E_SYNC); /* the target knows better, too */
+        team_expect(oriel_far_unlock(window, target, false, &is_given_back) == ORIEL_E_SYNC); /* nor is it so there */
         team_expect(oriel_lock_all(window) == ORIEL_OK);
         team_expect(oriel_lock(window, target, false) == ORIEL_E_SYNC);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
