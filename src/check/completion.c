@@ -17,7 +17,6 @@ struct watch {
     struct oriel_request_end *ends;
     MPI_Status *statuses;
     int ended;
-    bool others_ended; /* a request without a record, which may have the handle of one with a record */
     struct oriel_request_record *few_records[FEW];
     struct oriel_request_end few_ends[FEW];
     MPI_Status few_statuses[FEW];
@@ -59,7 +58,6 @@ static bool watch_begin(struct watch *watch, int count, MPI_Request *requests, M
     watch->requests = requests;
     watch->statuses = NULL;
     watch->ended = 0;
-    watch->others_ended = false;
     if (!make_room(watch, count, *statuses == none)) {
         drop_room(watch);
         return false;
@@ -88,12 +86,8 @@ static bool wait_begin(const struct watch *watch, const void *address, uint16_t 
 
 static void ended(struct watch *watch, int i, const MPI_Status *status)
 {
-    if (i < 0 || i >= watch->count)
+    if (i < 0 || i >= watch->count || watch->records[i] == NULL)
         return;
-    if (watch->records[i] == NULL) {
-        watch->others_ended = true;
-        return;
-    }
     watch->ends[watch->ended++] = (struct oriel_request_end){watch->records[i], status};
     watch->records[i] = NULL;
 }
@@ -101,9 +95,6 @@ static void ended(struct watch *watch, int i, const MPI_Status *status)
 static void watch_end(struct watch *watch)
 {
     oriel_check_leave();
-    for (int i = 0; i < watch->count && watch->others_ended; i++)
-        if (watch->records[i] != NULL && oriel_request_is_shared(watch->records[i]))
-            ended(watch, i, NULL);
     for (int i = 0; i < watch->count; i++)
         if (watch->records[i] != NULL)
             oriel_request_unclaim(watch->records[i]);

@@ -13,7 +13,6 @@ enum { BUCKETS = 8192 };
 
 struct oriel_request_record {
     struct oriel_request_record *next;
-    struct oriel_request_record *with; /* others of the same handle, in no chain: over with it */
     uint64_t key;
     uint64_t serial; /* of its making or last start */
     oriel_request_done_fn *done;
@@ -71,21 +70,9 @@ static void take_out(struct oriel_request_record *record)
 
 /* --- ends --- */
 
-/* Those that share the handle of one that is over: nobody can tell them apart. */
-static void end_others(const struct oriel_request_record *record)
-{
-    struct oriel_request_record *next;
-    for (struct oriel_request_record *other = record->with; other != NULL; other = next) {
-        next = other->with;
-        other->done(other->closure, NULL);
-        free(other);
-    }
-}
-
 /* A record that is out of the table. */
 static void end_unseen(struct oriel_request_record *record)
 {
-    end_others(record);
     if (record->active)
         record->done(record->closure, NULL);
     if (record->startable != NULL)
@@ -115,18 +102,15 @@ void oriel_requests_end(struct oriel_request_end *ends, int count)
     for (int i = 0; i < count; i++) {
         struct oriel_request_record *record = ends[i].record;
         record->done(record->closure, ends[i].status);
-        if (record->startable == NULL) {
-            end_others(record);
+        if (record->startable == NULL)
             free(record);
-        }
     }
 }
 
 /* --- adding --- */
 
-enum sharing { OWN, OVER_AT_ONCE, OVER_TOGETHER };
-
-static void add(MPI_Request request, struct oriel_request_record made, enum sharing sharing)
+/* shares: where the handle has a record, the new one is over at once. */
+static void add(MPI_Request request, struct oriel_request_record made, bool shares)
 {
     struct oriel_request_record *record = request == MPI_REQUEST_NULL ? NULL : malloc(sizeof *record), *stale = NULL;
     bool shared = false;
@@ -135,13 +119,8 @@ static void add(MPI_Request request, struct oriel_request_record made, enum shar
         record->key = key_of(request);
         pthread_mutex_lock(&mutex);
         stale = find(record->key);
-        shared = stale != NULL && sharing != OWN && stale->startable == NULL;
-        if (shared && sharing == OVER_TOGETHER) {
-            record->with = stale->with;
-            stale->with = record;
-            shared = false;
-            stale = NULL;
-        } else if (shared) {
+        shared = stale != NULL && shares && stale->startable == NULL;
+        if (shared) {
             stale = NULL;
         } else {
             if (stale != NULL)
@@ -163,22 +142,17 @@ static void add(MPI_Request request, struct oriel_request_record made, enum shar
 
 void oriel_checked_request_add(MPI_Request request, oriel_request_done_fn *done, void *closure)
 {
-    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, OVER_AT_ONCE);
-}
-
-void oriel_checked_request_add_together(MPI_Request request, oriel_request_done_fn *done, void *closure)
-{
-    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, OVER_TOGETHER);
+    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, true);
 }
 
 void oriel_checked_request_add_own(MPI_Request request, oriel_request_done_fn *done, void *closure)
 {
-    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, OWN);
+    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, false);
 }
 
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable)
 {
-    add(request, (struct oriel_request_record){.done = startable->done, .closure = startable, .startable = startable}, OWN);
+    add(request, (struct oriel_request_record){.done = startable->done, .closure = startable, .startable = startable}, false);
 }
 
 /* --- looking --- */
@@ -224,11 +198,6 @@ struct oriel_request_record *oriel_request_claim_any(MPI_Request request)
 void *oriel_request_closure(const struct oriel_request_record *record, oriel_request_done_fn *done)
 {
     return record->done == done ? record->closure : NULL;
-}
-
-bool oriel_request_is_shared(const struct oriel_request_record *record)
-{
-    return record->with != NULL;
 }
 
 void oriel_request_unclaim(struct oriel_request_record *record)

@@ -20,9 +20,6 @@ void oriel_checked_request_add(MPI_Request request, oriel_request_done_fn *done,
  * of that handle has ended unseen. */
 void oriel_checked_request_add_own(MPI_Request request, oriel_request_done_fn *done, void *closure);
 
-/* The same, where others may have the handle (of requests that are complete at once): it is over when one of them is. */
-void oriel_checked_request_add_together(MPI_Request request, oriel_request_done_fn *done, void *closure);
-
 /* What stands for a persistent request; the first member of its owner's struct. */
 struct oriel_startable {
     void (*begin)(struct oriel_startable *startable);                /* before MPI_Start */
@@ -45,9 +42,6 @@ bool oriel_request_records_exist(void);
 /* The record of a request that is under way, for this thread alone until it is put back or taken out; NULL when there is none. */
 struct oriel_request_record *oriel_request_claim(MPI_Request request);
 void oriel_request_unclaim(struct oriel_request_record *record);
-
-/* Of a claimed one: whether others have its handle. */
-bool oriel_request_is_shared(const struct oriel_request_record *record);
 
 /* Of a claimed one: it is complete.  In the order of their making the functions done are called. */
 struct oriel_request_end {

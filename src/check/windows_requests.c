@@ -47,8 +47,21 @@ static void done(void *closure, const MPI_Status *status)
     free(asked);
 }
 
-/* Hosts give one handle to all requests that are complete at once.  Where threads wait for several of them, none could tell which
- * one it has: it is over then already, and its buffers are not looked at. */
+/* --- handles --- */
+
+static int tell_status(void *whose, MPI_Status *status)
+{
+    (void)whose;
+    oriel_host_fill_status(status);
+    return MPI_SUCCESS;
+}
+
+static int drop_nothing(void *whose)
+{
+    (void)whose;
+    return MPI_SUCCESS;
+}
+
 static bool is_complete(MPI_Request request)
 {
     static _Atomic(void *) behind;
@@ -56,6 +69,19 @@ static bool is_complete(MPI_Request request)
     int flag = 0;
     int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(&behind, "PMPI_Request_get_status"))(request, &flag, &status);
     return code == MPI_SUCCESS && flag;
+}
+
+/* Hosts give one handle to all requests that are complete at once, and nobody could tell which of them is waited for: such a
+ * request becomes one of its own, complete as well. */
+static void give_own_handle(MPI_Request *request)
+{
+    MPI_Request own;
+    int done;
+    if (!is_complete(*request) || oriel_host_open_request(tell_status, drop_nothing, NULL, &own) != ORIEL_OK)
+        return;
+    (void)oriel_host()->Test(request, &done, MPI_STATUS_IGNORE);
+    *request = own;
+    oriel_host_request_end(own);
 }
 
 void oriel_window_requested(struct oriel_operation *operation, int code)
@@ -82,10 +108,8 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
         asked->next->link = &asked->next;
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
-    if (window->threaded && is_complete(*operation->request))
-        done(asked, NULL);
-    else
-        oriel_checked_request_add_together(*operation->request, done, asked);
+    give_own_handle(operation->request);
+    oriel_checked_request_add(*operation->request, done, asked);
 }
 
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)

@@ -147,7 +147,7 @@ CASE(C1, get_that_is_not_flushed, 2)
     MPI_Win_free(&win);
 }
 
-/* Requests that are complete at once have one handle between them. */
+/* Requests that are complete at once have one handle between them in the hosts. */
 CASE(C4, result_of_the_last_of_many_requests, 2)
 {
     MPI_Win win = ints_window(8);
@@ -163,6 +163,27 @@ CASE(C4, result_of_the_last_of_many_requests, 2)
             MPI_Waitall(8, requests, statuses);
         MPI_Send(&values[7], 1, MPI_INT, 1, 3, MPI_COMM_WORLD); /* FINDS C4 here */
         MPI_Waitall(8, requests, statuses);
+        MPI_Win_unlock(1, win);
+    }
+    int received;
+    if (rank == 1)
+        MPI_Recv(&received, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, another_request_than_was_waited_for, 2)
+{
+    MPI_Win win = ints_window(4);
+    if (rank == 0) {
+        MPI_Request requests[2];
+        int values[2] = {0};
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Rget(&values[0], 1, MPI_INT, 1, 0, 1, MPI_INT, win, &requests[0]);
+        MPI_Rget(&values[1], 1, MPI_INT, 1, 1, 1, MPI_INT, win, &requests[1]); /* FINDS C4 here */
+        delay();
+        MPI_Wait(&requests[right ? 1 : 0], MPI_STATUS_IGNORE);
+        MPI_Send(&values[1], 1, MPI_INT, 1, 3, MPI_COMM_WORLD); /* FINDS C4 here */
+        MPI_Wait(&requests[right ? 0 : 1], MPI_STATUS_IGNORE);
         MPI_Win_unlock(1, win);
     }
     int received;
