@@ -73,7 +73,8 @@ static bool advance_shared(struct oriel_window *window, struct oriel_far_lock *l
 {
     if (oriel_far_share_is_in(window, lock->share))
         return true;
-    if (lock->from != NOBODY && now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
+    if (lock->from != NOBODY && lock->share != window->far->shares &&
+        now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
         join_inside(window, lock);
     return oriel_far_share_is_in(window, lock->share);
 }
