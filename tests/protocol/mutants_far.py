@@ -45,7 +45,7 @@ FAR = [
     ("transport/ucx/serve.c", [("    if (atomic_load_explicit(&is_aside, memory_order_seq_cst) ||\n        (", "    if ((")],
      "net_help", "net_helper_that_leaves_is_replaced", "H2: who stops helping wakes the agent's thread"),
     ("transport/ucx/serve.c", [("    if (atomic_load_explicit(&is_helping, memory_order_seq_cst) && ppoll", "    if (ppoll")],
-     "net_help", "net_helper_that_leaves_is_replaced", "A2: nobody steps aside for who has left"),
+     "net_help", "net_helper_that_leaves_meanwhile_is_replaced", "A2: nobody steps aside for who has left"),
     ("transport/ucx/serve.c", [("ppoll(&woken, 1, &limit, NULL)", "ppoll(&woken, 1, NULL, NULL)")],
      "net_help", "net_helper_that_is_held_up_is_replaced", "the agent's thread is aside for a while only"),
     ("transport/ucx/serve.c", [("(has_helped && (atomic_load_explicit(&looks, memory_order_relaxed) ||\n", "(has_helped && (\n")],

@@ -110,6 +110,50 @@ static void net_helper_that_is_held_up_is_replaced(void **state)
     team_run(2, help_and_leave);
 }
 
+/* The agent's thread has decided to sleep aside; before it does so the helper leaves. */
+static _Atomic bool is_about_to_sleep;
+static _Atomic bool has_left;
+
+static void await_the_helpers_end(void)
+{
+    if (gettid() == getpid())
+        return;
+    atomic_store(&is_about_to_sleep, true);
+    while (!atomic_load(&has_left))
+        usleep(50);
+}
+
+static void leave_before_the_sleep(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    if (team_rank == 1) {
+        while (atomic_load(&team->flags[0]) == 0)
+            echo(&stream);
+        echo(&stream);
+        team_flag_set(1, 1);
+    } else {
+        team_at_delay = await_the_helpers_end;
+        oriel_net_help_begin(true);
+        while (!atomic_load(&is_about_to_sleep))
+            oriel_net_help();
+        oriel_net_help_end();
+        atomic_store(&has_left, true);
+        team_flag_set(0, 1);
+        team_flag_await(1, 1);
+    }
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_helper_that_leaves_meanwhile_is_replaced(void **state)
+{
+    (void)state;
+    netting_has_limit = false;
+    forget_counts();
+    team_run(2, leave_before_the_sleep);
+}
+
 /* What a helper has served wants to be looked after when it has left. */
 static void leave_something(struct oriel_window *window)
 {
@@ -173,6 +217,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(net_helper_serves_what_comes),
         cmocka_unit_test(net_helper_that_leaves_is_replaced),
+        cmocka_unit_test(net_helper_that_leaves_meanwhile_is_replaced),
         cmocka_unit_test(net_helper_that_is_held_up_is_replaced),
         cmocka_unit_test(net_helper_leaves_its_looks_to_the_agent),
         cmocka_unit_test(net_n1_holds_beside_helpers),

@@ -39,9 +39,15 @@ uint64_t team_random(void)
     return random_state >> 20;
 }
 
+void (*team_at_delay)(void);
+
 /* What the protocols call between the steps of their arguments. */
 void oriel_delay(void)
 {
+    if (team_at_delay != NULL) {
+        team_at_delay();
+        return;
+    }
     if (random_state == 0) /* a thread of its own */
         random_state = (team->seed ^ (uint64_t)gettid()) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     uint64_t random = team_random();
