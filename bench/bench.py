@@ -4,6 +4,7 @@ Started by the command (cli/bench.c), which lies in <prefix>/bin where this lies
 
 import argparse
 import contextlib
+import difflib
 import os
 import re
 import signal
@@ -23,6 +24,7 @@ import results  # noqa: E402
 
 REFUSED, INTERRUPTED = 2, 130
 RUNS, QUICK_S, FULL_S = 3, 240, 2400
+KNOWN_MOST = 16  # names that a message lists
 
 
 class Refusal(Exception):
@@ -100,12 +102,20 @@ class Parser(argparse.ArgumentParser):
         raise Refusal(message + "; oriel bench --help explains the options")
 
 
+def known_ones(unknown, known):
+    """What there is instead: all, or of many those that are called alike."""
+    if len(known) <= KNOWN_MOST:
+        return "known: " + ", ".join(known)
+    alike = dict.fromkeys(name for wrong in unknown for name in difflib.get_close_matches(wrong, known))
+    return ("alike: %s; " % ", ".join(alike) if alike else "") + "--list shows all"
+
+
 def words(known, what):
     def parse(text):
         names = [name for name in text.split(",") if name]
         unknown = [name for name in names if name not in known]
         if unknown or not names:
-            raise argparse.ArgumentTypeError("there is no %s \"%s\" (known: %s)" % (what, ", ".join(unknown), ", ".join(known)))
+            raise argparse.ArgumentTypeError("there is no %s \"%s\" (%s)" % (what, ", ".join(unknown), known_ones(unknown, known)))
         return list(dict.fromkeys(names))
     return parse
 
@@ -163,8 +173,8 @@ def parse(arguments):
         overnet.choose()
     unknown = [name for name in options.patterns or () if name not in catalogue.PATTERNS]
     if unknown:
-        raise Refusal("--net: these patterns are not measured between machines: %s (those are: %s)"
-                      % (", ".join(unknown), ", ".join(catalogue.PATTERNS)))
+        raise Refusal("--net: these patterns are not measured between machines: %s (%s)"
+                      % (", ".join(unknown), known_ones(unknown, catalogue.PATTERNS)))
     options.enough_s = None if options.runs else QUICK_S if options.quick else FULL_S
     options.runs = options.runs or RUNS
     return options
