@@ -112,8 +112,9 @@ class Misbehaviour(BenchCase):
 
     def wait_for(self, is_there):
         deadline = time.monotonic() + 60
-        while not is_there() and time.monotonic() < deadline:
+        while not (there := is_there()) and time.monotonic() < deadline:
             time.sleep(0.05)
+        return there
 
     def test_interruption_before_the_beginning_leaves_files_as_they_are(self):
         self.write("out.json", "old\n")
@@ -127,10 +128,14 @@ class Misbehaviour(BenchCase):
             self.assertEqual(file.read(), "old\n")
 
     def test_interruption_while_results_are_written_loses_none(self):
+        has_page = os.path.exists(os.path.join(SCRIPTS, "page", "library.js"))  # not where there is nothing to bundle it
+        page = ["--html", self.path("out.html")] if has_page else []
         os.mkfifo(self.path("fifo"))  # writing waits for a reader
-        with self.start(self.stand_in(), "--patterns", "put,pscw-pair", "--json", self.path("fifo"),
-                        "--html", self.path("out.html")) as job:
-            self.wait_for(lambda: self.waits_for_a_reader(job.pid))
+        with self.start(self.stand_in(), "--patterns", "put,pscw-pair", "--json", self.path("fifo"), *page) as job:
+            waits = self.wait_for(lambda: job.poll() is not None or self.waits_for_a_reader(job.pid))
+            if not waits or job.poll() is not None:
+                job.kill()  # nobody would write what is read below
+                self.fail(job.communicate())
             for _ in range(2):
                 job.send_signal(signal.SIGTERM)
                 time.sleep(0.2)
@@ -140,7 +145,7 @@ class Misbehaviour(BenchCase):
         self.assertEqual(job.returncode, 130, errors)
         self.assertEqual({entry["best"] for entry in record["results"] if entry["column"] == HOSTS[0]}, {12.5})
         self.assertIn("start, put, complete", output)
-        self.assertTrue(os.path.getsize(self.path("out.html")))
+        self.assertTrue(not page or os.path.getsize(self.path("out.html")))
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [])
 
     @staticmethod
@@ -250,6 +255,12 @@ class Refusal(BenchCase):
                                 (["--fly"], "--fly"), (["word"], "word"), (["--qui"], "--qui"),
                                 (["--patterns", "create-free", "--memories", "agent"], "no pattern is left")):
             self.refused(bench(ORIEL, *arguments), word)
+
+    def test_unknown_name_among_many_is_told_what_is_called_alike(self):
+        errors = bench(ORIEL, "--patterns", "puts,xyzzy").stderr
+        self.assertRegex(errors, r'^oriel: .*there is no pattern "puts, xyzzy" \(alike: put[;,][^)]* --list shows all\);')
+        self.assertLess(len(errors), 300)
+        self.assertIn("(--list shows all);", bench(ORIEL, "--patterns", "xyzzy").stderr)
 
     def test_file_that_cannot_be_written(self):
         for option in ("--json", "--html"):
