@@ -25,10 +25,12 @@ def main():
     made = subprocess.run([*net, "up", str(MACHINES), "--owner", str(os.getpid()), "--share", args.build], check=False)
     if made.returncode:
         return made.returncode
+    # MPICH hangs in MPI_Finalize now and then, tests/launch says why: here about once in twenty times.
+    ways = ["--env=ORIEL_TIMEOUT=10", *(["--env=TEST_NO_FINALIZE=1"] if args.host == "mpich" else [])]
     try:
         subprocess.run([*net, "delay", "b", args.delay], check=True)
         subprocess.run([*net, "loss", "b", args.loss], check=True)
-        job = subprocess.Popen([*net, "run", "--host", args.host, "-n", str(MACHINES), "--env=ORIEL_TIMEOUT=10", "--",
+        job = subprocess.Popen([*net, "run", "--host", args.host, "-n", str(MACHINES), *ways, "--",
                                 f"{args.build}/bin/oriel", "run", args.program], stdin=subprocess.DEVNULL)
         try:
             return job.wait(150)
