@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""What run.py makes of a fuzzer that ends badly, with shell scripts in the fuzzer's place.  Called by the test rows."""
+
+import contextlib
+import io
+import os
+import stat
+import tempfile
+import unittest
+
+import run
+
+# An input in the corpus is a folder; one that is tried by itself is a file.
+STAND_IN = """#!/bin/sh
+for last; do :; done
+unit="$0.failed-%(kind)s-1"
+if [ "$last" = "$unit" ]; then
+    %(alone)s
+fi
+[ ! -e "$0.again" ] || exit 0
+touch "$0.again"
+echo "artifact_prefix; Test unit written to $unit" >&2
+touch "$unit"
+exit %(status)d
+"""
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory(prefix="oriel-fuzzers.")
+        self.addCleanup(place.cleanup)
+        self.program = os.path.join(place.name, "fuzzer")
+        self.unit = self.program + ".failed-timeout-1"
+        run.LIMIT_S, run.WAIT_S = 1, 2
+
+    def is_well(self, **script):
+        with open(self.program, "w", encoding="utf-8") as file:
+            file.write(STAND_IN % {"kind": "timeout", "status": run.TOO_LONG, **script})
+        os.chmod(self.program, stat.S_IRWXU)
+        with contextlib.redirect_stdout(io.StringIO()) as self.said:
+            return run.run(self.program, ["-runs=1"])
+
+    def test_input_that_was_kept_waiting_is_no_failure(self):
+        self.assertTrue(self.is_well(alone="exit 0"))
+        self.assertIn("the machine was busy", self.said.getvalue())
+        self.assertFalse(os.path.exists(self.unit))
+
+    def test_input_that_computes_too_long_is_a_failure(self):
+        self.assertFalse(self.is_well(alone="while :; do :; done"))
+        self.assertIn("failed; again with: " + self.program, self.said.getvalue())
+        self.assertTrue(os.path.exists(self.unit))
+
+    def test_input_that_waits_for_ever_is_a_failure(self):
+        self.assertFalse(self.is_well(alone="exec sleep 1000"))
+
+    def test_other_failures_are_not_tried_again(self):
+        self.assertFalse(self.is_well(alone="exit 0", status=77))
+
+    def test_machine_that_is_always_too_busy_is_told(self):
+        self.assertFalse(self.is_well(alone="rm -f $0.again; exit 0"))
+
+
+unittest.main()
