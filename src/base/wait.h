@@ -34,7 +34,7 @@ enum oriel_waiting {
     ORIEL_WAITING_LOCK_ALL, /* for exclusive holders to leave */
     ORIEL_WAITING_UPDATE,   /* for a rank's update of the same target */
     ORIEL_WAITING_MACHINE,  /* for an answer of another machine, which is a rank's */
-    ORIEL_WAITING_AGENT,    /* struct oriel_agent (transport/agent/agent.h); its answer */
+    ORIEL_WAITING_AGENT,    /* begins with a pointer to struct oriel_agent (transport/agent/agent.h); its answer, or a slot */
     ORIEL_WAITINGS
 };
 

@@ -161,7 +161,7 @@ static void find(const struct oriel_watch *watch, struct told *told)
     switch (watch->what) {
     case ORIEL_WAITING_CREATE: find_board(watch->context, told); break;
     case ORIEL_WAITING_AGREE: find_making(watch->context, told); break;
-    case ORIEL_WAITING_AGENT: find_agent(watch->context, told); break;
+    case ORIEL_WAITING_AGENT: find_agent(*(struct oriel_agent *const *)watch->context, told); break;
     default: find_watched(watch, told); break;
     }
 }

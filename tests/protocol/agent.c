@@ -2,6 +2,7 @@
  * is forgotten, whatever becomes of the memory, of descriptors and of the agent itself. */
 #include "asking.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -141,6 +142,51 @@ static void agent_keeps_its_file_when_the_program_closes_it(void **state)
     team_run(2, close_descriptors);
 }
 
+/* Others are told whose agent it is that has no slot, or does not answer. */
+static const struct oriel_agent *asked;
+
+static bool tell_whose(const struct oriel_watch *watch, uint64_t since_ns, bool told)
+{
+    (void)since_ns, (void)told;
+    kill(team->members[0].process.pid, SIGCONT);
+    team_expect(watch->what == ORIEL_WAITING_AGENT && *(struct oriel_agent *const *)watch->context == asked);
+    team_flag_set(0, 1);
+    return false;
+}
+
+static void wait_for_an_agent(struct oriel_window *window)
+{
+    static const struct oriel_wait_teller teller = {.lasts = tell_whose};
+    asking_open(window);
+    struct oriel_remote there = asking_share(window, 0);
+    for (int i = 0; window->rank == 0 && i < ORIEL_AGENT_SLOTS; i++)
+        atomic_store(&there.agent->slots[i].owner, oriel_identity_own_word());
+    team_meet();
+    if (window->rank == 1) {
+        asked = there.agent;
+        oriel_wait_set_teller(&teller);
+        asking_write_and_read(&there);
+        team_expect(atomic_exchange(&team->flags[0], 0) == 1);
+        while (atomic_load(&team->flags[0]) == 0) { /* a stop takes its time */
+            kill(team->members[0].process.pid, SIGSTOP);
+            asking_write_and_read(&there);
+        }
+        oriel_wait_set_teller(NULL);
+    } else {
+        team_flag_await(0, 1);
+        for (int i = 0; i < ORIEL_AGENT_SLOTS; i++)
+            atomic_store(&there.agent->slots[i].owner, 0);
+        oriel_event_signal(&there.agent->freed);
+    }
+    team_meet();
+}
+
+static void who_waits_for_an_agent_says_whose(void **state)
+{
+    (void)state;
+    team_run(2, wait_for_an_agent);
+}
+
 static void close_and_open(struct oriel_window *window)
 {
     asking_open(window);
@@ -176,6 +222,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(agent_p4_forgets_no_request),
         cmocka_unit_test(memory_that_is_gone_is_a_range_error),
         cmocka_unit_test(agent_keeps_its_file_when_the_program_closes_it),
+        cmocka_unit_test(who_waits_for_an_agent_says_whose),
         cmocka_unit_test(agent_ends_in_good_order_and_starts_again),
     };
     team_prepare(argc, argv);

@@ -33,7 +33,7 @@ struct request {
 /* Asked by waits for an answer. */
 static enum oriel_status watch_agent(void *context)
 {
-    const struct oriel_agent *agent = context;
+    const struct oriel_agent *agent = *(struct oriel_agent *const *)context;
     if (oriel_load_acquire(&agent->state) == ORIEL_AGENT_RUNNING && oriel_identity_alive(&agent->process))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_PEER, "process %d has died, or has finalised MPI", (int)agent->process.pid);
@@ -48,7 +48,7 @@ static void ring(struct oriel_agent *agent, const struct oriel_agent_slot *slot)
 
 static enum oriel_status await_answer(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
-    struct oriel_watch watch = {watch_agent, agent, ORIEL_WAITING_AGENT};
+    struct oriel_watch watch = {watch_agent, &agent, ORIEL_WAITING_AGENT};
     return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL, ORIEL_AGENT_DONE,
                       &watch); /* Q5, P2 */
 }
@@ -95,14 +95,14 @@ static struct oriel_agent_slot *take_over(struct oriel_agent *agent)
 
 /* Asked by waits for a slot: the end of the wait, with an error, or with a slot. */
 struct heir {
-    struct oriel_agent *agent;
+    struct oriel_agent *agent; /* first */
     struct oriel_agent_slot *slot;
 };
 
 static enum oriel_status watch_slots(void *context)
 {
     struct heir *heir = context;
-    enum oriel_status status = watch_agent(heir->agent);
+    enum oriel_status status = watch_agent(heir);
     if (status == ORIEL_OK)
         heir->slot = take_over(heir->agent);
     return heir->slot != NULL ? ORIEL_E_OTHER : status;
