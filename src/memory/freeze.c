@@ -2,6 +2,7 @@
  * itself, or write into pages that were copied already.  promote.c and transfer.c call. */
 #include "memory/freeze.h"
 
+#include "memory/interrupted.h"
 #include "memory/waiters.h"
 
 #include <signal.h>
@@ -23,6 +24,7 @@ static void give_signals(const struct oriel_freeze *freeze)
 
 enum oriel_status oriel_freeze_open(enum oriel_means means, struct oriel_freeze *out)
 {
+    oriel_interrupted_prepare();
     *out = (struct oriel_freeze){.means = ORIEL_MEANS_QUIESCE, .fd = -1};
     if (means == ORIEL_MEANS_QUIESCE)
         return ORIEL_OK;

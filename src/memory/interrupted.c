@@ -9,9 +9,12 @@
 #include "base/wait.h"
 #include "memory/threads.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/lib-names.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -23,6 +26,37 @@
 enum { WRAPPER_BYTES = 512 }; /* of libc's functions around one call */
 
 static _Thread_local struct timespec left; /* of the time limit of a call that was resumed */
+
+/* Where libc's own wrappers begin: functions of these names may stand before them (a sanitiser's, a tool's), and call them. */
+static struct {
+    uintptr_t nanosleep;
+    uintptr_t clock_nanosleep;
+    uintptr_t poll;
+    uintptr_t epoll_wait;
+    uintptr_t epoll_pwait;
+} libc;
+
+static uintptr_t find_own(void *library, const char *name, uintptr_t other)
+{
+    uintptr_t found = library != NULL ? (uintptr_t)dlsym(library, name) : 0;
+    return found != 0 ? found : other;
+}
+
+static void find_libc(void)
+{
+    void *library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD); /* never closed */
+    libc.nanosleep = find_own(library, "nanosleep", (uintptr_t)nanosleep);
+    libc.clock_nanosleep = find_own(library, "clock_nanosleep", (uintptr_t)clock_nanosleep);
+    libc.poll = find_own(library, "poll", (uintptr_t)poll);
+    libc.epoll_wait = find_own(library, "epoll_wait", (uintptr_t)epoll_wait);
+    libc.epoll_pwait = find_own(library, "epoll_pwait", (uintptr_t)epoll_pwait);
+}
+
+void oriel_interrupted_prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_libc);
+}
 
 void oriel_interrupted_read(int32_t tid, struct oriel_call *out)
 {
@@ -72,7 +106,7 @@ static bool keep_sleep(const struct oriel_call *call, uint64_t *wanted, uint64_t
 {
     if (*rest != 0 && *rest == *wanted)
         return true; /* the kernel has written what is left */
-    if (!is_in(call, (uintptr_t)nanosleep) && !is_in(call, (uintptr_t)clock_nanosleep))
+    if (!is_in(call, libc.nanosleep) && !is_in(call, libc.clock_nanosleep))
         return false;
     left = *(const struct timespec *)(uintptr_t)(*rest != 0 ? *rest : *wanted);
     *wanted = *rest = (uint64_t)(uintptr_t)&left;
@@ -87,7 +121,7 @@ static bool keep_poll(struct oriel_call *call)
     bool again = call->arguments[2] == (uint64_t)(uintptr_t)&left; /* the code says poll, but it is ppoll since the last time */
     if (limit_ms < 0 && !again)
         return true;
-    if (!is_in(call, (uintptr_t)poll))
+    if (!is_in(call, libc.poll))
         return false;
     if (!again)
         left = (struct timespec){limit_ms / 1000, limit_ms % 1000 * 1000000L};
@@ -108,7 +142,7 @@ static bool keep_epoll(struct oriel_call *call)
     uint64_t now_ns = oriel_now_ns();
     if (limit_ms < 0)
         return true;
-    if (!is_in(call, (uintptr_t)epoll_wait) && !is_in(call, (uintptr_t)epoll_pwait))
+    if (!is_in(call, libc.epoll_wait) && !is_in(call, libc.epoll_pwait))
         return false;
     int64_t passed_ms = stack == call->stack && limit_ms == last_ms ? (int64_t)((now_ns - since_ns) / 1000000) : 1;
     last_ms = limit_ms > passed_ms ? (int)(limit_ms - passed_ms) : 0;

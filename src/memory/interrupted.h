@@ -1,5 +1,5 @@
 /* System calls that stopping a thread has cut short.  The kernel restarts most by itself (SA_RESTART); waits with a time limit
- * and some others would return EINTR, which a program that sends no signals need not expect.  quiesce.c calls. */
+ * and some others would return EINTR, which a program that sends no signals need not expect.  quiesce.c and freeze.c call. */
 #ifndef ORIEL_MEMORY_INTERRUPTED_H
 #define ORIEL_MEMORY_INTERRUPTED_H
 
@@ -13,6 +13,9 @@ struct oriel_call {
     uint64_t stack; /* the thread's stack pointer */
     uint64_t next;  /* the instruction behind the call */
 };
+
+/* Before anything below is called, and before any thread is stopped: it asks the loader. */
+void oriel_interrupted_prepare(void);
 
 /* The call in which a thread of this process is blocked, now.  Async-signal-safe. */
 void oriel_interrupted_read(int32_t tid, struct oriel_call *out);

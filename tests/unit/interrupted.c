@@ -104,6 +104,14 @@ static int by_absolute_sleep(void)
     return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit, NULL);
 }
 
+/* Before libc's, as a sanitiser's or a tool's may stand. */
+int __poll(struct pollfd *fds, nfds_t count, int limit_ms);
+
+int poll(struct pollfd *fds, nfds_t count, int limit_ms)
+{
+    return __poll(fds, count, limit_ms);
+}
+
 static int by_poll(void)
 {
     struct pollfd nothing = {.fd = ends[0], .events = POLLIN};
