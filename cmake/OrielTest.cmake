@@ -52,7 +52,8 @@ endforeach()
 
 if(SANITIZE MATCHES "address")
   # A preloaded library comes ahead of the sanitiser's, which then refuses to start; the hosts leak.
-  set(ORIEL_TEST_ENV --env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)
+  set(ORIEL_SCRIPT_ENV ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)
+  set(ORIEL_TEST_ENV --env ${ORIEL_SCRIPT_ENV})
 endif()
 
 function(oriel_test_register name quick timeout processors)
@@ -145,6 +146,7 @@ function(oriel_script_test)
   get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   add_test(NAME ${folder}.${arg_NAME} COMMAND ${arg_COMMAND})
   oriel_test_register(${folder}.${arg_NAME} ${quick} ${arg_TIMEOUT} ${arg_PROCESSORS})
+  set_property(TEST ${folder}.${arg_NAME} APPEND PROPERTY ENVIRONMENT ${ORIEL_SCRIPT_ENV}) # programs that it starts
 endfunction()
 
 find_library(ORIEL_CMOCKA cmocka)
