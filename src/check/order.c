@@ -293,6 +293,7 @@ void oriel_order_doubt(void)
     if (!is_started() || oriel_given_is_doubtful())
         return;
     oriel_given_doubt();
+    oriel_finding_count("messages that cannot be told apart: from then on each orders all that its sender did");
     if (own.far != NULL)
         own.far->doubt();
 }

@@ -24,13 +24,14 @@ static struct shared {
     _Atomic uint32_t failed;
 } * shared;
 
-static int unknown;
+static int unknown, doubts;
 
 /* --- stand-ins --- */
 
 void oriel_finding_count(const char *what)
 {
     unknown += strncmp(what, "calls not modelled", 18) == 0;
+    doubts += strncmp(what, "messages that cannot be told apart", 34) == 0;
 }
 
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
@@ -104,6 +105,11 @@ void meet(void)
 int unknown_calls(void)
 {
     return unknown;
+}
+
+bool is_in_doubt(void)
+{
+    return doubts > 0;
 }
 
 void complain(const char *file, int line, const char *what)

@@ -31,6 +31,9 @@ bool knows(int of, int number);
 /* How many calls were not modelled. */
 int unknown_calls(void);
 
+/* Whether this process has said that messages cannot be told apart. */
+bool is_in_doubt(void);
+
 struct order_case {
     const char *name;
     void (*run)(void);

@@ -120,6 +120,25 @@ static void receives_of_all_kinds_know_their_message(void)
     }
 }
 
+/* So many tags are under way that their table grows; each still finds its message. */
+static void many_tags_are_told_apart(void)
+{
+    enum { MANY = 400 };
+    uint64_t tick = 0;
+    for (int tag = 0; tag < MANY && rank == 0; tag++) {
+        mark(tag % MARKS);
+        tick = tick_now();
+        MPI_Send(&tick, 1, MPI_UINT64_T, 1, tag, MPI_COMM_WORLD);
+    }
+    meet();
+    for (int tag = 0; tag < MANY && rank == 1; tag++) {
+        MPI_Recv(&tick, 1, MPI_UINT64_T, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT(tick_known(0) >= tick);
+        EXPECT(tag + 1 == MANY || !knows(0, (MANY - 1) % MARKS));
+    }
+    EXPECT(unknown_calls() == 0);
+}
+
 /* --- threads --- */
 
 static void *send_many(void *nothing)
@@ -174,6 +193,7 @@ static void threads_that_send_and_receive_at_once_know_their_messages(void)
 
 static const struct order_case cases[] = {
     CASE(receives_of_all_kinds_know_their_message, 2),
+    CASE(many_tags_are_told_apart, 2),
     CASE(threads_that_send_and_receive_at_once_know_their_messages, 2),
 };
 

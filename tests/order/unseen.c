@@ -346,6 +346,29 @@ static void calls_that_are_not_looked_at_pass(void)
     EXPECT(unknown_calls() == 0);
 }
 
+/* What the receiver has counted may never come; from then on every message orders all that its sender did. */
+static void a_cancelled_send_is_told(void)
+{
+    int mine = rank, got = -1, cancelled = 0;
+    EXPECT(!is_in_doubt());
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Status status;
+        MPI_Isend(&mine, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, &request);
+        MPI_Cancel(&request);
+        MPI_Wait(&request, &status);
+        MPI_Test_cancelled(&status, &cancelled);
+        EXPECT(is_in_doubt());
+        MPI_Send(&cancelled, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        MPI_Recv(&cancelled, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, no_statuses);
+        if (!cancelled)
+            MPI_Recv(&got, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, no_statuses);
+        EXPECT(cancelled || got == 0);
+    }
+    EXPECT(unknown_calls() == 0);
+}
+
 static const struct order_case cases[] = {
     CASE(messages_on_an_unseen_communicator_order, 2),
     CASE(collectives_on_an_unseen_communicator_order, 2),
@@ -357,6 +380,7 @@ static const struct order_case cases[] = {
     CASE(many_requests_end_together, 2),
     CASE(unknown_requests_are_waited_for, 2),
     CASE(calls_that_are_not_looked_at_pass, 2),
+    CASE(a_cancelled_send_is_told, 2), /* last: doubt stays */
 };
 
 int main(int argc, char **argv)
