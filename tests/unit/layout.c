@@ -8,6 +8,7 @@
 
 #include "chance.h"
 #include "cmocka_all.h"
+#include "layout_lists.h"
 
 enum { MAP_MOST = 4096, ROUNDS = 20000 };
 
@@ -30,15 +31,6 @@ static void map_append(struct map *map, const struct map *from, int64_t offset)
 {
     for (int i = 0; i < from->count; i++)
         map->at[map->count++] = from->at[i] + offset;
-}
-
-static struct oriel_node *list_of_two(int64_t at_a, struct oriel_node *a, int64_t at_b, struct oriel_node *b)
-{
-    struct oriel_branch *branches = malloc(2 * sizeof *branches);
-    assert_non_null(branches);
-    branches[0] = (struct oriel_branch){at_a, a};
-    branches[1] = (struct oriel_branch){at_b, b};
-    return oriel_node_list(2, branches);
 }
 
 /* Takes pieces of any length that a cursor allows; every byte must be the map's next one. */
@@ -326,51 +318,7 @@ static void padding_is_stepped_over(void **state)
     oriel_node_free(node);
 }
 
-static void bounds_that_overflow_are_refused(void **state)
-{
-    (void)state;
-    int64_t low_bytes, high_bytes;
-    struct oriel_node *node = oriel_node_run(ORIEL_KIND_INT64, 1);
-    assert_true(oriel_layout_bounds(node, 1 + INT64_MAX / 16, 8, &low_bytes, &high_bytes));
-    assert_false(oriel_layout_bounds(node, INT64_MAX, 8, &low_bytes, &high_bytes));
-    assert_false(oriel_layout_bounds(node, UINT64_MAX, 1, &low_bytes, &high_bytes));
-    assert_false(oriel_layout_bounds(node, INT64_MAX, 1, &low_bytes, &high_bytes));
-    assert_true(oriel_layout_bounds(node, UINT64_C(1) << 60, 0, &low_bytes, &high_bytes));
-    assert_false(oriel_layout_bounds(node, (UINT64_C(1) << 61) + 1, 0, &low_bytes, &high_bytes)); /* 8 bytes, modulo 2^64 */
-    assert_true(oriel_layout_bounds(node, 3, -8, &low_bytes, &high_bytes));
-    assert_int_equal(low_bytes, -16);
-    assert_int_equal(high_bytes, 8);
-    oriel_node_free(node);
-}
-
 /* Constructors that simplify must not change what another tree holds too. */
-static void what_lies_nowhere_makes_a_layout_vast(void **state)
-{
-    (void)state;
-    struct oriel_node *before = list_of_two(-64, oriel_node_run(ORIEL_KIND_INT64, 1), -32, oriel_node_run(ORIEL_KIND_INT32, 1));
-    struct oriel_node *list =
-        list_of_two(0, oriel_node_run(ORIEL_KIND_INT64, 1), ORIEL_NOWHERE, oriel_node_share(before));
-    struct oriel_node *loop = oriel_node_loop(2, ORIEL_NOWHERE, before);
-    assert_true(list->vast);
-    assert_true(loop->vast);
-    oriel_node_free(list);
-    oriel_node_free(loop);
-}
-
-static void vast_nodes_are_not_dropped_as_empty(void **state)
-{
-    (void)state;
-    const uint64_t half = UINT64_C(1) << 62;
-    struct oriel_node *rows = oriel_node_loop(half, 64, oriel_node_loop(4, 32, oriel_node_run(ORIEL_KIND_INT64, 1)));
-    assert_int_equal(rows->elements, 0); /* 2^64 */
-    struct oriel_node *list = list_of_two(0, oriel_node_run(ORIEL_KIND_INT64, 1), 8, oriel_node_share(rows));
-    struct oriel_node *loop = oriel_node_loop(2, 128, rows);
-    assert_true(list->vast);
-    assert_true(loop->vast);
-    oriel_node_free(list);
-    oriel_node_free(loop);
-}
-
 static void shared_nodes_stay_as_they_are(void **state)
 {
     (void)state;
@@ -408,9 +356,6 @@ int main(void)
         cmocka_unit_test(deep_trees_walk_with_frames_from_the_heap),
         cmocka_unit_test(whole_runs_can_be_used_at_once),
         cmocka_unit_test(padding_is_stepped_over),
-        cmocka_unit_test(bounds_that_overflow_are_refused),
-        cmocka_unit_test(what_lies_nowhere_makes_a_layout_vast),
-        cmocka_unit_test(vast_nodes_are_not_dropped_as_empty),
         cmocka_unit_test(shared_nodes_stay_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

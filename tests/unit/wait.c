@@ -1,192 +1,13 @@
-/* Waiting for a word: the three conditions, the sleep behind the spin, and what the watch may say.
- * A second thread changes the words; nothing is shared with other processes here.  When waits spin and when they yield is
- * looked at with a clock, yields and system calls that take as long as a case says. */
+/* Waiting for a word: the three conditions, the sleep behind the spin, what the watch may say and what others are told.
+ * A second thread changes the words; nothing is shared with other processes here. */
 #include "base/wait.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
 
 enum { WATCHED_US = 350000 }; /* long enough for the watch to be asked more than once */
-
-enum { READING_NS = 25, WAITS = 10, LAST_YIELD = 300 };
-
-/* What the calling process is told, if it is played. */
-static struct {
-    bool is_played;
-    uint64_t now_ns, yield_ns, call_ns;
-    int readings, yields;
-    int readings_before_yield; /* of the clock, in the present wait */
-    _Atomic uint32_t *word;    /* set by the yield of this number, or by the first sleep */
-    int setting_yield;
-    int sleeps;
-} machine;
-
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
-int __real_sched_yield(void);
-pid_t __real_getppid(void);
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_sched_yield(void);
-pid_t __wrap_getppid(void);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
-{
-    if (!machine.is_played)
-        return __real_clock_gettime(clock, now);
-    machine.readings++;
-    machine.now_ns += READING_NS;
-    *now = (struct timespec){.tv_sec = (time_t)(machine.now_ns / 1000000000), .tv_nsec = (long)(machine.now_ns % 1000000000)};
-    return 0;
-}
-
-int __wrap_sched_yield(void)
-{
-    if (!machine.is_played)
-        return __real_sched_yield();
-    if (machine.yields++ == 0)
-        machine.readings_before_yield = machine.readings;
-    machine.now_ns += machine.yield_ns;
-    if (machine.yields == machine.setting_yield)
-        oriel_store_release(machine.word, 1);
-    return 0;
-}
-
-/* Futex calls, the only ones that waits make. */
-long __wrap_syscall(long number, ...)
-{
-    va_list list;
-    va_start(list, number);
-    _Atomic uint32_t *word = va_arg(list, _Atomic uint32_t *);
-    int operation = va_arg(list, int);
-    uint32_t value = va_arg(list, uint32_t);
-    const struct timespec *limit = va_arg(list, const struct timespec *);
-    va_end(list);
-    if (!machine.is_played)
-        return __real_syscall(number, word, operation, value, limit, NULL, 0);
-    machine.sleeps++;
-    oriel_store_release(machine.word, 1);
-    return 0;
-}
-
-pid_t __wrap_getppid(void)
-{
-    if (machine.is_played)
-        machine.now_ns += machine.call_ns;
-    return __real_getppid();
-}
-
-/* A wait whose word comes with the yield of this number, or when it sleeps. */
-static void wait_played(uint64_t yield_ns, int setting_yield)
-{
-    struct oriel_event event = {.value = 0};
-    machine.is_played = true;
-    machine.yield_ns = yield_ns;
-    machine.readings = machine.yields = machine.sleeps = 0;
-    machine.word = &event.value;
-    machine.setting_yield = setting_yield;
-    (void)oriel_event_wait(&event, 1, NULL);
-    machine.is_played = false;
-}
-
-/* A wait that ends with its first yield: whether it has spun before, so has looked at the clock again and again. */
-static bool spins(uint64_t yield_ns)
-{
-    wait_played(yield_ns, 1);
-    return machine.yields == 1 && machine.readings_before_yield > 20;
-}
-
-/* In a process of its own, where no wait has yielded before: calls take call_ns, yields to nobody idle_ns, to others busy_ns. */
-static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_ns)
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        int failed = 0;
-        machine.call_ns = call_ns;
-        for (int i = 0; i < WAITS; i++)
-            failed |= spins(idle_ns) ? 0 : 1; /* nobody is there */
-        (void)spins(busy_ns);                 /* and now they are */
-        for (int i = 0; i < WAITS; i++)
-            failed |= spins(busy_ns) ? 2 : 0;
-        failed |= spins(idle_ns) || spins(busy_ns) || spins(idle_ns) || spins(idle_ns) ? 4 : 0; /* not four in a row */
-        (void)spins(idle_ns);
-        (void)spins(idle_ns);
-        for (int i = 0; i < WAITS; i++)
-            failed |= spins(idle_ns) ? 0 : 8; /* they have gone */
-        _exit(failed);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-/* Yields that let others run, and then some that do not although the others are still there. */
-static int failed_in_demand(void)
-{
-    int failed = 0, naps = 0;
-    for (int i = 0; i < WAITS; i++)
-        wait_played(3000, 2);
-    wait_played(300, LAST_YIELD);
-    failed |= machine.sleeps == 1 && machine.yields < LAST_YIELD ? 0 : 1; /* sleeps before its millisecond is over */
-    for (int i = 0; i < 100; i++) {
-        wait_played(300, LAST_YIELD);
-        failed |= machine.sleeps == 1 ? 0 : 2;
-        naps += machine.yields == 0;
-    }
-    failed |= naps > 90 ? 0 : 4; /* and most of the next ones at once */
-    for (int i = 0; i < 1000; i++)
-        wait_played(300, 1);
-    failed |= machine.sleeps == 0 && machine.yields == 1 ? 0 : 8; /* but not for ever, where yields help */
-    return failed;
-}
-
-static void waits_whose_yields_are_in_vain_sleep(void **state)
-{
-    (void)state;
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(failed_in_demand());
-    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-/* Who is waited for is at work elsewhere: a sleep would make it wake this one. */
-static void waits_with_a_processor_of_their_own_do_not_sleep_soon(void **state)
-{
-    (void)state;
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        int failed = 0;
-        for (int i = 0; i < WAITS; i++) {
-            wait_played(300, LAST_YIELD);
-            failed |= machine.sleeps != 0;
-            wait_played(3000, 1); /* now and then somebody passes by */
-        }
-        _exit(failed);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void waits_spin_but_where_yields_let_others_run(void **state)
-{
-    (void)state;
-    waits_know_crowds(100, 300, 3000);
-}
-
-static void slow_system_calls_are_no_crowd(void **state)
-{
-    (void)state;
-    waits_know_crowds(4000, 5000, 20000);
-}
 
 struct word {
     struct oriel_event event;
@@ -401,10 +222,6 @@ static void events_signal_back_and_forth_across_the_wrap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_spin_but_where_yields_let_others_run), /* before this process has yielded */
-        cmocka_unit_test(slow_system_calls_are_no_crowd),
-        cmocka_unit_test(waits_whose_yields_are_in_vain_sleep),
-        cmocka_unit_test(waits_with_a_processor_of_their_own_do_not_sleep_soon),
         cmocka_unit_test(conditions_that_hold_return_at_once),
         cmocka_unit_test(at_least_counts_modulo_two_to_32),
         cmocka_unit_test(sleeps_until_equal),
