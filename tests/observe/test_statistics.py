@@ -270,6 +270,9 @@ class End(Case):
         self.assertEqual(job.stderr.count(": ORIEL_STATS: /proc/nowhere/s.json cannot be written: "), 1)
         self.assertIn("oriel: statistics of counted", job.stderr)
 
+    def test_contended_locks_are_told(self):
+        self.assertRegex(self.launch("late", 2).stderr, r"\n  contended locks: [1-9]\d* of \d+ \(\d+ %\) waited, \S+ \S+ each\n")
+
     def test_a_full_disk_loses_nothing(self):
         os.symlink("/dev/full", os.path.join(self.folder, "full.json"))
         job = self.launch("counts", 2, stats=os.path.join(self.folder, "full.json"))
