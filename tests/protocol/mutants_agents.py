@@ -39,7 +39,7 @@ AGENTS = [
      "agent_deaths", "agent_slots_of_the_dead_are_taken_over", "an heir awaits what was asked"),
     ("transport/agent/agent.c", [("oriel_identity_alive(&agent->process))", "agent->process.pid > 0)")],
      "agent_deaths", "killed_target_is_reported_to_those_who_ask", "who waits for an answer asks whether the target lives"),
-    ("transport/agent/agent.c", [("    enum oriel_status status = watch_agent(heir->agent);",
+    ("transport/agent/agent.c", [("    enum oriel_status status = watch_agent(heir);",
                                   "    enum oriel_status status = ORIEL_OK;")],
      "agent_deaths", "killed_target_is_reported_to_those_who_wait_for_a_slot", "so does who waits for a slot"),
     ("transport/agent/agent.c", [("    if (oriel_load_acquire(&agent->state) == ORIEL_AGENT_RUNNING && ", "    if (")],
