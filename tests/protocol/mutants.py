@@ -125,15 +125,22 @@ def complaint(program, test, limit_s=None):
     return None if result.returncode == 0 else result.stderr.split("\n", maxsplit=1)[0]
 
 
-def stale_rows(tree):
+def stale_rows(tree, rows):
     """What no longer follows the code, a sentence each."""
-    for path, changes, *_ in MUTANTS:
+    for path, changes, *_ in rows:
         with open(os.path.join(tree, "src", path), encoding="utf-8") as file:
             text = file.read()
         try:
             mutate(text, changes, path)
         except Failure as failure:
             yield str(failure)
+
+
+def tell_stale_rows(tree, rows):
+    """Whether there are any."""
+    stale = list(stale_rows(tree, rows))
+    print(*stale, f"{len(rows)} rows, {len(stale)} do not follow the code", sep="\n")
+    return bool(stale)
 
 
 def noticed(builder, number, mutant):
@@ -172,10 +179,9 @@ def main():
     parser.add_argument("--only", default="", help="mutants whose file, test or text contains this")
     parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
     arguments = parser.parse_args()
-    stale = list(stale_rows(arguments.tree))
-    if stale or arguments.rows:
-        print(*stale, f"{len(MUTANTS)} rows, {len(stale)} do not follow the code", sep="\n")
-        return 1 if stale else 0
+    is_stale = tell_stale_rows(arguments.tree, MUTANTS)
+    if is_stale or arguments.rows:
+        return 1 if is_stale else 0
     chosen = [i for i, mutant in enumerate(MUTANTS)
               if arguments.only in " ".join([mutant[0], mutant[3], mutant[4]]) and mutant[2] in PROGRAMS]
     folder = tempfile.mkdtemp(prefix="oriel-mutants-")
