@@ -6,6 +6,13 @@
 #include <dirent.h>
 #include <stdio.h>
 
+/* By how much more than without one memory may grow: a sanitiser keeps what was freed for a while, and then it says nothing. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { FREED_KEPT_KIB = 1 << 24 };
+#else
+enum { FREED_KEPT_KIB = 0 };
+#endif
+
 struct footprint {
     long mappings;
     long descriptors;
