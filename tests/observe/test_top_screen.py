@@ -57,6 +57,8 @@ class Screen(Case):
         lines = re.sub(rb"\033\[[0-9;?]*[A-Za-z]", b"", picture).split(b"\r\n")
         self.assertEqual(len(lines), 5)
         self.assertLessEqual(max(map(len, lines)), 40, lines)
+        terminal.press(b"q")
+        self.assertEqual(terminal.status(), 0)
 
     def test_it_ends_with_the_job(self):
         job, terminal, _ = self.job_on_screen()
