@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import unittest
 
@@ -106,9 +107,9 @@ class Lines(Case):
 class Row(unittest.TestCase):
     """On the launcher's terminal."""
 
-    def start(self, *arguments, rows=24, columns=120, before=()):
+    def start(self, *arguments, rows=24, columns=120, before=(), **changes):
         command, extra = launcher(*RUN, program(arguments[0]), *map(str, arguments[1:]))
-        terminal = Terminal([*before, *command], rows, columns, **extra)
+        terminal = Terminal([*before, *command], rows, columns, **extra, **changes)
         self.addCleanup(terminal.close)
         return terminal
 
@@ -132,6 +133,16 @@ class Row(unittest.TestCase):
         lines = re.findall(rb"\033\[10;1H\033\[K\033\[7m(.*?)\033\[0m", terminal.text)
         self.assertTrue(lines)
         self.assertLessEqual(max(map(len, lines)), 30, lines)
+
+    def test_watcher_that_is_told_to_end_gives_the_row_back(self):
+        value = f"test{os.getpid()}.{self.id()}"
+        terminal = self.start("busy", 0, 5, WATCHED_BY=value)
+        [watcher] = until(lambda: watchers(f"WATCHED_BY={value}"))
+        self.assertTrue(terminal.until(b"\033[1;23r"), terminal.text)
+        os.kill(watcher, signal.SIGTERM)
+        self.assertTrue(until(lambda: not watchers(f"WATCHED_BY={value}")))
+        self.assertEqual(terminal.status(), 0)
+        self.assertRegex(terminal.text, rb"(?s)\A[^r]*\033\[1;23r.*\033\[24;1H\033\[K\033\[r\0338[^\033]*done\r\n\Z")
 
     def test_launcher_whose_errors_go_to_a_file(self):
         path = f"/tmp/oriel-watch.{os.getpid()}"
