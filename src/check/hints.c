@@ -25,7 +25,7 @@ static bool is_value(MPI_Info info, const char *key, const char *value)
 uint64_t oriel_hint_promises(MPI_Info info)
 {
     uint64_t promises = 0;
-    if (info == MPI_INFO_NULL)
+    if (info == MPI_INFO_NULL || !info)
         return 0;
     if (is_value(info, "no_locks", "true"))
         promises |= ORIEL_PROMISE_NO_LOCKS;

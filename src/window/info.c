@@ -98,6 +98,8 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
     bool read = true;
     if (info == MPI_INFO_NULL)
         return ORIEL_OK;
+    if (!info) /* a handle never set: the host would raise the error itself, and not at the program's communicator or window */
+        return oriel_fail(ORIEL_E_INFO, "the info object is not valid");
 #define HINT(field, key, initial, sort) read = read && read_hint(hints->field, key, is_##sort, info);
 #include "window/hints.def"
 #undef HINT

@@ -139,6 +139,26 @@ static void an_intercommunicator_is_refused(enum window_kind kind)
     MPI_Comm_free(&half);
 }
 
+/* The host itself would end the job: MPI_COMM_WORLD's handler stays as it is. */
+static void an_info_never_set_is_refused(enum window_kind kind)
+{
+    MPI_Info unset;
+    MPI_Comm own;
+    MPI_Win win;
+    void *base;
+    (void)kind;
+    memset(&unset, 0, sizeof unset);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_ERR_INFO, MPI_Win_create(memory, 64, 1, unset, own, &win));
+    CHECK_CLASS(MPI_ERR_INFO, MPI_Win_allocate(64, 1, unset, own, &base, &win));
+    CHECK_OK(MPI_Win_create(memory, 64, 1, MPI_INFO_NULL, own, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_ERR_INFO, MPI_Win_set_info(win, unset));
+    MPI_Win_free(&win);
+    MPI_Comm_free(&own);
+}
+
 static void window_handle_fails_everywhere(MPI_Win win)
 {
     int value = 1, result = 0, flag;
@@ -235,6 +255,7 @@ static const struct test_case cases[] = {
     CASE(a_null_base_with_a_size_is_refused, KIND_ANY, 1),
     CASE(the_null_communicator_is_refused, KIND_ANY, 1),
     CASE(an_intercommunicator_is_refused, KIND_ANY, 2),
+    CASE(an_info_never_set_is_refused, KIND_ANY, 1),
     CASE(the_null_window_is_refused, KIND_ANY, 1),
     CASE(a_freed_window_is_refused, KINDS_BOTH, 1),
     CASE(free_in_an_open_epoch_is_refused, KINDS_BOTH, 1),
