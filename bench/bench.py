@@ -115,7 +115,8 @@ def words(known, what):
         names = [name for name in text.split(",") if name]
         unknown = [name for name in names if name not in known]
         if unknown or not names:
-            raise argparse.ArgumentTypeError("there is no %s \"%s\" (%s)" % (what, ", ".join(unknown), known_ones(unknown, known)))
+            raise argparse.ArgumentTypeError("there is no %s \"%s\" (%s)"
+                                             % (what, ", ".join(unknown), known_ones(unknown, known)))
         return list(dict.fromkeys(names))
     return parse
 

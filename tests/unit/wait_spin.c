@@ -1,5 +1,5 @@
-/* When waits spin, when they yield, and when they sleep at last: looked at with a clock, yields and system calls that take as long
- * as a case says. */
+/* When waits spin, when they yield, and when they sleep at last: looked at with a clock, yields and system calls that take as
+ * long as a case says. */
 #include "base/wait.h"
 
 #include <sched.h>
