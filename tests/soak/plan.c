@@ -117,8 +117,10 @@ static void stores_draw(struct plan *plan)
     for (int i = 0; i < plan->window->group->n; i++) {
         for (int k = 0; k < plan->window->segments; k++) {
             struct region *region = &plan->window->regions[i][k];
-            memset(region->claims, 0, region->size * sizeof *region->claims);
-            memset(region->writers, 0, region->size * sizeof *region->writers);
+            if (region->size > 0) { /* else there are none of either */
+                memset(region->claims, 0, region->size * sizeof *region->claims);
+                memset(region->writers, 0, region->size * sizeof *region->writers);
+            }
             if (region->size == 0 || one_in(random, 2))
                 continue;
             size_t at = random_below(random, region->size);

@@ -71,7 +71,7 @@ void buffer_check(const struct plan *plan, const struct op *op, const struct buf
 {
     size_t count, at;
     char got[32], wanted[32];
-    if (memcmp(buffer->bytes, buffer->wanted, buffer->len_bytes) == 0)
+    if (buffer->len_bytes == 0 || memcmp(buffer->bytes, buffer->wanted, buffer->len_bytes) == 0)
         return;
     at = first_difference(buffer->bytes, buffer->wanted, buffer->len_bytes, &count);
     bytes_text(got, sizeof got, buffer->bytes + at, buffer->len_bytes - at);
@@ -85,7 +85,7 @@ void region_check(const struct plan *plan, int rank, int segment)
     const struct region *region = &plan->window->regions[rank][segment];
     size_t count, at;
     char got[32], wanted[32];
-    if (region->model == NULL || memcmp(region->at, region->model, region->size) == 0)
+    if (region->model == NULL || region->size == 0 || memcmp(region->at, region->model, region->size) == 0)
         return;
     at = first_difference(region->at, region->model, region->size, &count);
     bytes_text(got, sizeof got, region->at + at, region->size - at);
