@@ -43,7 +43,12 @@ WEAKENED = [
      "lock", "lock_kinds_exclude_as_the_standard_says", "P2: X2 acquires where a lock begins"),
     ("sync/gate.h", [("ORIEL_GATE_WRITER, memory_order_seq_cst); /* G5 */", "ORIEL_GATE_WRITER, memory_order_relaxed);")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G5 releases"),
-    ("sync/gate.c", [("word + ORIEL_GATE_READER, memory_order_seq_cst,", "word + ORIEL_GATE_READER, memory_order_relaxed,")],
+    ("sync/gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
+                      "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
+                      "memory_order_seq_cst,",
+                      "    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
+                      "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
+                      "memory_order_relaxed,")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G1 acquires"),
     ("sync/gate.c", [("ORIEL_GATE_READER, memory_order_seq_cst); /* G2 */", "ORIEL_GATE_READER, memory_order_relaxed);")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G2 releases"),
