@@ -5,15 +5,14 @@
 #include "check/again.h"
 
 #include "check/held.h"
-#include "check/pages.h"
-#include "check/words_carried.h"
+#include "check/loops.h"
 
 _Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES];
 
 bool oriel_again_fill(struct oriel_operation *operation)
 {
-    const struct oriel_again *again = oriel_again_find(operation);
-    if (again == NULL)
+    const struct oriel_again *again = oriel_again_place(operation);
+    if (!oriel_again_is_alike(again, operation) || again->version != oriel_again_version())
         return false;
     operation->site = again->site;
     operation->origin_type = again->origin_type;
@@ -55,6 +54,12 @@ static void keep_small(struct oriel_again *again, const struct oriel_operation *
     again->window = operation->window;
     again->writes_words = oriel_access_writes_words(operation);
     again->access = oriel_access_of(operation);
+    again->repeats = oriel_cell_repeats(&again->access);
+    again->ways = again->window->ways;
+    again->ranks = (uint32_t)again->window->n;
+    again->bulk = &again->window->common->bulk;
+    again->place.window = again->window;
+    again->arrival = (struct oriel_again_arrival){0, &again->access, oriel_window_conflict, &again->place};
 }
 
 /* The call that opened the epoch of a lock of the target, if there is nothing else about it; NULL: there is. */
@@ -103,8 +108,7 @@ static __attribute__((noinline)) bool use_buffers(const struct oriel_again *agai
     return oriel_local_runs(runs, count, again->window->buffers[target], &again->access.site);
 }
 
-/* Whether none of it may lie in memory of windows, or in what the operation writes there. */
-static bool are_apart(const struct oriel_again *again, const void *origin, const void *compare, const void *result)
+bool oriel_again_is_apart(const struct oriel_again *again, const void *origin, const void *compare, const void *result)
 {
     struct oriel_brief_run written = {0};
     struct oriel_brief_run run;
@@ -126,29 +130,52 @@ static bool are_apart(const struct oriel_again *again, const void *origin, const
     return true;
 }
 
-/* Whether nothing else of this process is pending in the window, and no buffer needed that it could meet.  What is held refers to
- * this thread's table, which must not go before. */
+/* Whether nothing else of this process is pending in the window, no buffer needed that it could meet, and room for one more.
+ * What is held refers to this thread's table, which must not go before. */
 static bool is_alone(const struct oriel_checked *window)
 {
-    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone && oriel_briefs_are_quiet();
+    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone && oriel_briefs_are_quiet() &&
+           oriel_underway_room(1);
+}
+
+/* As long as nothing changes, this need not be looked at again. */
+static void make_ready(struct oriel_again *again, int32_t target, oriel_place history)
+{
+    const struct oriel_checked *window = again->window;
+    struct oriel_way *way = &window->ways[target];
+    uint64_t size_bytes = (uint64_t)window->members[target].size_bytes;
+    uint64_t disp_unit = (uint64_t)window->members[target].disp_unit;
+    again->ready = way->ready = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
+    again->origin = &again->origin; /* a buffer of nobody's */
+    again->what = oriel_entry_with(again->trait << ORIEL_ENTRY_TRAIT | again->access.flags, 0, again->target_bytes - 1);
+    again->screen = oriel_entry_screen(again->what);
+    way->epoch = again->access.site.epoch;
+    way->size_bytes = size_bytes;
+    way->disp_unit = disp_unit > UINT32_MAX ? 0 : (uint32_t)disp_unit;
+    way->easy_disps =
+        size_bytes < ORIEL_CELL_BYTES || way->disp_unit == 0 ? 0 : (size_bytes - ORIEL_CELL_BYTES) / disp_unit + 1;
+    way->history = history;
+    way->ground = oriel_history_ground(history);
+    way->words = oriel_board_at(oriel_window_made(&window->common->shares[target].words));
 }
 
 /* Beside others, in the lists of many. */
-static __attribute__((noinline)) void add(struct oriel_again *again, int32_t target, oriel_place history,
-                                          struct oriel_history_spot spot, const struct oriel_extent *run)
+static void add(struct oriel_again *again, int32_t target, oriel_place history, const struct oriel_extent *run)
 {
     struct oriel_checked *window = again->window;
+    struct oriel_history_ground ground = oriel_history_ground(history);
+    struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)run->offset);
     bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, run, oriel_window_conflict,
                                          &window->places[target]);
     oriel_window_touch(window, target, cells ? 0 : ORIEL_TOUCHED_TREE);
 }
 
-bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
+bool oriel_again_go(struct oriel_again *again, bool tried, int32_t target, MPI_Aint disp, const void *origin, const void *compare,
                     const void *result)
 {
     struct oriel_checked *window = again->window;
     oriel_held_let_go();
-    if (oriel_unlikely(window == NULL || (uint32_t)target >= (uint32_t)window->n))
+    if (oriel_unlikely(window == NULL || again->version != oriel_again_version() || (uint32_t)target >= (uint32_t)window->n))
         return false;
     const struct oriel_site *opening = opening_of(window, target);
     struct oriel_extent run = {.len_bytes = again->target_bytes, .count = 1};
@@ -161,9 +188,13 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
     oriel_place history = oriel_window_history(window, target);
     if (oriel_unlikely(history == 0))
         return false;
-    struct oriel_history_spot spot = oriel_history_expect(history, run.offset);
-    bool alone = oriel_likely(is_alone(window) && are_apart(again, origin, compare, result));
-    if (!alone && !use_buffers(again, target, origin, compare, result))
+    if (!tried && again->trait != 0 && is_alone(window) &&
+        !oriel_loop_expects(oriel_loop_of(history, again->trait, run.offset), run.offset)) {
+        make_ready(again, target, history);
+        if (oriel_likely(oriel_held_go(again, true, again->writes_words, target, disp, origin, compare, result)))
+            return true;
+    }
+    if (!use_buffers(again, target, origin, compare, result))
         return false;
     oriel_place words = again->writes_words ? oriel_window_words(window, target) : 0;
     uint32_t rank = (uint32_t)again->access.origin;
@@ -171,19 +202,9 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
     struct oriel_word *word = words == 0 ? NULL : oriel_word_at(words, (uint64_t)run.offset);
     bool offered = word != NULL && oriel_word_offer(word, rank, now);
     again->access.issued = now + (again->writes_words ? 1 : 0);
-    struct oriel_cell_entry *entry = NULL;
-    if (alone)
-        entry = oriel_history_hold(history, spot, &again->access, again->trait, &run, oriel_window_conflict,
-                                   &window->places[target]);
-    if (oriel_likely(entry != NULL)) {
-        oriel_held = (struct oriel_held){again, entry, spot, origin, compare, result};
-        oriel_check_held = oriel_held_release;
-    } else {
-        if (alone)
-            use_buffers(again, target, origin, compare, result);
-        add(again, target, history, spot, &run);
-    }
-    if (oriel_likely(word != NULL))
+    add(again, target, history, &run);
+    oriel_check_change();
+    if (word != NULL)
         oriel_word_give_offered(word, rank, offered, again->fetches); /* a cell's lock was taken in between, or the tree's */
     else if (again->writes_words)
         oriel_window_give_word(window, target, run.offset, again->fetches);
@@ -195,9 +216,7 @@ bool oriel_again_go(struct oriel_again *again, int32_t target, MPI_Aint disp, co
 
 void oriel_again_take(const struct oriel_again *again)
 {
-    if (oriel_unlikely(again->word == NULL || oriel_window_has_bulk(again->window) || 
-                       !oriel_word_take_again(again->word, (uint32_t)again->access.origin)))
-        oriel_window_take_element(again->window, again->target, again->offset);
+    oriel_window_take_element(again->window, again->target, again->offset);
 }
 
 void oriel_again_refuse(const struct oriel_again *again)

@@ -57,16 +57,18 @@ static oriel_place *next_of(oriel_place place)
     return oriel_board_at(place);
 }
 
-/* Bytes that nobody has used; 0 when there are not so many. */
+/* Bytes that nobody has used, from the beginning of a line; 0 when there are not so many. */
 static oriel_place carve(uint64_t len_bytes)
 {
     uint64_t top = atomic_load_explicit(&oriel_board_head->top, memory_order_relaxed);
+    uint64_t first;
     do {
-        if (len_bytes > oriel_board_head->size_bytes - top)
+        first = (top + ORIEL_CACHE_LINE - 1) & ~(uint64_t)(ORIEL_CACHE_LINE - 1);
+        if (first > oriel_board_head->size_bytes || len_bytes > oriel_board_head->size_bytes - first)
             return 0;
-    } while (!atomic_compare_exchange_weak_explicit(&oriel_board_head->top, &top, top + len_bytes, memory_order_relaxed,
+    } while (!atomic_compare_exchange_weak_explicit(&oriel_board_head->top, &top, first + len_bytes, memory_order_relaxed,
                                                     memory_order_relaxed));
-    return top;
+    return first;
 }
 
 /* A chain of up to count free blocks of all processes; *count says how many. */

@@ -64,7 +64,7 @@ static inline struct oriel_coming oriel_cell_coming(struct oriel_arrival *arriva
                                  .base = (int64_t)(at - first),
                                  .first = first,
                                  .last = last,
-                                 .what = what | first << 14 | last << 8,
+                                 .what = oriel_entry_with(what, first, last),
                                  .ticks = oriel_entry_ticks(access->issued, access->complete),
                                  .history = history,
                                  .repeats = oriel_cell_repeats(access)};

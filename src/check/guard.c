@@ -5,6 +5,7 @@
 _Thread_local int oriel_check_depth;
 _Atomic bool oriel_check_running;
 void (*oriel_check_held)(void);
+_Atomic uint64_t oriel_check_changes = 1; /* nothing was found out with 0 */
 bool oriel_check_several;
 bool oriel_check_alone;
 bool oriel_check_watches;

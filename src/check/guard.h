@@ -4,8 +4,10 @@
 #ifndef ORIEL_CHECK_GUARD_H
 #define ORIEL_CHECK_GUARD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 extern _Thread_local int oriel_check_depth __attribute__((visibility("hidden")));
 
@@ -25,6 +27,16 @@ extern bool oriel_check_watches __attribute__((visibility("hidden")));
 /* What is to be done first when the program's next call is looked at; NULL: nothing.  held.c's own. */
 extern void (*oriel_check_held)(void) __attribute__((visibility("hidden")));
 
+/* Another number with each call that may change what the checker knows of windows, epochs and buffers: all that are looked at but
+ * those that held.h does in full.  Where one thread makes all calls, what was found out stays true as long as the number does. */
+extern _Atomic uint64_t oriel_check_changes __attribute__((visibility("hidden")));
+
+static inline void oriel_check_change(void)
+{
+    uint64_t before = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
+    atomic_store_explicit(&oriel_check_changes, before + 1, memory_order_relaxed); /* of several threads nobody asks */
+}
+
 /* Whether this call is the program's, and to be looked at. */
 static inline bool oriel_check_is_programs(void)
 {
@@ -38,6 +50,7 @@ static inline bool oriel_check_looks(void)
         return false;
     if (__builtin_expect(oriel_check_held != NULL, 0))
         oriel_check_held();
+    oriel_check_change();
     return true;
 }
 

@@ -2,19 +2,19 @@
  * buffers.  held.h says who calls. */
 #include "check/held.h"
 
-#include "check/brief.h"
-
-struct oriel_held oriel_held;
+const struct oriel_again *oriel_held;
 
 void oriel_held_release(void)
 {
-    const struct oriel_again *again = oriel_held.again;
+    const struct oriel_again *again = oriel_held;
     struct oriel_checked *window = again->window;
     struct oriel_brief_run runs[ORIEL_BRIEF_RUNS];
-    unsigned count = oriel_again_runs(again, oriel_held.origin, oriel_held.compare, oriel_held.result, runs);
+    unsigned count = oriel_again_runs(again, again->origin, again->compare, again->result, runs);
     oriel_check_held = NULL;
-    oriel_history_held_release(oriel_window_history(window, again->target), oriel_held.spot, oriel_held.entry,
-                               &again->access, again->offset);
+    struct oriel_history_spot spot = oriel_history_expect(&window->ways[again->target].ground, (uint64_t)again->offset);
+    oriel_history_held_release(again->arrival.history, oriel_again_cell(spot.page, (uint64_t)again->offset), again->entry,
+                               &again->access);
     oriel_local_runs(runs, count, window->buffers[again->target], &again->access.site);
     oriel_window_touch(window, again->target, 0);
+    oriel_check_change();
 }

@@ -86,6 +86,12 @@ void oriel_history_leave(oriel_place history);
 uint64_t oriel_history_add(oriel_place history, const struct oriel_access *access, const struct oriel_extent *extents,
                            size_t count, oriel_conflict_fn *tell, void *closure);
 
+/* Where its cells are found, as long as it is there. */
+struct oriel_history_ground {
+    const struct oriel_page_bucket *buckets;
+    uint64_t last; /* of them: a power of 2, less 1 */
+};
+
 /* Where the cell of a byte is. */
 struct oriel_history_spot {
     const struct oriel_page_bucket *bucket;

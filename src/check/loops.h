@@ -30,14 +30,20 @@ static inline struct oriel_loop *oriel_loop_of(oriel_place history, oriel_place 
     return loop;
 }
 
+/* Whether one there would continue the last. */
+static inline bool oriel_loop_expects(const struct oriel_loop *loop, int64_t offset)
+{
+    int64_t distance = offset - loop->offset;
+    return __builtin_expect(distance == loop->distance && distance != 0, 0);
+}
+
 /* Takes one that continues nothing.  False, and nothing has happened: it may. */
 static inline bool oriel_loop_leave(struct oriel_loop *loop, int64_t offset)
 {
-    int64_t distance = offset - loop->offset;
-    if (__builtin_expect(distance == loop->distance && distance != 0, 0))
+    if (oriel_loop_expects(loop, offset))
         return false;
     loop->turns = 0;
-    loop->distance = distance;
+    loop->distance = offset - loop->offset;
     loop->offset = offset;
     return true;
 }

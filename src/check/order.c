@@ -17,13 +17,10 @@
  * before the call here returns.  So it makes no difference for O1 to O3 where a key, or a rank's row, lies (afar.h). */
 #include "check/order.h"
 
-#include "base/atomic.h"
-#include "base/delay.h"
 #include "base/log.h"
 #include "check/finding.h"
-#include "check/guard.h"
 #include "check/moments.h"
-#include "check/ranks.h"
+#include "check/order_own.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -33,16 +30,15 @@
 static struct {
     pthread_mutex_t mutex; /* of the row's growth, the kept moment and the scratch */
     int rank, width;
-    struct oriel_rank *row; /* NULL: not started */
-    oriel_tick *scratch;    /* a clock on its way */
-    _Atomic uint64_t news;  /* how often something was learnt */
-    _Atomic uint64_t asked; /* how often others had asked for a larger number when it was raised for that last */
+    oriel_tick *scratch; /* a clock on its way */
     const struct oriel_order_far *far; /* NULL: no other machine is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
+struct oriel_order_own oriel_order_own;
+
 static bool is_started(void)
 {
-    return own.row != NULL && oriel_board_is_open();
+    return oriel_order_own.row != NULL && oriel_board_is_open();
 }
 
 /* --- start and stop --- */
@@ -53,11 +49,13 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
     own.width = world_size;
     own.far = NULL;
     oriel_moments_start(world_size);
-    atomic_store(&own.asked, 0);
+    atomic_store(&oriel_order_own.asked, 0);
     own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
-    own.row = own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
-    if (own.row != NULL)
+    oriel_order_own.row = own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
+    if (oriel_order_own.row != NULL) {
+        oriel_order_own.number = &oriel_order_own.row->known[world_rank];
         return ORIEL_OK;
+    }
     free(own.scratch);
     own.scratch = NULL;
     return oriel_fail(ORIEL_E_NO_MEM, "no room for the clock of rank %d in the checker's memory", world_rank);
@@ -73,9 +71,9 @@ void oriel_order_stop(void)
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
         oriel_moments_drop();
-        atomic_store_explicit(&own.row->state, ORIEL_RANK_STOPPED, memory_order_release);
+        atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED, memory_order_release);
     }
-    own.row = NULL;
+    oriel_order_own.row = NULL;
     own.far = NULL;
     free(own.scratch);
     own.scratch = NULL;
@@ -109,16 +107,18 @@ static bool is_elsewhere(const struct oriel_key *key)
 
 /* --- giving and taking; the own mutex is held --- */
 
+/* Where only one thread calls here, it needs no lock. */
+static inline bool several_threads(void)
+{
+    return oriel_unlikely(oriel_check_several || oriel_check_watches);
+}
+
 static inline void raise_number(void)
 {
-    _Atomic oriel_tick *number = &own.row->known[own.rank];
-    if (oriel_unlikely(oriel_check_several || oriel_check_watches)) {
-        atomic_fetch_add_explicit(number, 1, memory_order_relaxed);
-        return;
-    }
-    oriel_tick before = atomic_load_explicit(number, memory_order_relaxed);
-    oriel_delay();
-    atomic_store_explicit(number, before + 1, memory_order_relaxed);
+    if (several_threads())
+        atomic_fetch_add_explicit(oriel_order_own.number, 1, memory_order_relaxed);
+    else
+        oriel_order_own_raise();
 }
 
 /* O1 */
@@ -128,24 +128,17 @@ static void raise_own(void)
     oriel_moments_drop();
 }
 
-static __attribute__((noinline)) void raise_as_asked(uint64_t asked)
+void oriel_order_raise_as_asked(void)
 {
+    uint64_t asked = atomic_load_explicit(&oriel_order_own.row->asked, memory_order_acquire);
     raise_number();
-    atomic_store_explicit(&own.asked, asked, memory_order_release);
-}
-
-/* O2.  Of several threads each raises it before it goes on. */
-static inline void heed(void)
-{
-    uint64_t asked = atomic_load_explicit(&own.row->asked, memory_order_acquire);
-    if (oriel_unlikely(asked != atomic_load_explicit(&own.asked, memory_order_acquire)))
-        raise_as_asked(asked);
+    atomic_store_explicit(&oriel_order_own.asked, asked, memory_order_release);
 }
 
 static void copy_own(oriel_tick *out)
 {
     for (int i = 0; i < own.width; i++)
-        out[i] = oriel_rank_tick(own.row, i);
+        out[i] = oriel_rank_tick(oriel_order_own.row, i);
 }
 
 static oriel_tick *empty_scratch(void)
@@ -157,13 +150,13 @@ static void learn(const oriel_tick *ticks)
 {
     bool news = false;
     for (int i = 0; i < own.width; i++)
-        if (i != own.rank && ticks[i] > oriel_rank_tick(own.row, i)) {
-            atomic_store_explicit(&own.row->known[i], ticks[i], memory_order_relaxed);
+        if (i != own.rank && ticks[i] > oriel_rank_tick(oriel_order_own.row, i)) {
+            atomic_store_explicit(&oriel_order_own.row->known[i], ticks[i], memory_order_relaxed);
             news = true;
         }
     if (!news)
         return;
-    atomic_fetch_add_explicit(&own.news, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&oriel_order_own.news, 1, memory_order_relaxed);
     oriel_moments_drop();
 }
 
@@ -313,15 +306,18 @@ void oriel_order_raise(void)
 
 void oriel_order_learn(const oriel_tick *clock)
 {
-    pthread_mutex_lock(&own.mutex);
+    bool threads = several_threads();
+    if (threads)
+        pthread_mutex_lock(&own.mutex);
     if (is_started())
         learn(clock);
-    pthread_mutex_unlock(&own.mutex);
+    if (threads)
+        pthread_mutex_unlock(&own.mutex);
 }
 
 uint64_t oriel_order_news(void)
 {
-    return atomic_load_explicit(&own.news, memory_order_relaxed);
+    return atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
 }
 
 /* --- moments --- */
@@ -331,8 +327,8 @@ oriel_place oriel_order_moment(void)
     oriel_place place = 0;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        heed();
-        place = oriel_moment_of_row(own.row, own.rank); /* O3 */
+        oriel_order_heed();
+        place = oriel_moment_of_row(oriel_order_own.row, own.rank); /* O3 */
     }
     pthread_mutex_unlock(&own.mutex);
     return place;
@@ -341,16 +337,15 @@ oriel_place oriel_order_moment(void)
 const oriel_tick *oriel_order_moment_clock(oriel_place place)
 {
     if (place == ORIEL_MOMENT_NOW)
-        return own.row == NULL ? NULL : (const oriel_tick *)own.row->known;
+        return oriel_order_own.row == NULL ? NULL : (const oriel_tick *)oriel_order_own.row->known;
     return oriel_moment_clock(place);
 }
 
 oriel_tick oriel_order_now(void)
 {
-    if (oriel_unlikely(own.row == NULL))
+    if (oriel_unlikely(oriel_order_own.row == NULL))
         return ORIEL_TICK_PENDING;
-    heed();
-    return oriel_rank_tick(own.row, own.rank);
+    return oriel_order_own_now();
 }
 
 void oriel_order_clock(oriel_tick *out)

@@ -19,6 +19,7 @@ struct given {
 };
 
 static struct ranks *ranks;
+const _Atomic uint32_t *oriel_given_lost;
 static int width;
 
 bool oriel_ranks_open(void)
@@ -26,6 +27,7 @@ bool oriel_ranks_open(void)
     struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};
     width = oriel_board_world_size();
     ranks = oriel_board_at(oriel_board_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_place), NULL));
+    oriel_given_lost = ranks == NULL ? NULL : &ranks->lost;
     return ranks != NULL;
 }
 
@@ -158,11 +160,6 @@ uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more)
 {
     oriel_board_work(key, sizeof(uint32_t), add_to, &more);
     return more;
-}
-
-bool oriel_given_was_lost(void)
-{
-    return atomic_load(&ranks->lost) != 0;
 }
 
 void oriel_given_lose(void)

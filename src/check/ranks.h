@@ -60,8 +60,12 @@ bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 
 /* Something that was given has found no room: who finds nothing takes all that there is. */
-bool oriel_given_was_lost(void);
+extern const _Atomic uint32_t *oriel_given_lost __attribute__((visibility("hidden"))); /* of this board */
 void oriel_given_lose(void);
+static inline bool oriel_given_was_lost(void)
+{
+    return atomic_load_explicit(oriel_given_lost, memory_order_acquire) != 0;
+}
 
 /* Numbers of messages are in doubt. */
 void oriel_given_doubt(void);

@@ -159,8 +159,7 @@ static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *ent
 static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming, struct oriel_cell *whole)
 {
     uint64_t mine = coming->what;
-    uint64_t last = oriel_entry_with(0, coming->last, 0); /* as the first of an entry stands */
-    uint64_t first = oriel_entry_with(0, 0, coming->first);
+    uint64_t screen = oriel_entry_screen(mine);
     struct oriel_cell *cell = whole;
     do {
         for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
@@ -173,7 +172,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
                     coming->spot = entry; /* the same again */
                 else
                     meet_alike(coming, entry);
-            } else if ((what & ORIEL_ENTRY_FIRST) <= last && (what & ORIEL_ENTRY_LAST) >= first) {
+            } else if (!oriel_entry_is_apart(what, screen)) {
                 oriel_cell_meet(coming, entry);
             }
         }

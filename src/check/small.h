@@ -71,28 +71,49 @@ void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, ui
 /* This process uses the history no more. */
 void oriel_underway_leave(oriel_place history);
 
-/* --- the words of an entry: issued << 16 | how much later complete; trait << 20 | first << 14 | last << 8 | flags --- */
+/* --- the words of an entry: issued << 16 | how much later complete; trait << 22 | first << 15 | (63 - last) << 8 | flags ---
+ * Above both offsets a bit is free: a screen, which has the other's bytes the other way round, is added to what an entry is, and
+ * a sum of 64 or more is seen there. */
 
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
-#define ORIEL_ENTRY_TRAIT   20 /* bits below it */
+#define ORIEL_ENTRY_TRAIT   22 /* bits below it */
+#define ORIEL_ENTRY_FIRST   15
+#define ORIEL_ENTRY_LAST    8
 #define ORIEL_ENTRY_OFFSETS UINT64_C(0x3f)
-#define ORIEL_ENTRY_FIRST   (ORIEL_ENTRY_OFFSETS << 14)
-#define ORIEL_ENTRY_LAST    (ORIEL_ENTRY_OFFSETS << 8)
-#define ORIEL_ENTRY_BYTES   (ORIEL_ENTRY_FIRST | ORIEL_ENTRY_LAST)
+#define ORIEL_ENTRY_BYTES   (ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_FIRST | ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_LAST)
+#define ORIEL_ENTRY_GUARDS  (UINT64_C(1) << (ORIEL_ENTRY_FIRST + 6) | UINT64_C(1) << (ORIEL_ENTRY_LAST + 6))
 
 static inline uint64_t oriel_entry_first(uint64_t what)
 {
-    return what >> 14 & ORIEL_ENTRY_OFFSETS;
+    return what >> ORIEL_ENTRY_FIRST & ORIEL_ENTRY_OFFSETS;
 }
 
 static inline uint64_t oriel_entry_last(uint64_t what)
 {
-    return what >> 8 & ORIEL_ENTRY_OFFSETS;
+    return ORIEL_ENTRY_OFFSETS - (what >> ORIEL_ENTRY_LAST & ORIEL_ENTRY_OFFSETS);
 }
 
 static inline uint64_t oriel_entry_with(uint64_t what, uint64_t first, uint64_t last)
 {
-    return (what & ~ORIEL_ENTRY_BYTES) | first << 14 | last << 8;
+    return (what & ~ORIEL_ENTRY_BYTES) | first << ORIEL_ENTRY_FIRST | (ORIEL_ENTRY_OFFSETS - last) << ORIEL_ENTRY_LAST;
+}
+
+/* Of the bytes that an entry with this what has. */
+static inline uint64_t oriel_entry_screen(uint64_t what)
+{
+    return (ORIEL_ENTRY_OFFSETS - oriel_entry_last(what)) << ORIEL_ENTRY_FIRST | oriel_entry_first(what) << ORIEL_ENTRY_LAST;
+}
+
+/* Whether an entry has none of the screen's bytes.  One without bytes seems to have all. */
+static inline bool oriel_entry_is_apart(uint64_t what, uint64_t screen)
+{
+    return ((what + screen) & ORIEL_ENTRY_GUARDS) != 0;
+}
+
+/* Bytes from 0 on move to so much further, within their cell: to be added to what, and taken from its screen. */
+static inline uint64_t oriel_entry_move(uint64_t by)
+{
+    return by * ((UINT64_C(1) << ORIEL_ENTRY_FIRST) - (UINT64_C(1) << ORIEL_ENTRY_LAST));
 }
 
 /* Whether both have one trait and flags, and bytes without a hole between them; and both as one. */
@@ -127,6 +148,13 @@ static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
     if (issued > complete || complete - issued >= ORIEL_ENTRY_PENDING)
         issued = complete;
     return issued << 16 | (complete - issued);
+}
+
+/* What was pending is complete. */
+static inline uint64_t oriel_entry_completed(oriel_tick issued, oriel_tick now)
+{
+    uint64_t later = now - issued;
+    return __builtin_expect(later < ORIEL_ENTRY_PENDING, 1) ? issued << 16 | later : oriel_entry_ticks(issued, now);
 }
 
 #endif

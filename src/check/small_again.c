@@ -2,6 +2,8 @@
  * known the next time.  small_again.h calls, under the cell's lock. */
 #include "check/small_again.h"
 
+#include "check/loops.h"
+
 struct oriel_met oriel_mets[ORIEL_METS];
 
 /* What the access meets in the cell, for the next time. */
@@ -23,11 +25,40 @@ static void get_to_know(oriel_place mine, const struct oriel_access *access, con
         }
 }
 
-struct oriel_cell_entry *oriel_small_enter_as_all(struct oriel_arrival *arrival, oriel_place place,
-                                                  oriel_place trait, const struct oriel_extent *run, struct oriel_cell *cell)
+static struct oriel_cell_entry *enter_as_all(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at,
+                                             struct oriel_cell *cell)
 {
-    uint64_t what = trait << ORIEL_ENTRY_TRAIT | arrival->access->flags;
-    struct oriel_coming coming = oriel_cell_coming(arrival, place, what, (uint64_t)run->offset, run->len_bytes);
-    get_to_know(trait, arrival->access, &coming, cell);
+    struct oriel_arrival arrival;
+    uint64_t first = oriel_entry_first(mine);
+    oriel_arrival_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
+    struct oriel_coming coming = oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
+                                                   oriel_entry_last(mine) - first + 1);
+    get_to_know(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
     return oriel_cell_enter(&coming, cell);
+}
+
+/* Whose bytes were taken away in the cell stands nowhere until this one does, in the tree if it continues a loop.  It has done
+ * all that they had, and more: whoever comes in between is met by this one. */
+struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *again, struct oriel_history_spot spot, uint64_t mine,
+                                           oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry)
+{
+    struct oriel_loop *loop = oriel_loop_of(again->history, mine >> ORIEL_ENTRY_TRAIT, (int64_t)at);
+    uint64_t bit = UINT64_C(1) << (at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1));
+    if (!oriel_loop_leave(loop, (int64_t)at))
+        return NULL;
+    if ((atomic_load(&spot.page->used) & bit) == 0)
+        atomic_fetch_or(&spot.page->used, bit); /* S2 */
+    if (entry == NULL)
+        return enter_as_all(again, mine, at, oriel_again_cell(spot.page, at));
+    oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));
+    return entry;
+}
+
+void oriel_again_meet_tree(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at)
+{
+    struct oriel_arrival arrival;
+    uint64_t len_bytes = oriel_entry_last(mine) - oriel_entry_first(mine) + 1;
+    struct oriel_extent run = {.offset = (int64_t)at, .len_bytes = len_bytes, .count = 1};
+    oriel_arrival_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
+    oriel_arrival_meet_tree(&arrival, again->history, &run);
 }

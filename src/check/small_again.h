@@ -9,28 +9,33 @@
 #include "base/atomic.h"
 #include "base/delay.h"
 #include "check/cells.h"
-#include "check/loops.h"
+#include "check/order_own.h"
 
 #define ORIEL_SMALL_INLINE static inline __attribute__((always_inline))
-
-/* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
-ORIEL_SMALL_INLINE struct oriel_history_spot oriel_history_expect(oriel_place place, int64_t offset)
-{
-    const struct oriel_history *history = oriel_board_at(place);
-    uint64_t number = (uint64_t)offset >> ORIEL_PAGE_SHIFT;
-    const struct oriel_page_bucket *bucket = oriel_page_bucket(&history->records.pages, number);
-    struct oriel_page *page = oriel_page_in(bucket, number);
-    if (oriel_likely(page != NULL)) {
-        const struct oriel_cell *cell = &page->cells[(uint64_t)offset >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
-        __builtin_prefetch(cell, 1);
-        __builtin_prefetch(&cell->entries[ORIEL_CELL_ENTRIES / 2], 1);
-    }
-    return (struct oriel_history_spot){bucket, page};
-}
 
 static inline struct oriel_cell *oriel_again_cell(struct oriel_page *page, uint64_t at)
 {
     return &page->cells[at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
+}
+
+static inline struct oriel_history_ground oriel_history_ground(oriel_place history)
+{
+    const struct oriel_pages *pages = &((const struct oriel_history *)oriel_board_at(history))->records.pages;
+    return (struct oriel_history_ground){oriel_page_bucket(pages, 0), pages->count - 1};
+}
+
+/* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
+ORIEL_SMALL_INLINE struct oriel_history_spot oriel_history_expect(const struct oriel_history_ground *ground, uint64_t at)
+{
+    uint64_t number = at >> ORIEL_PAGE_SHIFT;
+    const struct oriel_page_bucket *bucket = &ground->buckets[number & ground->last];
+    struct oriel_page *page = oriel_page_in(bucket, number);
+    if (oriel_likely(page != NULL)) {
+        const struct oriel_cell *cell = oriel_again_cell(page, at);
+        oriel_prefetch_to_write(cell);
+        oriel_prefetch_to_write(&cell->entries[ORIEL_CELL_ENTRIES / 2]);
+    }
+    return (struct oriel_history_spot){bucket, page};
 }
 
 /* What accesses of a trait are to those of another that they meet. */
@@ -51,29 +56,24 @@ static inline struct oriel_met *oriel_again_met(oriel_place mine, oriel_place tr
 }
 
 /* Where the access can stand, when nothing that is there is more than can be decided so; NULL: something is. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *whole, uint64_t mine, bool repeats,
-                                                             const oriel_tick *clock)
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *whole, uint64_t mine, uint64_t screen,
+                                                             bool repeats, const oriel_tick *clock)
 {
-    uint64_t last = mine << 6 & ORIEL_ENTRY_FIRST; /* as the first of an entry stands */
-    uint64_t first = mine >> 6 & ORIEL_ENTRY_LAST;
     struct oriel_cell_entry *spot = NULL;
     struct oriel_cell *cell = whole;
     do {
 #pragma GCC unroll 7
         for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
             uint64_t what = entry->what;
-            if (what == 0) {
-                if (spot == NULL && !oriel_entry_pending(oriel_cell_ticks(entry)))
-                    spot = entry;
-                continue;
-            }
-            if ((what & ORIEL_ENTRY_FIRST) > last || (what & ORIEL_ENTRY_LAST) < first)
+            if (oriel_likely(oriel_entry_is_apart(what, screen)))
                 continue;
             uint64_t ticks = oriel_cell_ticks(entry);
             if (what == mine && repeats && !oriel_entry_pending(ticks)) {
                 spot = entry; /* the same again */
                 continue;
             }
+            if (what == 0)
+                continue;
             oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
             const struct oriel_met *met = oriel_again_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
@@ -83,74 +83,68 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *
                 return NULL;
             if (!known || !met->gives_way)
                 continue;
-            if ((what & ORIEL_ENTRY_FIRST) < (mine & ORIEL_ENTRY_FIRST) || (what & ORIEL_ENTRY_LAST) > (mine & ORIEL_ENTRY_LAST))
+            if (oriel_entry_first(what) < oriel_entry_first(mine) || oriel_entry_last(what) > oriel_entry_last(mine))
                 return NULL;
             oriel_cell_empty(entry);
             spot = spot == NULL ? entry : spot;
         }
         cell = oriel_board_at(cell->next);
     } while (oriel_unlikely(cell != NULL));
-    return spot;
+    return oriel_likely(spot != NULL) ? spot : oriel_cell_free_entry(whole);
 }
 
-/* In small_again.c: the way of all others, under the cell's lock; NULL: the board is full. */
-struct oriel_cell_entry *oriel_small_enter_as_all(struct oriel_arrival *arrival, oriel_place history,
-                                                  oriel_place trait, const struct oriel_extent *run, struct oriel_cell *cell);
+/* An access that a call makes again, in a history. */
+struct oriel_again_arrival {
+    oriel_place history;
+    const struct oriel_access *access;
+    oriel_conflict_fn *tell;
+    void *closure;
+};
 
-/* As oriel_history_add_again, where nothing else of this process is pending in the history, and one thread makes all calls: the
- * caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it is one for
- * oriel_history_add_again. */
-ORIEL_SMALL_INLINE struct oriel_cell_entry *
-oriel_history_hold(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access, oriel_place trait,
-                   const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+/* In small_again.c: it has no equal one in its cell, whose lock is held, but may stand in the entry; NULL: it goes the way of all
+ * others.  NULL: as below. */
+struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *again, struct oriel_history_spot spot, uint64_t mine,
+                                           oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry);
+
+/* In small_again.c: with what stands in the tree around its bytes. */
+void oriel_again_meet_tree(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at);
+
+/* As oriel_history_add_again, where nothing else of this process is pending in the history, there is room for one more in its
+ * list (oriel_underway_room), and one thread makes all calls.  mine: as it stands in its entry, in one cell of the page; screen:
+ * of that.  The caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it continues
+ * a loop, or the board is full. */
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(const struct oriel_again_arrival *again,
+                                                               struct oriel_history_spot spot, uint64_t mine, uint64_t screen,
+                                                               bool repeats, oriel_tick issued, uint64_t at)
 {
-    struct oriel_arrival arrival;
-    uint64_t at = (uint64_t)run->offset;
-    uint64_t first = at & (ORIEL_CELL_BYTES - 1);
-    uint64_t last = first + run->len_bytes - 1;
-    const oriel_tick *clock = oriel_order_moment_clock(access->moment);
-    if (oriel_unlikely(spot.page == NULL || trait == 0 || last >= ORIEL_CELL_BYTES || clock == NULL ||
-                       !oriel_underway_room(1) || !oriel_loop_leave(oriel_loop_of(place, trait, run->offset), run->offset)))
-        return NULL;
-    uint64_t mine = trait << ORIEL_ENTRY_TRAIT | first << 14 | last << 8 | access->flags;
     struct oriel_cell *cell = oriel_again_cell(spot.page, at);
-    uint64_t bit = UINT64_C(1) << (at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1));
     oriel_board_word_lock(&cell->owner);
-    if (oriel_unlikely((atomic_load(&spot.page->used) & bit) == 0))
-        atomic_fetch_or(&spot.page->used, bit); /* S2 */
-    struct oriel_cell_entry *entry = oriel_again_look(cell, mine, oriel_cell_repeats(access), clock);
+    struct oriel_cell_entry *entry =
+        oriel_again_look(cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
     oriel_delay();
-    if (oriel_unlikely(entry == NULL)) {
-        oriel_arrival_begin(&arrival, place, access, tell, closure, true);
-        entry = oriel_small_enter_as_all(&arrival, place, trait, run, cell);
-    } else if (entry->what == mine) {
-        atomic_store_explicit(&entry->ticks, oriel_entry_ticks(access->issued, ORIEL_TICK_PENDING), memory_order_relaxed);
-    } else {
-        oriel_cell_fill(entry, mine, oriel_entry_ticks(access->issued, ORIEL_TICK_PENDING));
-    }
+    if (oriel_likely(entry != NULL && entry->what == mine))
+        atomic_store_explicit(&entry->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
+    else
+        entry = oriel_again_enter(again, spot, mine, issued, at, entry);
     oriel_delay();
     bool wide = atomic_load(&spot.bucket->wide) != 0; /* S2 */
     oriel_board_word_unlock(&cell->owner);
-    if (oriel_unlikely(wide && entry != NULL)) {
-        oriel_arrival_begin(&arrival, place, access, tell, closure, true);
-        oriel_arrival_meet_tree(&arrival, place, run);
-    }
+    if (oriel_unlikely(wide && entry != NULL))
+        oriel_again_meet_tree(again, mine, at);
     return entry;
 }
 
 /* It is complete. */
-ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *entry, oriel_tick now)
+ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *entry, oriel_tick issued, oriel_tick now)
 {
-    uint64_t issued = atomic_load_explicit(&entry->ticks, memory_order_relaxed) >> 16;
-    atomic_store_explicit(&entry->ticks, oriel_entry_ticks(issued, now), memory_order_release);
+    atomic_store_explicit(&entry->ticks, oriel_entry_completed(issued, now), memory_order_release);
 }
 
 /* It stands like one that was added, in a cell. */
-ORIEL_SMALL_INLINE void oriel_history_held_release(oriel_place place, struct oriel_history_spot spot,
-                                                   struct oriel_cell_entry *entry, const struct oriel_access *access,
-                                                   int64_t offset)
+static inline void oriel_history_held_release(oriel_place place, struct oriel_cell *cell, struct oriel_cell_entry *entry,
+                                              const struct oriel_access *access)
 {
-    oriel_underway_add(place, oriel_again_cell(spot.page, (uint64_t)offset), entry, access->group, access->origin);
+    oriel_underway_add(place, cell, entry, access->group, access->origin);
 }
 
 #endif

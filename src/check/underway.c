@@ -19,10 +19,7 @@ const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *
 static void complete_entry(struct oriel_cell_entry *entry, oriel_tick now)
 {
     uint64_t ticks = atomic_load_explicit(&entry->ticks, memory_order_relaxed);
-    uint64_t later = now - (ticks >> 16);
-    bool soon = oriel_likely(later < ORIEL_ENTRY_PENDING);
-    uint64_t complete = soon ? (ticks ^ ORIEL_ENTRY_PENDING) | later : oriel_entry_ticks(ticks >> 16, now);
-    atomic_store_explicit(&entry->ticks, complete, memory_order_release);
+    atomic_store_explicit(&entry->ticks, oriel_entry_completed(ticks >> 16, now), memory_order_release);
 }
 
 void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now)

@@ -80,6 +80,19 @@ struct oriel_late_word {
 
 struct oriel_attached;
 struct oriel_asked;
+struct oriel_words;
+
+/* What a small operation on a member needs to know of it, which again.c has found out.  One line. */
+struct oriel_way {
+    _Alignas(64) uint64_t ready; /* true as long as this is oriel_check_changes */
+    uint32_t epoch;              /* number of the call that opened it: oriel_site's */
+    uint32_t disp_unit;          /* 0: it is larger */
+    uint64_t size_bytes;
+    uint64_t easy_disps;         /* displacements below this have a cell's bytes before the end */
+    oriel_place history;
+    struct oriel_history_ground ground;
+    struct oriel_words *words; /* NULL: there are none yet */
+};
 
 /* What oriel_window_conflict gets as its closure. */
 struct oriel_conflict_place {
@@ -125,6 +138,7 @@ struct oriel_checked {
     bool all_unchecked;                  /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
     bool known_all;                      /* every exclusive lock's entry was taken once for lock_all */
     struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
+    struct oriel_way *ways;              /* to each member */
 };
 
 /* Another number after each change of the windows that there are, or of their promises. */

@@ -198,9 +198,12 @@ static bool allocate_parts(struct oriel_checked *window)
     window->lazy = calloc(n, sizeof *window->lazy);
     window->unpromised = calloc(n, sizeof *window->unpromised);
     window->places = calloc(n, sizeof *window->places);
+    window->ways = aligned_alloc(_Alignof(struct oriel_way), n * sizeof *window->ways);
+    if (window->ways != NULL)
+        memset(window->ways, 0, n * sizeof *window->ways);
     return window->touched != NULL && window->buffers != NULL && window->holds != NULL && window->started != NULL &&
            window->posted != NULL && window->untaken != NULL && window->unpromised != NULL && window->lazy != NULL &&
-           window->places != NULL &&
+           window->places != NULL && window->ways != NULL &&
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
@@ -283,6 +286,7 @@ void oriel_checked_free(struct oriel_checked *window)
     free(window->unpromised);
     free(window->lazy);
     free(window->places);
+    free(window->ways);
     free(window);
 }
 

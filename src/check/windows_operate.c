@@ -109,12 +109,13 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
             return oriel_host()->name arguments;                                                                                \
         int code;                                                                                                               \
         const struct oriel_operation asked = GIVEN(name, access_kind, __VA_ARGS__);                                             \
-        struct oriel_again *again = oriel_again_begin(&asked);                                                                  \
+        struct oriel_again *again = oriel_held_begin(&asked);                                                                  \
         if (oriel_likely(again != NULL)) {                                                                                      \
-            code = oriel_host()->name arguments;                                                                                \
-            oriel_again_end(again, &asked, code);                                                                               \
+            code = oriel_host_calls.name arguments;                                                                             \
+            oriel_held_end(again, &asked, code);                                                                               \
         } else {                                                                                                                \
             oriel_held_let_go();                                                                                                \
+            oriel_check_change();                                                                                               \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);                                           \
             target_rank = look_at(&operation);                                                                                  \
             code = look_back(&operation, oriel_host()->name arguments);                                                         \

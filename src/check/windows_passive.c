@@ -320,20 +320,22 @@ SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
 
 static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const void *address)
 {
-    oriel_held_let_go();
-    struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
-    if (window == NULL)
+    if (!oriel_window_look())
         return oriel_host()->Win_flush(rank, win);
+    struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
     struct oriel_site site = site_unmade(address, ORIEL_CALL_Win_flush);
-    return flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
+    int code = window == NULL ? oriel_host()->Win_flush(rank, win)
+                              : flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
+    oriel_check_leave();
+    return code;
 }
 
 ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
 {
-    if (!oriel_held_look())
-        return oriel_host()->Win_flush(rank, win);
-    int code = oriel_likely(oriel_held_flush(win, rank)) ? oriel_host()->Win_flush(rank, win)
-                                                         : flush_rank(rank, win, ORIEL_CALLER);
+    if (oriel_unlikely(!oriel_check_is_programs() || !oriel_held_flush(win, rank)))
+        return flush_rank(rank, win, ORIEL_CALLER);
+    oriel_check_enter();
+    int code = oriel_host_calls.Win_flush(rank, win);
     oriel_check_leave();
     return code;
 }

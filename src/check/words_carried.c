@@ -18,6 +18,9 @@
  *      other's store: either the number is among what is taken over, and stays; or the giver finds that it is no giver any more,
  *      and gives once more under the lock, after the other has left.  It has looked at news before that: if it was the other's
  *      already, giver is no longer its own rank either.
+ *   W4 Who takes the word over stores that before it has the lock, whose instruction is the fence.  Until it has the lock it goes
+ *      by nothing of the word, and others only find that the word is not theirs.  Of several that come at once, each stores it
+ *      again under the lock if another's stands there, so that giver is who had the lock last.
  * windows_access.c, windows.c and again.c call. */
 #include "check/words_carried.h"
 
@@ -38,7 +41,8 @@ static size_t words_bytes(uint64_t chains)
 
 static size_t word_bytes(void)
 {
-    return sizeof(struct oriel_word) + (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+    size_t len_bytes = sizeof(struct oriel_word) + (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+    return (len_bytes + ORIEL_CACHE_LINE - 1) & ~(size_t)(ORIEL_CACHE_LINE - 1); /* lines of its own */
 }
 
 oriel_place oriel_words_make(uint64_t size_bytes)
@@ -90,7 +94,7 @@ static bool is_first(const struct oriel_words *words, const _Atomic oriel_place 
 }
 
 /* W0 */
-static struct oriel_word *make(struct oriel_words *words, uint64_t offset)
+struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset)
 {
     _Atomic oriel_place *link;
     oriel_place place = 0;
@@ -119,25 +123,25 @@ static struct oriel_word *make(struct oriel_words *words, uint64_t offset)
     return word;
 }
 
-struct oriel_word *oriel_word_find_or_make(oriel_place words, uint64_t offset)
-{
-    return make(oriel_board_at(words), offset);
-}
-
 void oriel_word_give_to(struct oriel_word *word, bool fetches)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
-    oriel_board_word_lock(&word->owner);
-    oriel_delay();
+    uint32_t giver = fetches ? rank : MIXED;
     bool mine = oriel_word_is_giver(word, rank);
+    if (!mine)
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+    oriel_delay();
+    oriel_board_word_lock(&word->owner);
+    oriel_fence_after_locked(); /* W3 */
+    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
+        mine = false;
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+        oriel_delay();
+        oriel_fence_full(); /* W3 */
+    }
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
-        if (!mine) {
-            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
-            oriel_delay();
-            oriel_fence_full(); /* W3 */
-        }
         if (fetches && !mine)
             oriel_order_learn(word->clock);
         atomic_store_explicit(&word->news, oriel_order_news(), memory_order_release);

@@ -8,7 +8,7 @@
 #include "base/delay.h"
 #include "check/board.h"
 #include "check/order.h"
-#include "check/ranks.h"
+#include "check/order_own.h"
 
 #define ORIEL_WORD_BULK UINT64_MAX /* the one that stands for accumulates of many elements */
 
@@ -43,19 +43,24 @@ bool oriel_word_take(oriel_place words, uint64_t offset);
 /* --- the same in steps, where most often this process has given to the word last --- */
 
 /* The word at the offset, made when it is not there; NULL: the board is full. */
-struct oriel_word *oriel_word_find_or_make(oriel_place words, uint64_t offset);
+struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset);
 
 void oriel_word_give_to(struct oriel_word *word, bool fetches);
 void oriel_word_learn(struct oriel_word *word);
 
-/* Most words are the first of their chains. */
-static inline struct oriel_word *oriel_word_at(oriel_place place, uint64_t offset)
+/* The same; most are the first of their chains. */
+static inline struct oriel_word *oriel_word_of(struct oriel_words *words, uint64_t offset)
 {
-    struct oriel_words *words = (struct oriel_words *)(void *)(oriel_board_base + place);
     oriel_place first =
         atomic_load_explicit(&words->first[(offset >> ORIEL_WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
     struct oriel_word *word = (struct oriel_word *)(void *)(oriel_board_base + first);
-    return oriel_likely(first != 0 && word->offset == offset) ? word : oriel_word_find_or_make(place, offset);
+    oriel_prefetch_to_write(word);
+    return oriel_likely(first != 0 && word->offset == offset) ? word : oriel_word_find_or_make(words, offset);
+}
+
+static inline struct oriel_word *oriel_word_at(oriel_place words, uint64_t offset)
+{
+    return oriel_word_of(oriel_board_at(words), offset);
 }
 
 static inline bool oriel_word_is_giver(const struct oriel_word *word, uint32_t rank)
@@ -66,7 +71,8 @@ static inline bool oriel_word_is_giver(const struct oriel_word *word, uint32_t r
 /* Whether this process has learnt nothing since it gave all that it knew. */
 static inline bool oriel_word_is_up_to_date(const struct oriel_word *word)
 {
-    return atomic_load_explicit(&word->news, memory_order_acquire) == oriel_order_news();
+    uint64_t given = atomic_load_explicit(&word->news, memory_order_acquire);
+    return given == atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
 }
 
 /* To give in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.  rank,
@@ -85,7 +91,7 @@ static inline void oriel_word_give_offered(struct oriel_word *word, uint32_t ran
     oriel_delay();
     oriel_fence_after_locked();
     if (oriel_likely(offered && oriel_word_is_giver(word, rank))) /* W3 */
-        oriel_order_raise();
+        oriel_order_own_raise();
     else
         oriel_word_give_to(word, fetches);
 }

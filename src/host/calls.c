@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-static struct oriel_host_calls calls;
+struct oriel_host_calls oriel_host_calls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool found;
 
@@ -18,10 +18,10 @@ void *oriel_host_symbol(const char *name)
 
 static void find_all(void)
 {
-#define FUNCTION(name, parameters, arguments) calls.name = (__typeof__(calls.name))oriel_host_symbol("PMPI_" #name);
+#define FUNCTION(name, parameters, arguments) CALL(name)
 #define FORWARD FUNCTION
 #define LARGE FUNCTION
-#define CALL(name) calls.name = (__typeof__(calls.name))oriel_host_symbol("PMPI_" #name);
+#define CALL(name) oriel_host_calls.name = (__typeof__(oriel_host_calls.name))oriel_host_symbol("PMPI_" #name);
 #include "api/functions.def"
 #include "host/calls.def"
 #undef FUNCTION
@@ -35,5 +35,5 @@ const struct oriel_host_calls *oriel_host(void)
 {
     if (!atomic_load_explicit(&found, memory_order_acquire))
         pthread_once(&once, find_all);
-    return &calls;
+    return &oriel_host_calls;
 }

@@ -28,6 +28,9 @@ struct oriel_host_calls {
 /* The table; filled at the first call.  A slot is NULL where the host lacks the function. */
 const struct oriel_host_calls *oriel_host(void);
 
+/* The same for those that have been asked for it already. */
+extern struct oriel_host_calls oriel_host_calls __attribute__((visibility("hidden")));
+
 /* A function of the host by name, behind Oriel; NULL when it has none. */
 void *oriel_host_symbol(const char *name);
 

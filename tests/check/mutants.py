@@ -24,7 +24,7 @@ MUTANTS = [
      "cells_s1_small_accesses_meet", "S1: a cell has a lock"),
     ("small.c", "atomic_load(&bucket->wide) != 0)", "false)",
      "cells_s2_small_and_wide_accesses_meet", "S2: a small access reads wide"),
-    ("small_again.h", "    oriel_board_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
+    ("small_again.h", "    oriel_board_word_lock(&cell->owner);\n", "",
      "cells_s1_held_accesses_meet", "S1: who comes again takes the cell's lock"),
     ("small_again.h", "atomic_load(&spot.bucket->wide) != 0;", "false;",
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again reads wide"),
@@ -45,19 +45,37 @@ MUTANTS = [
      "words_o1_give_nothing_of_later", "O1: the own number is raised behind giving"),
     ("words_carried.h", "offered && oriel_word_is_giver(word, rank)", "offered",
      "words_w3_keep_what_was_offered", "W3: who has offered looks whether it is the giver still"),
-    ("words_carried.c", """        if (!mine) {
-            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
-            oriel_delay();
-            oriel_fence_full(); /* W3 */
-        }
+    ("words_carried.c", """    if (!mine)
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+    oriel_delay();
+    oriel_board_word_lock(&word->owner);
+    oriel_fence_after_locked(); /* W3 */
+    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
+        mine = false;
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+        oriel_delay();
+        oriel_fence_full(); /* W3 */
+    }
+    if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
+        word->clock[rank] = oriel_order_now();
+    } else {
         if (fetches && !mine)
             oriel_order_learn(word->clock);
-""", """        if (fetches && !mine)
+""", """    oriel_board_word_lock(&word->owner);
+    mine = oriel_word_is_giver(word, rank);
+    if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
+        word->clock[rank] = oriel_order_now();
+    } else {
+        if (fetches && !mine)
             oriel_order_learn(word->clock);
         oriel_delay();
         if (!mine)
-            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
+            atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
 """, "words_w3_keep_what_was_offered", "W3: who takes a word over says so before it reads"),
+    ("words_carried.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver)))",
+     "if (false)", "words_w2_keep_what_each_has_given", "W4: the giver is who had the lock last"),
+    ("small_again.c", "        atomic_fetch_or(&spot.page->used, bit); /* S2 */", "        ;",
+     "cells_s2_held_and_wide_accesses_meet", "S2: who comes again to an unused cell says that it is used"),
     ("words_carried.h", "rank) || !oriel_word_is_up_to_date(word)", "rank)",
      "words_w3_offer_nothing_old", "W3: who has learnt something gives under the lock"),
     ("board.c", "!oriel_identity_word_lives(found)", "false",

@@ -3,8 +3,8 @@
 #define ORIEL_TESTS_UNIT_CHECK_PUTS_H
 
 #include "base/atomic.h"
-#include "check/small_again.h"
 #include "check/order.h"
+#include "check/small_again.h"
 
 #include "check_team.h"
 
@@ -46,6 +46,7 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
 static bool comes_again;
 static oriel_place kept; /* the trait */
 static struct oriel_cell_entry *held;
+static oriel_tick held_since;
 
 static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
 {
@@ -56,8 +57,18 @@ static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_
         oriel_history_add(history, &access, &run, 1, count_it, &told);
         return told;
     }
-    struct oriel_history_spot spot = oriel_history_expect(history, offset);
-    held = oriel_history_hold(history, spot, &access, kept, &run, count_it, &told);
+    struct oriel_history_ground ground = oriel_history_ground(history);
+    struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)offset);
+    struct oriel_again_arrival again = {history, &access, count_it, &told};
+    held_since = access.issued;
+    held = NULL;
+    if (spot.page != NULL && kept != 0 && (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
+        oriel_underway_room(1)) {
+        uint64_t first = (uint64_t)offset % ORIEL_CELL_BYTES;
+        uint64_t mine = oriel_entry_with(kept << ORIEL_ENTRY_TRAIT | access.flags, first, first + len_bytes - 1);
+        held = oriel_history_hold(&again, spot, mine, oriel_entry_screen(mine), oriel_cell_repeats(&access), access.issued,
+                                  (uint64_t)offset);
+    }
     if (held == NULL)
         oriel_history_add_again(history, spot, &access, &kept, &run, count_it, &told);
     return told;
@@ -66,7 +77,7 @@ static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_
 static void complete(oriel_place history, int rank)
 {
     if (held != NULL)
-        oriel_history_held_complete(held, oriel_order_now());
+        oriel_history_held_complete(held, held_since, oriel_order_now());
     else
         oriel_history_complete(history, rank, 0, oriel_order_now());
     held = NULL;
