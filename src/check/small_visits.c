@@ -32,9 +32,14 @@ static void visit_page(const struct cells *cells, struct oriel_page *page)
 }
 
 /* Calls act for each cell that has been used and has bytes from low to high, with its lock held.  Of bytes that are farther apart
- * than there are buckets each bucket is looked through once. */
+ * than there are buckets each bucket is looked through once.  No cell has bytes below 0, where another window's may begin
+ * (beside.c). */
 static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act, void *closure)
 {
+    if (low < 0)
+        low = 0;
+    if (low >= high)
+        return;
     const struct cells cells = {(uint64_t)low >> ORIEL_CELL_SHIFT, ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT, act, closure};
     uint64_t first = cells.first / ORIEL_PAGE_CELLS;
     uint64_t last = cells.last / ORIEL_PAGE_CELLS;

@@ -51,6 +51,21 @@ CASE(C1, puts_through_two_windows, 2)
     close_two();
 }
 
+/* Where the second window begins the first one is not at its beginning: what is put there begins before the second. */
+CASE(C1, a_put_from_before_the_other_windows_beginning, 2)
+{
+    int values[3] = {0};
+    open_two();
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, size - 1, 0, 1, MPI_INT, second); /* FINDS C1 here */
+    if (right)
+        MPI_Win_flush_all(second);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Put(values, 3, MPI_INT, size - 1, 0, 3, MPI_INT, first); /* FINDS C1 here */
+    close_two();
+}
+
 /* Every second int: what lies between them is free. */
 CASE(C1, a_vector_through_another_window, 2)
 {
