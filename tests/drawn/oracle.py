@@ -1,0 +1,296 @@
+"""What is wrong with a drawn program, by the plainest means: each step knows those that happen before it, each operation is
+compared with each other one, byte by byte.
+
+Some order depends on time: who came first to a lock, what a fetch could have read. In a program taken in turns all of it is
+known. In a free one there are two answers: with the least order that there is in any case, and with the most that there can be;
+what is a conflict with the most must be found, what is none with the least must not be."""
+
+import collections
+import dataclasses
+
+import program as p
+
+INFINITE = 1 << 60
+MISTAKES = {"E17", "E18", "E19"}  # what a conflict is told as when the first origin seems to have taken something for a flush
+
+
+@dataclasses.dataclass
+class Access:
+    """An operation at its target, or a buffer of it: local is true then."""
+    step: p.Step
+    kind: str        # put, get, accumulate, load, store
+    places: frozenset
+    done: float      # the line at which it is complete
+    op: int = None
+    basic: int = None
+    site: str = None
+    local: bool = False
+    flags: int = 0
+
+    @property
+    def line(self):
+        return self.step.line
+
+    @property
+    def rank(self):
+        return self.step.rank
+
+
+def site_of(step):
+    return f"{p.KINDS[step.fields[0]]}_{step.fields[1]}"
+
+
+def mask_ranks(mask):
+    return [i for i in range(32) if mask >> i & 1]
+
+
+class Oracle:
+    def __init__(self, program):
+        self.program = program
+        self.steps = program.steps
+        self.first = self.steps[0].line
+        self.accesses, self.buffers = [], []
+        self.make_accesses()
+        self.least = self.knowledge(self.edges(most=False))
+        self.most = self.least if program.in_turns else self.knowledge(self.edges(most=True))
+
+    # --- operations ---
+
+    def make_accesses(self):
+        """When each is complete at the target and, for its buffers, at the origin."""
+        pending = collections.defaultdict(list)  # of a rank: (window, target, request, access, ends locally)
+        for step in self.steps:
+            rank, what = step.rank, step.what
+            if what == "op":
+                self.add_operation(step, pending[rank])
+            elif what != "wait" and step.window is None:
+                continue
+            left = []
+            for window, target, request, access, by_local in pending[rank]:
+                mine = step.window == window
+                if what == "wait":
+                    ends = by_local and request == step.fields[0]
+                elif what in ("flush", "unlock"):
+                    ends = mine and step.fields[1] == target
+                elif what in ("flush_all", "unlock_all", "fence", "complete"):
+                    ends = mine
+                elif what == "flush_local":
+                    ends = mine and by_local and step.fields[1] == target
+                else:
+                    ends = what == "flush_local_all" and mine and by_local
+                if ends:
+                    access.done = step.line
+                else:
+                    left.append((window, target, request, access, by_local))
+            pending[rank] = left
+
+    def add_operation(self, step, pending):
+        kind_number, _, _, target, disp, count, _, op, origin, result, compare, request = step.fields
+        kind, window, site = p.KINDS[kind_number], step.window, site_of(step)
+        at = disp * window.unit
+        general = "put" if kind in p.PUTS else "get" if kind in p.GETS else "accumulate"
+        access = Access(step, general, frozenset(window.place(target, byte) for low, high in step.type.runs(at, count)
+                                                 for byte in range(low, high)), INFINITE, site=site)
+        if general == "accumulate":
+            access.basic = step.type.basic
+            access.op = p.SWAP if kind == "compare_and_swap" else op
+        self.accesses.append(access)
+        pending.append((window, target, request, access, general == "get" or kind in p.FETCHES))
+        if general == "accumulate" and op == p.NO_OP and kind != "compare_and_swap":
+            origin = -1  # of no account
+        for address, writes, items in ((origin, general == "get", count), (compare, False, 1), (result, True, count)):
+            if address < 0:
+                continue
+            buffer = Access(step, "store" if writes else "load",
+                            frozenset((step.rank, "arena", byte) for low, high in step.type.runs(address, items)
+                                      for byte in range(low, high)), INFINITE, site=site, local=True)
+            self.buffers.append(buffer)
+            pending.append((window, target, request, buffer, True))
+
+    # --- order ---
+
+    def edges(self, most):
+        """Pairs of lines: what is done until the first is known behind the second."""
+        found = []
+        together = collections.defaultdict(list)  # collectives: the n-th of each rank
+        counts = collections.Counter()
+        messages = collections.defaultdict(list)
+        for step in self.steps:
+            if step.what in ("barrier", "allreduce", "bcast", "fence", "free", "window", "program"):
+                key = (step.what, step.window.number if step.what == "fence" else None)
+                together[key, counts[key, step.rank]].append(step)
+                counts[key, step.rank] += 1
+            elif step.what == "send":
+                messages[step.rank, step.fields[0], step.fields[1]].append(step)
+            elif step.what == "recv":
+                found.append((messages[step.fields[0], step.rank, step.fields[1]].pop(0).line, step.line))
+        for (what, _), group in ((key[0], group) for key, group in together.items()):
+            for a in group:
+                if what == "bcast" and a.rank != a.fields[0]:
+                    continue
+                found.extend((a.line, b.line) for b in group if a is not b)
+        found.extend(self.active_edges())
+        found.extend(self.lock_edges(found, most))
+        found.extend(self.word_edges(found, most))
+        return found
+
+    def active_edges(self):
+        """Posts to starts, completes to waits: the n-th of each pair."""
+        found = []
+        given, taken = collections.defaultdict(list), collections.Counter()
+        started, posted = {}, {}
+        later = []
+        for step in self.steps:
+            key = (step.window, step.rank)
+            if step.what == "post":
+                posted[key] = mask_ranks(step.fields[1])
+                for origin in posted[key]:
+                    given["post", step.window, step.rank, origin].append(step.line)
+            elif step.what == "start":
+                started[key] = mask_ranks(step.fields[1])
+                later.extend((("post", step.window, target, step.rank), step.line) for target in started[key])
+            elif step.what == "complete":
+                for target in started[key]:
+                    given["complete", step.window, step.rank, target].append(step.line)
+            elif step.what == "wait_posted":
+                later.extend((("complete", step.window, origin, step.rank), step.line) for origin in posted[key])
+        for key, line in later:
+            found.append((given[key][taken[key]], line))
+            taken[key] += 1
+        return found
+
+    def lock_edges(self, found, most):
+        """From each unlock to the later locks that it keeps out."""
+        epochs, opened = [], {}
+        for step in self.steps:
+            if step.what in ("lock", "lock_all"):
+                target = step.fields[1] if step.what == "lock" else None
+                exclusive = step.what == "lock" and step.fields[2] == 1
+                opened[step.rank, step.window, target] = (step.line, exclusive)
+            elif step.what in ("unlock", "unlock_all"):
+                target = step.fields[1] if step.what == "unlock" else None
+                line, exclusive = opened.pop((step.rank, step.window, target))
+                epochs.append((step.rank, step.window, target, exclusive, line, step.line))
+        pairs = [(a, b) for a in epochs for b in epochs
+                 if a[0] != b[0] and a[1] == b[1] and (a[3] or b[3]) and (a[2] is None or b[2] is None or a[2] == b[2])]
+        if self.program.in_turns:
+            return [(a[5], b[4]) for a, b in pairs if a[5] < b[4]]
+        if not pairs:
+            return []
+        knows = self.knowledge(found)
+        sure = [(a[5], b[4]) for a, b in pairs if self.reaches(knows, a[4], b[4])]
+        return [(a[5], b[4]) for a, b in pairs if not self.reaches(knows, b[4], a[4])] if most else sure
+
+    def word_edges(self, found, most):
+        """From accumulates that write to those that fetch: of one element at its place, of several in one for all of the target."""
+        givers, takers = collections.defaultdict(list), collections.defaultdict(list)
+        for access in self.accesses:
+            if access.kind != "accumulate":
+                continue
+            step = access.step
+            target, at, count = step.fields[3], step.fields[4] * step.window.unit, step.fields[5]
+            several = count * step.type.elements != 1
+            if access.op != p.NO_OP:
+                givers[step.window, target, None if several else at].append(step)
+            if p.KINDS[step.fields[0]] in p.FETCHES:
+                size = p.BASIC_BYTES[step.type.basic]
+                takers[step.window, target, None].append(step)
+                for low, high in step.type.runs(at, count):
+                    for place in range(low, high, size):
+                        takers[step.window, target, place].append(step)
+        pairs = [(a.line, b.line) for word, taking in takers.items() for b in taking for a in givers.get(word, ())
+                 if a.rank != b.rank]
+        if self.program.in_turns:
+            return [(a, b) for a, b in pairs if a < b]
+        if not pairs:
+            return []
+        knows = self.knowledge(found)
+        return [(a, b) for a, b in pairs if not self.reaches(knows, b, a)] if most else []
+
+    def knowledge(self, edges):
+        """Of each line which lines happen before what it issues, as bits.  What a line takes it has behind itself only."""
+        first, count = self.first, len(self.steps)
+        taken = collections.defaultdict(list)
+        for giver, taker in edges:
+            taken[taker - first].append(giver - first)
+        before, behind = [0] * count, [0] * count
+        changed = True
+        while changed:
+            changed = False
+            last = {}
+            for number, step in enumerate(self.steps):
+                known = before[number] | 1 << number
+                if step.rank in last:
+                    known |= behind[last[step.rank]]
+                after = behind[number] | known
+                for giver in taken[number]:
+                    after |= before[giver]
+                if known != before[number] or after != behind[number]:
+                    changed = True
+                before[number], behind[number] = known, after
+                last[step.rank] = number
+        return before
+
+    def reaches(self, knows, line, other):
+        """Whether what is done at a line's beginning is known to what the other line issues."""
+        return knows[other - self.first] >> (line - self.first) & 1 == 1
+
+    def is_ordered(self, knows, a, b):
+        """Whether a is complete before b is issued."""
+        if a.done == INFINITE:
+            return False
+        if a.rank == b.rank:
+            return a.done < b.line
+        return self.reaches(knows, a.done, b.line)
+
+    def is_unordered(self, knows, a, b):
+        return not self.is_ordered(knows, a, b) and not self.is_ordered(knows, b, a)
+
+
+# --- the rules ---
+
+def only_reads(access):
+    return access.kind in ("get", "load") or (access.kind == "accumulate" and access.op == p.NO_OP)
+
+
+def same_element(a, b):
+    return a == b or (a not in p.REALS and b not in p.REALS and p.BASIC_BYTES[a] == p.BASIC_BYTES[b])
+
+
+def conflicts(a, b):
+    """Whether two that touch the same bytes must be ordered (docs/rules.md, C1 to C3)."""
+    if only_reads(a) and only_reads(b):
+        return False
+    if a.kind != "accumulate" or b.kind != "accumulate":
+        return True
+    if not same_element(a.basic, b.basic):
+        return True
+    if a.rank == b.rank or a.op == b.op:
+        return False
+    hints = {a.step.window.hint, b.step.window.hint}
+    if any(x.op == p.SWAP and x.step.window.hint == 0 for x in (a, b)):
+        return False
+    if p.NO_OP in (a.op, b.op):
+        return 1 in hints
+    return True
+
+
+def supersedes(later, earlier):
+    """Whether all that is in conflict with the earlier one, which is ordered before the later one, is so with the later one."""
+    if later.kind in ("put", "store"):
+        return True
+    if later.kind != "accumulate":
+        return only_reads(earlier)
+    return earlier.kind == "accumulate" and (earlier.op in (later.op, p.NO_OP))
+
+
+def rules(a, b):
+    """What the two can be told as."""
+    if a.local and b.local:
+        return {"C4"}
+    kinds = {a.kind, b.kind}
+    if kinds == {"accumulate"}:
+        return {"C3", "H3"}
+    if "accumulate" in kinds and not (a.local or b.local):
+        return {"C2"}
+    return {"C1"}

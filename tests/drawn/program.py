@@ -1,0 +1,92 @@
+"""What a drawn program is: its steps, one a line of its table, of which each is one rank's.  draw.py draws them, oracle.py says
+what is wrong with them."""
+
+import dataclasses
+
+# Types by their number in the table: bytes, whether they are plain integers (which are updated alike when of one size).
+INT, UNSIGNED, LONG, DOUBLE, FLOAT, SHORT, BYTE, LONG_LONG = range(8)
+BASIC_BYTES = {INT: 4, UNSIGNED: 4, LONG: 8, DOUBLE: 8, FLOAT: 4, SHORT: 2, BYTE: 1, LONG_LONG: 8}
+REALS = {DOUBLE, FLOAT}
+FIRST_DRAWN_TYPE = 8
+
+OPERATORS = SUM, REPLACE, NO_OP, MAX, MIN = range(5)
+SWAP = 5  # compare_and_swap's own
+
+KINDS = ["put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "rput", "rget", "raccumulate"]
+PUTS, GETS = {"put", "rput"}, {"get", "rget"}
+FETCHES = {"get_accumulate", "fetch_and_op", "compare_and_swap"}
+SITES = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Type:
+    """A datatype as it is when a step uses it: blocks of (offset, bytes) of one item, its extent, its basic type."""
+    basic: int
+    blocks: tuple
+    extent: int
+    elements: int
+
+    def runs(self, at, count):
+        """Byte ranges of so many items from at on."""
+        return [(at + i * self.extent + low, at + i * self.extent + low + length)
+                for i in range(count) for low, length in self.blocks]
+
+    def size(self):
+        return sum(length for _, length in self.blocks)
+
+
+def basic_type(number):
+    return Type(number, ((0, BASIC_BYTES[number]),), BASIC_BYTES[number], 1)
+
+
+def drawn_type(shape, count, basic):
+    """As steps.c makes them: contiguous, or every other one."""
+    size = BASIC_BYTES[basic]
+    if shape == 0:
+        return Type(basic, ((0, size * count),), size * count, count)
+    return Type(basic, tuple((2 * i * size, size) for i in range(count)), (2 * count - 1) * size, count)
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """One that was made: its number in the table, which making of it this is, and where its memory is."""
+    number: int
+    making: int
+    kind: int  # 0 allocated, 1 in the arena
+    size: int
+    unit: int
+    at: int
+    hint: int  # accumulate_ops: 0 not set, 1 same_op, 2 same_op_no_op
+
+    def place(self, target, offset):
+        """A byte, the same through all windows that have it."""
+        return (target, "arena", self.at + offset) if self.kind else (target, (self.number, self.making), offset)
+
+
+@dataclasses.dataclass
+class Step:
+    rank: int
+    what: str
+    fields: tuple = ()
+    window: Window = None  # of operations and of what synchronises windows
+    type: Type = None      # of operations
+    name: str = None       # the window's when the step is made
+    line: int = None       # in the table
+
+    def text(self):
+        return " ".join(map(str, (self.rank, self.what, *self.fields)))
+
+
+@dataclasses.dataclass
+class Program:
+    seed: int
+    ranks: int
+    in_turns: bool
+    delays: int
+    steps: list
+
+    def table(self, first_line):
+        """Its lines; numbers of lines are those of the whole table."""
+        for number, step in enumerate(self.steps):
+            step.line = first_line + number
+        return [step.text() for step in self.steps]
