@@ -33,7 +33,7 @@ static struct oriel_extent run_of(const struct oriel_brief *use)
     return (struct oriel_extent){(int64_t)use->low, use->high - use->low, 1, 0};
 }
 
-/* Once for each call that needs the bytes. */
+/* Once for each call that needs the bytes; what it only reads does not stand for what it writes. */
 static __attribute__((noinline, cold)) void tell_one(unsigned which, const struct oriel_access *access,
                                                      const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
 {
@@ -47,7 +47,7 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which, const struc
         int64_t offset;
         uint64_t len_bytes;
         struct oriel_extent before = run_of(&oriel_briefs.list[i]);
-        if (same_call(&oriel_briefs.list[i], &oriel_briefs.list[which]) &&
+        if ((oriel_briefs.list[i].writes || access->kind == ORIEL_ACCESS_STORE) && same_call(&oriel_briefs.list[i], &oriel_briefs.list[which]) &&
             oriel_byte_runs_meet(&before, run, &offset, &len_bytes))
             return;
     }

@@ -131,6 +131,20 @@ CASE(C4, two_gets_into_one_buffer, 2)
     MPI_Win_free(&win);
 }
 
+/* What it compares with is read there, and told with the result; who only reads meets the result alone. */
+CASE(C4, put_of_what_a_swap_compares_and_answers, 2)
+{
+    int one = 1, old[2] = {0};
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Compare_and_swap(&one, &old[0], &old[right], MPI_INT, 1, 0, win); /* FINDS C4 here */
+        MPI_Put(&old[0], 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 CASE(C4, receive_into_the_buffer_of_a_put, 2)
 {
     int value = rank;
