@@ -163,14 +163,14 @@ class Judge:
         return found
 
     def is_told(self, a, b, place, told):
+        """Each pair of sites is told once: if it is one for several reasons (an operation and its buffer), by one rule."""
         for x in self.behind(a, place):
             for y in self.behind(b, place):
                 sites = tuple(sorted((x.site, y.site)))
                 names = [*self.names_of(x, place), *self.names_of(y, place)]
                 if x.local and y.local:
                     names.append("")
-                rules = o.rules(x, y) | o.MISTAKES
-                if o.conflicts(x, y) and any(rules & told.get((name, sites), set()) for name in names):
+                if o.conflicts(x, y) and any((name, sites) in told for name in names):
                     return True
         return False
 
@@ -196,10 +196,10 @@ def judge_job(programs, status, text, report):
     if status != (FOUND if report["findings"] else 0):
         complaints.append(f"status {status}\n{text[-3000:]}")
     judges = [Judge(program, index) for index, program in enumerate(programs)]
-    told = collections.defaultdict(set)
+    told = set()
     for finding in report["findings"]:
         sites = tuple(sorted(call["function"] or "?" for call in (finding["call"], finding["other"]) if call))
-        told[finding["window"] or "", sites].add(finding["rule"])
+        told.add((finding["window"] or "", sites))
         index = (finding["window"] or "").split(".")[0]
         candidates = [judges[int(index)]] if index.isdigit() else judges
         if not any(judge.explains(finding) for judge in candidates):
