@@ -47,7 +47,8 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which, const struc
         int64_t offset;
         uint64_t len_bytes;
         struct oriel_extent before = run_of(&oriel_briefs.list[i]);
-        if ((oriel_briefs.list[i].writes || access->kind == ORIEL_ACCESS_STORE) && same_call(&oriel_briefs.list[i], &oriel_briefs.list[which]) &&
+        bool conflicts = oriel_briefs.list[i].writes || access->kind == ORIEL_ACCESS_STORE;
+        if (conflicts && same_call(&oriel_briefs.list[i], &oriel_briefs.list[which]) &&
             oriel_byte_runs_meet(&before, run, &offset, &len_bytes))
             return;
     }

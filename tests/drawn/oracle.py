@@ -182,7 +182,7 @@ class Oracle:
         return [(a[5], b[4]) for a, b in pairs if not self.reaches(knows, b[4], a[4])] if most else sure
 
     def word_edges(self, found, most):
-        """From accumulates that write to those that fetch: of one element at its place, of several in one for all of the target."""
+        """From accumulates that write to those that fetch: of one element at its place, of several in one for all."""
         givers, takers = collections.defaultdict(list), collections.defaultdict(list)
         for access in self.accesses:
             if access.kind != "accumulate":

@@ -234,8 +234,8 @@ def main():
                 print(*complaints[:20], f"({len(complaints)} in all)", sep="\n")
                 print(f"again with: {os.path.relpath(__file__)} --build {args.build} --host {args.host} --program {args.program} "
                       f"--ranks {ranks} --seed {seed} --programs {args.programs}", flush=True)
-    print(f"{args.jobs} jobs of {args.programs} programs on {args.host}: {pairs} pairs of operations in conflict, {found} findings, "
-          f"{failed} jobs failed")
+    print(f"{args.jobs} jobs of {args.programs} programs on {args.host}: {pairs} pairs of operations in conflict, "
+          f"{found} findings, {failed} jobs failed")
     return 1 if failed else 0
 
 

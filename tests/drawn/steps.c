@@ -219,7 +219,8 @@ static void perform(const char *what, const int f[FIELDS], const char *line)
 /* A step that may wait for others lets them go on first. */
 static bool is_waiting(const char *what)
 {
-    const char *const waiting[] = {"fence", "barrier", "allreduce", "bcast", "window", "free", "start", "complete", "wait_posted"};
+    const char *const waiting[] = {"fence", "barrier", "allreduce", "bcast", "window",
+                                   "free",  "start",   "complete",  "wait_posted"};
     for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++)
         if (strcmp(what, waiting[i]) == 0)
             return true;
