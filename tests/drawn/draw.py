@@ -9,10 +9,10 @@ import collections
 import random
 
 import program as p
+from loops import PLACE, Loop
 
-PLACE = 8
 ARENA_OF_WINDOWS = 1 << 14
-BUFFER = 64  # bytes of each
+BUFFER = 128  # bytes of each
 BUFFERS = 96
 FIRST_PHASE = 100000  # among the numbers in windows' names; those below are lines
 
@@ -23,8 +23,17 @@ class Rank:
     def __init__(self):
         self.chunks = collections.deque()
         self.buffer = 0
+        self.last_buffers = collections.deque(maxlen=5)
         self.pending = set()  # places of unflushed operations
         self.requests = 0
+
+    def buffer_for(self, random_, mistaken):
+        """The next one, or one of the last, which may still be needed."""
+        if mistaken and self.last_buffers:
+            return random_.choice(self.last_buffers) + 4 * random_.choice([0, 0, 1, 2])
+        self.buffer = (self.buffer + 1) % BUFFERS
+        self.last_buffers.append(ARENA_OF_WINDOWS + BUFFER * self.buffer)
+        return self.last_buffers[-1]
 
 
 class Drawer:
@@ -34,6 +43,7 @@ class Drawer:
         draw = self.random
         self.in_turns = draw.random() < 0.6
         self.careless = draw.choice([0, 0.01, 0.03, 0.03, 0.1, 0.3])
+        self.mistaken = draw.choice([0, 0, 0.02, 0.1])  # in buffers
         self.forgetful = draw.choice([0, 0.01, 0.03, 0.1])  # of flushes
         self.fine = draw.random() < 0.5 and self.careless < 0.2
         self.sites = {kind: draw.sample(range(p.SITES), draw.randint(1, 3)) for kind in p.KINDS}
@@ -43,7 +53,7 @@ class Drawer:
                                  draw.randint(1, 5))
         self.steps = []
         self.queues = [Rank() for _ in range(ranks)]
-        self.windows, self.names, self.makings = {}, {}, collections.Counter()
+        self.windows, self.makings = {}, collections.Counter()
         self.types = [{} for _ in range(ranks)]
         self.held = {}      # (window, target) -> {rank: exclusive}
         self.regimes = {}   # window -> what the phase does with it
@@ -54,17 +64,15 @@ class Drawer:
 
     # --- steps ---
 
-    def emit(self, rank, what, *fields, window=None, kind=None):
-        self.steps.append(p.Step(rank, what, fields, window, kind, self.names.get((rank, window)) if window else None))
+    def emit(self, rank, what, *fields, window=None, types=(None, None)):
+        self.steps.append(p.Step(rank, what, fields, window, *types))
 
     def collective(self, what, *fields, window=None):
         for rank in range(self.ranks):
             self.emit(rank, what, *fields, window=window)
 
     def rename(self, rank, window, number):
-        name = f"{self.index}.{window.number}.{number}"
         self.emit(rank, "name", window.number, self.index, number)
-        self.names[rank, window] = name
 
     def make_window(self, number):
         draw = self.random
@@ -78,130 +86,7 @@ class Drawer:
         self.windows[number] = window
         self.collective("window", number, kind, size, unit, at, hint, window=window)
 
-    # --- a chunk: one loop ---
-
-    def place_for(self, rank, window, kind, careless):
-        """Target and place that the plan gives the rank for it; None: there is none."""
-        draw = self.random
-        plan = self.plans[window]
-        fits = [(target, place) for target in self.targets_of(rank, window) for place in range(window.size // PLACE)
-                if careless or self.allows(plan[target, place], rank, kind)]
-        return draw.choice(fits) if fits else None
-
-    def targets_of(self, rank, window):
-        regime = self.regimes[window]
-        return mask_of(regime[1][rank]) if regime[0] == "pscw" else range(self.ranks)
-
-    @staticmethod
-    def allows(plan, rank, kind):
-        what, whose = plan[0], plan[1]
-        if kind in ("put", "rput"):
-            return what == "own" and whose == rank
-        if kind in ("get", "rget"):
-            return (what == "own" and whose == rank) or what == "read"
-        return what == "accumulate"
-
-    def type_for(self, rank, plan, kind):
-        """Number, Type, count: at most the 8 bytes of a place, or more where the window's plan does not care."""
-        draw = self.random
-        if kind in p.PUTS | p.GETS:
-            drawn = [number for number, kind in self.types[rank].items() if kind.extent <= PLACE]
-            if drawn and draw.random() < 0.5:
-                number = draw.choice(drawn)
-                return number, self.types[rank][number], 1
-            number = draw.choice([p.INT, p.LONG, p.DOUBLE, p.BYTE, p.SHORT])
-            return number, p.basic_type(number), draw.randint(1, PLACE // p.BASIC_BYTES[number])
-        number = plan[2]
-        if kind == "compare_and_swap" and number in p.REALS:
-            number = p.LONG
-        several = kind in ("accumulate", "get_accumulate") and p.BASIC_BYTES[number] < PLACE and draw.random() < 0.2
-        return number, p.basic_type(number), 2 if several else 1
-
-    def buffer_for(self, rank, careless):
-        queue = self.queues[rank]
-        if careless:
-            return ARENA_OF_WINDOWS + BUFFER * self.random.randrange(BUFFERS) + 4 * self.random.randrange(3)
-        queue.buffer = (queue.buffer + 1) % BUFFERS
-        return ARENA_OF_WINDOWS + BUFFER * queue.buffer
-
-    def loop(self, rank, window, targets=None):
-        """Steps of a loop that makes one operation from one or two sites again and again."""
-        draw, queue = self.random, self.queues[rank]
-        regime = self.regimes[window][0]
-        passive = regime in ("all", "lock")
-        kind = draw.choice(self.kinds)
-        if passive and kind in ("put", "get", "accumulate") and draw.random() < 0.1:
-            kind = "r" + kind
-        sites = draw.sample(self.sites[kind], min(len(self.sites[kind]), draw.choice([1, 1, 2])))
-        flushing = draw.choice([1, 1, 1, 0.7, 0.2]) if passive else 0
-        type_choice = None
-        buffers = [self.buffer_for(rank, False) for _ in range(3)] if self.fixed_buffer and flushing == 1 else None
-        steps, pending = [], set()
-
-        def flush_one(target):
-            roll = draw.random()
-            if regime == "lock" or roll < 0.8:
-                steps.append(("flush", (window.number, target), window, None))
-            else:
-                steps.append(("flush_all", (window.number,), window, None))
-
-        for turn in range(draw.choice([1, 2, 3, 5, 8, 16])):
-            careless = draw.random() < self.careless
-            found = self.place_for(rank, window, kind, careless)
-            if found is None:
-                break
-            target, place = found
-            if targets is not None:
-                target = draw.choice(targets)
-                if not careless and not self.allows(self.plans[window][target, place], rank, kind):
-                    continue
-            plan = self.plans[window][target, place]
-            if type_choice is None or careless or kind not in p.PUTS | p.GETS:
-                type_choice = self.type_for(rank, plan, kind)
-            number, made, count = type_choice
-            op = p.SWAP if kind == "compare_and_swap" else plan[3]
-            if careless and draw.random() < 0.5:
-                op = draw.choice([p.SUM, p.REPLACE, p.NO_OP, p.MAX])
-            if careless and draw.random() < 0.5 and kind not in p.PUTS | p.GETS:
-                number, made = draw.choice([(n, p.basic_type(n)) for n in (p.INT, p.LONG, p.UNSIGNED)])
-                count = 1
-            if kind in ("accumulate", "raccumulate") and op == p.NO_OP:
-                op = p.SUM
-            low = draw.choice([x for x in range(0, PLACE, window.unit) or [0]
-                               if x % p.BASIC_BYTES[made.basic] == 0 and x + count * made.extent <= PLACE] or [0])
-            disp = (place * PLACE + low) // window.unit
-            if disp * window.unit + count * made.extent > window.size:
-                continue
-            key = (window, target, place)
-            if passive and key in pending | queue.pending and draw.random() >= self.forgetful:
-                flush_one(target)
-                pending = {k for k in pending if k[1] != target}
-                queue.pending = {k for k in queue.pending if k[0] != window or k[1] != target}
-            if not passive and key in pending | queue.pending and not careless and kind in p.PUTS | p.GETS:
-                continue
-            mine = buffers or [self.buffer_for(rank, careless) for _ in range(3)]
-            fetches = kind in p.FETCHES
-            request = -1
-            if kind[0] == "r":
-                queue.requests = (queue.requests + 1) % 60
-                request = queue.requests
-            if careless and window.kind == 1 and draw.random() < 0.3:
-                mine = [window.at + PLACE * draw.randrange(window.size // PLACE), *mine[1:]]
-            site = draw.choice(sites)
-            steps.append(("op", (p.KINDS.index(kind), site, window.number, target, disp, count, number, 0 if op == p.SWAP else op,
-                                 mine[0], mine[1] if fetches else -1, mine[2] if kind == "compare_and_swap" else -1, request),
-                          window, made))
-            pending.add(key)
-            if request >= 0:
-                steps.append(("wait", (request,), None, None))
-            if passive and draw.random() < flushing and draw.random() >= self.forgetful:
-                flush_one(target)
-                pending = {k for k in pending if k[1] != target}
-            elif passive and draw.random() < 0.1:
-                steps.append(draw.choice([("flush_local", (window.number, target), window, None),
-                                          ("flush_local_all", (window.number,), window, None)]))
-        queue.pending |= pending
-        return steps
+    # --- a chunk ---
 
     def chunk(self, rank):
         """One thing that a rank does next."""
@@ -209,31 +94,41 @@ class Drawer:
         roll = draw.random()
         if roll < 0.1 and self.ranks > 1:
             other = draw.choice([r for r in range(self.ranks) if r != rank])
-            return [("send", (other, 1), None, None)]
+            return [("send", (other, self.message_buffer(rank)), None, None)]
         window = draw.choice(list(self.windows.values()))
         regime = self.regimes[window][0]
-        if regime == "none":
-            return []
         if regime == "lock":
             target = draw.randrange(self.ranks)
-            body = self.loop(rank, window, [target])
+            body = Loop(self, rank, window, [target]).steps()
             self.queues[rank].pending = {k for k in self.queues[rank].pending if k[0] != window or k[1] != target}
             exclusive = int(draw.random() < self.regimes[window][1])
             return [("lock", (window.number, target, exclusive), window, None), *body,
                     ("unlock", (window.number, target), window, None)]
-        return self.loop(rank, window)
+        return Loop(self, rank, window, self.targets_of(rank, window)).steps()
+
+    def targets_of(self, rank, window):
+        regime = self.regimes[window]
+        return mask_of(regime[1][rank]) if regime[0] == "pscw" else list(range(self.ranks))
+
+    def message_buffer(self, rank):
+        return self.queues[rank].buffer_for(self.random, self.random.random() < self.mistaken)
 
     # --- phases ---
 
     def draw_plan(self, window):
+        """Of each place what it is for, and how far places are for the same."""
         draw = self.random
         plan = {}
         for target in range(self.ranks):
-            for place in range(window.size // PLACE):
-                basic = draw.choice([p.INT, p.INT, p.LONG, p.UNSIGNED])
-                op = draw.choice([p.SUM, p.SUM, p.REPLACE, p.NO_OP, p.MAX])
-                plan[target, place] = draw.choice([("own", draw.randrange(self.ranks)), ("read", None), ("accumulate", None)]) + \
-                    (basic, op)
+            places = window.size // PLACE
+            end = 0
+            for place in range(places):
+                if place == end:
+                    end = min(places, place + draw.choice([1, 1, 2, 4, 8]))
+                    what = draw.choice([("own", draw.randrange(self.ranks)), ("read", None), ("accumulate", None)])
+                    element = draw.choice([p.INT, p.INT, p.LONG, p.UNSIGNED])
+                    operator = draw.choice([p.SUM, p.SUM, p.REPLACE, p.NO_OP, p.MAX])
+                plan[target, place] = (*what, element, operator, end)
         self.plans[window] = plan
 
     def open_phase(self, window):
@@ -280,17 +175,17 @@ class Drawer:
         return not any(fields[2] or exclusive for other, exclusive in holders.items() if other != rank)
 
     def take(self, rank, step):
-        what, fields, window, kind = step
+        what, fields, window, types = step
         if what == "lock":
             self.held.setdefault((window, fields[1]), {})[rank] = fields[2]
         elif what == "unlock":
             del self.held[window, fields[1]][rank]
         elif what == "send":
             other = fields[0]
-            self.queues[other].chunks.append([("recv", (rank, 1), None, None)])
+            self.queues[other].chunks.append([("recv", (rank, self.message_buffer(other)), None, None)])
         if what == "op" and self.fine:
             self.rename(rank, window, len(self.steps) + 1)
-        self.emit(rank, what, *fields, window=window, kind=kind)
+        self.emit(rank, what, *fields, window=window, types=types or (None, None))
 
     def work(self):
         """The ranks' chunks, one step after the other, now this rank's and now that one's."""

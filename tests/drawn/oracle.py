@@ -11,6 +11,7 @@ import dataclasses
 import program as p
 
 INFINITE = 1 << 60
+MESSAGE_SITES = {"send": "send_from", "recv": "receive_into"}
 MISTAKES = {"E17", "E18", "E19"}  # what a conflict is told as when the first origin seems to have taken something for a flush
 
 
@@ -25,7 +26,7 @@ class Access:
     basic: int = None
     site: str = None
     local: bool = False
-    flags: int = 0
+    opening: str = None  # the call that opened its epoch
 
     @property
     def line(self):
@@ -38,6 +39,10 @@ class Access:
 
 def site_of(step):
     return f"{p.KINDS[step.fields[0]]}_{step.fields[1]}"
+
+
+def in_arena(rank, runs):
+    return frozenset((rank, "arena", byte) for low, high in runs for byte in range(low, high))
 
 
 def mask_ranks(mask):
@@ -59,10 +64,21 @@ class Oracle:
     def make_accesses(self):
         """When each is complete at the target and, for its buffers, at the origin."""
         pending = collections.defaultdict(list)  # of a rank: (window, target, request, access, ends locally)
+        opened = {}
         for step in self.steps:
             rank, what = step.rank, step.what
+            if what in ("lock", "lock_all", "fence", "start"):
+                opened[rank, step.window, step.fields[1] if what == "lock" else None] = "MPI_Win_" + what
+            elif what == "unlock":
+                del opened[rank, step.window, step.fields[1]]
             if what == "op":
-                self.add_operation(step, pending[rank])
+                opening = opened.get((rank, step.window, step.fields[3])) or opened[rank, step.window, None]
+                self.add_operation(step, pending[rank], opening)
+            elif what in ("send", "recv"):
+                self.buffers.append(Access(step, "load" if what == "send" else "store",
+                                           in_arena(rank, [(step.fields[1], step.fields[1] + 4)]), step.line,
+                                           site=MESSAGE_SITES[what], local=True))
+                continue
             elif what != "wait" and step.window is None:
                 continue
             left = []
@@ -84,13 +100,13 @@ class Oracle:
                     left.append((window, target, request, access, by_local))
             pending[rank] = left
 
-    def add_operation(self, step, pending):
-        kind_number, _, _, target, disp, count, _, op, origin, result, compare, request = step.fields
+    def add_operation(self, step, pending, opening):
+        kind_number, _, _, target, disp, count, _, op, origin, result, compare, request, origin_count, _ = step.fields
         kind, window, site = p.KINDS[kind_number], step.window, site_of(step)
         at = disp * window.unit
         general = "put" if kind in p.PUTS else "get" if kind in p.GETS else "accumulate"
         access = Access(step, general, frozenset(window.place(target, byte) for low, high in step.type.runs(at, count)
-                                                 for byte in range(low, high)), INFINITE, site=site)
+                                                 for byte in range(low, high)), INFINITE, site=site, opening=opening)
         if general == "accumulate":
             access.basic = step.type.basic
             access.op = p.SWAP if kind == "compare_and_swap" else op
@@ -98,12 +114,12 @@ class Oracle:
         pending.append((window, target, request, access, general == "get" or kind in p.FETCHES))
         if general == "accumulate" and op == p.NO_OP and kind != "compare_and_swap":
             origin = -1  # of no account
-        for address, writes, items in ((origin, general == "get", count), (compare, False, 1), (result, True, count)):
+        for address, writes, items, made in ((origin, general == "get", origin_count, step.origin),
+                                             (compare, False, 1, step.type), (result, True, count, step.type)):
             if address < 0:
                 continue
-            buffer = Access(step, "store" if writes else "load",
-                            frozenset((step.rank, "arena", byte) for low, high in step.type.runs(address, items)
-                                      for byte in range(low, high)), INFINITE, site=site, local=True)
+            buffer = Access(step, "store" if writes else "load", in_arena(step.rank, made.runs(address, items)), INFINITE,
+                            site=site, local=True, opening=opening)
             self.buffers.append(buffer)
             pending.append((window, target, request, buffer, True))
 
@@ -121,9 +137,9 @@ class Oracle:
                 together[key, counts[key, step.rank]].append(step)
                 counts[key, step.rank] += 1
             elif step.what == "send":
-                messages[step.rank, step.fields[0], step.fields[1]].append(step)
+                messages[step.rank, step.fields[0]].append(step)
             elif step.what == "recv":
-                found.append((messages[step.fields[0], step.rank, step.fields[1]].pop(0).line, step.line))
+                found.append((messages[step.fields[0], step.rank].pop(0).line, step.line))
         for (what, _), group in ((key[0], group) for key, group in together.items()):
             for a in group:
                 if what == "bcast" and a.rank != a.fields[0]:

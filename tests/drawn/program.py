@@ -69,7 +69,8 @@ class Step:
     what: str
     fields: tuple = ()
     window: Window = None  # of operations and of what synchronises windows
-    type: Type = None      # of operations
+    type: Type = None      # of operations, at the target
+    origin: Type = None    # at the origin
     name: str = None       # the window's when the step is made
     line: int = None       # in the table
 

@@ -83,7 +83,7 @@ class Judge:
                 making.pop((step.rank, step.fields[0]))
             elif step.what == "name":
                 now[step.rank, step.fields[0]] = f"{step.fields[1]}.{step.fields[0]}.{step.fields[2]}"
-            elif step.what == "op":
+            elif step.what in ("op", "send", "recv"):
                 names[step.line] = {now[step.rank, number]: window for (rank, number), window in making.items()
                                     if rank == step.rank and (step.rank, number) in now}
         self.windows_named = names
@@ -136,7 +136,10 @@ class Judge:
         return False
 
     def is_told_as(self, finding, first, second, places):
+        opening = finding["opening"]
         if finding["rule"] not in o.rules(first, second) | o.MISTAKES:
+            return False
+        if (opening["call"] if opening else None) != second.opening or (opening and opening["rank"] != second.rank):
             return False
         if not finding["window"]:
             return first.local and second.local

@@ -6,8 +6,10 @@
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define SITE(name, n, call) static void name##_##n(O) { call; }
 
-#define PUT_(n) SITE(put, n, MPI_Put(o->origin, o->count, o->type, o->target, o->disp, o->count, o->type, o->win))
-#define GET_(n) SITE(get, n, MPI_Get(o->origin, o->count, o->type, o->target, o->disp, o->count, o->type, o->win))
+#define PUT_(n)                                                                                                       \
+    SITE(put, n, MPI_Put(o->origin, o->origin_count, o->origin_type, o->target, o->disp, o->count, o->type, o->win))
+#define GET_(n)                                                                                                       \
+    SITE(get, n, MPI_Get(o->origin, o->origin_count, o->origin_type, o->target, o->disp, o->count, o->type, o->win))
 #define ACCUMULATE_(n)                                                                                                \
     SITE(accumulate, n,                                                                                               \
          MPI_Accumulate(o->origin, o->count, o->type, o->target, o->disp, o->count, o->type, o->op, o->win))
@@ -21,9 +23,11 @@
     SITE(compare_and_swap, n,                                                                                         \
          MPI_Compare_and_swap(o->origin, o->compare, o->result, o->type, o->target, o->disp, o->win))
 #define RPUT_(n)                                                                                                      \
-    SITE(rput, n, MPI_Rput(o->origin, o->count, o->type, o->target, o->disp, o->count, o->type, o->win, o->request))
+    SITE(rput, n,                                                                                                     \
+         MPI_Rput(o->origin, o->origin_count, o->origin_type, o->target, o->disp, o->count, o->type, o->win, o->request))
 #define RGET_(n)                                                                                                      \
-    SITE(rget, n, MPI_Rget(o->origin, o->count, o->type, o->target, o->disp, o->count, o->type, o->win, o->request))
+    SITE(rget, n,                                                                                                     \
+         MPI_Rget(o->origin, o->origin_count, o->origin_type, o->target, o->disp, o->count, o->type, o->win, o->request))
 #define RACCUMULATE_(n)                                                                                               \
     SITE(raccumulate, n,                                                                                              \
          MPI_Raccumulate(o->origin, o->count, o->type, o->target, o->disp, o->count, o->type, o->op, o->win, o->request))
@@ -47,4 +51,14 @@ void operate(const struct operation *operation)
         [FETCH_AND_OP] = NAMED(fetch_and_op), [COMPARE_AND_SWAP] = NAMED(compare_and_swap), [RPUT] = NAMED(rput),
         [RGET] = NAMED(rget), [RACCUMULATE] = NAMED(raccumulate)};
     sites[operation->kind][operation->site](operation);
+}
+
+void send_from(const void *buffer, int whom)
+{
+    MPI_Send(buffer, 1, MPI_INT, whom, 1, MPI_COMM_WORLD);
+}
+
+void receive_into(void *buffer, int whom)
+{
+    MPI_Recv(buffer, 1, MPI_INT, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }

@@ -155,7 +155,8 @@ static void operate_as(const int f[FIELDS])
 {
     struct operation operation = {.kind = f[0], .site = f[1], .win = windows[f[2]], .target = f[3], .disp = f[4], .count = f[5],
                                   .type = type_of(f[6]), .op = op_of(f[7]), .origin = memory(f[8]), .result = memory(f[9]),
-                                  .compare = memory(f[10]), .request = f[11] < 0 ? NULL : &requests[f[11]]};
+                                  .compare = memory(f[10]), .request = f[11] < 0 ? NULL : &requests[f[11]],
+                                  .origin_count = f[12], .origin_type = type_of(f[13])};
     operate(&operation);
 }
 
@@ -197,9 +198,9 @@ static void perform(const char *what, const int f[FIELDS], const char *line)
     else if (strcmp(what, "bcast") == 0)
         MPI_Bcast(&none, 1, MPI_INT, f[0], MPI_COMM_WORLD);
     else if (strcmp(what, "send") == 0)
-        MPI_Send(&none, 1, MPI_INT, f[0], f[1], MPI_COMM_WORLD);
+        send_from(memory(f[1]), f[0]);
     else if (strcmp(what, "recv") == 0)
-        MPI_Recv(&none, 1, MPI_INT, f[0], f[1], MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        receive_into(memory(f[1]), f[0]);
     else if (strcmp(what, "wait") == 0)
         MPI_Wait(&requests[f[0]], MPI_STATUS_IGNORE);
     else if (strcmp(what, "type") == 0)

@@ -15,6 +15,8 @@ struct operation {
     MPI_Aint disp;
     int count;
     MPI_Datatype type;
+    int origin_count; /* of puts and gets */
+    MPI_Datatype origin_type;
     MPI_Op op;
     char *origin;
     char *result;
@@ -26,5 +28,9 @@ enum operation_kind { PUT, GET, ACCUMULATE, GET_ACCUMULATE, FETCH_AND_OP, COMPAR
 
 /* From the call site of this number: each has its own, put_0, put_1 and so on by the function's name. */
 void operate(const struct operation *operation);
+
+/* A message of one int, from functions of their own too. */
+void send_from(const void *buffer, int whom);
+void receive_into(void *buffer, int whom);
 
 #endif
