@@ -1,0 +1,100 @@
+/* The same operations from the same calls again and again, each right and complete, until another call changes what is known of
+ * them: the last one is wrong then. */
+#include "offenders.h"
+
+enum { TURNS = 10, LAST = TURNS - 1 };
+
+/* With displacements at no one distance, so that they are no loop. */
+static int scattered(int turn)
+{
+    return turn * turn % 8;
+}
+
+CASE(E1, puts_that_go_on_behind_the_epoch, 2)
+{
+    MPI_Win win = ints_window(8);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TURNS; i++) {
+        bool last = i == LAST;
+        if (last && !right)
+            MPI_Win_unlock_all(win);
+        if (rank == 0)
+            MPI_Put(&i, 1, MPI_INT, 1, scattered(i), 1, MPI_INT, win); /* FINDS E1 here */
+        if (rank == 0 && !last)
+            MPI_Win_flush(1, win);
+    }
+    if (right)
+        MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, gets_that_go_on_beside_a_receive, 2)
+{
+    int got = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win win = ints_window(8);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TURNS; i++) {
+        bool last = i == LAST;
+        if (last && rank == 0 && !right)
+            MPI_Irecv(&got, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request); /* FINDS C4 here */
+        if (rank == 0) {
+            MPI_Get(&got, 1, MPI_INT, 1, scattered(i), 1, MPI_INT, win); /* FINDS C4 here */
+            MPI_Win_flush(1, win);
+        }
+        if (last && rank == 0 && right)
+            MPI_Irecv(&got, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request);
+    }
+    if (rank == 1)
+        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(H3, fetches_that_go_on_behind_a_promise, 2)
+{
+    int one = 1, old;
+    MPI_Info info;
+    MPI_Win win = ints_window(16);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "accumulate_ops", right ? "same_op_no_op" : "same_op");
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TURNS; i++) {
+        bool last = i == LAST;
+        int at = last ? 15 : scattered(i);
+        if (last)
+            MPI_Win_set_info(win, info);
+        if (rank == 0)
+            MPI_Fetch_and_op(&one, &old, MPI_INT, 1, at, MPI_NO_OP, win); /* FINDS H3 here */
+        else if (rank == 1 && last)
+            MPI_Fetch_and_op(&one, &old, MPI_INT, 1, at, MPI_SUM, win); /* FINDS H3 here */
+        delay();
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Info_free(&info);
+    MPI_Win_free(&win);
+}
+
+/* The put of the other window stays open. */
+CASE(C4, gets_that_go_on_beside_a_put_elsewhere, 2)
+{
+    int value = 0;
+    MPI_Win win = ints_window(8), other = ints_window(8);
+    MPI_Win_lock_all(0, win);
+    MPI_Win_lock_all(0, other);
+    for (int i = 0; i < TURNS && rank == 0; i++) {
+        bool last = i == LAST;
+        if (last)
+            MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, other); /* FINDS C4 here */
+        if (last && right)
+            MPI_Win_flush_local(1, other);
+        MPI_Get(&value, 1, MPI_INT, 1, scattered(i), 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(other);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&other);
+    MPI_Win_free(&win);
+}
