@@ -42,10 +42,10 @@ class Drawer:
         self.ranks, self.index = ranks, index
         draw = self.random
         self.in_turns = draw.random() < 0.6
-        self.careless = draw.choice([0, 0.01, 0.03, 0.03, 0.1, 0.3])
-        self.mistaken = draw.choice([0, 0, 0.02, 0.1])  # in buffers
-        self.forgetful = draw.choice([0, 0.01, 0.03, 0.1])  # of flushes
-        self.fine = draw.random() < 0.5 and self.careless < 0.2
+        self.careless = draw.choice([0, 0.003, 0.01, 0.01, 0.03, 0.1])
+        self.mistaken = draw.choice([0, 0, 0.01, 0.04])  # in buffers
+        self.forgetful = draw.choice([0, 0.003, 0.01, 0.03])  # of flushes
+        self.fine = draw.random() < 0.5 and self.careless < 0.02
         self.sites = {kind: draw.sample(range(p.SITES), draw.randint(1, 3)) for kind in p.KINDS}
         self.fixed_buffer = draw.random() < 0.6
         self.with_types = draw.random() < 0.4

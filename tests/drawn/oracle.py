@@ -64,16 +64,20 @@ class Oracle:
     def make_accesses(self):
         """When each is complete at the target and, for its buffers, at the origin."""
         pending = collections.defaultdict(list)  # of a rank: (window, target, request, access, ends locally)
-        opened = {}
+        opened, windows = {}, {}
         for step in self.steps:
             rank, what = step.rank, step.what
+            if what in ("window", "free"):
+                windows[rank, step.window.number] = step.window
+            if what == "free":
+                del windows[rank, step.window.number]
             if what in ("lock", "lock_all", "fence", "start"):
                 opened[rank, step.window, step.fields[1] if what == "lock" else None] = "MPI_Win_" + what
             elif what == "unlock":
                 del opened[rank, step.window, step.fields[1]]
             if what == "op":
                 opening = opened.get((rank, step.window, step.fields[3])) or opened[rank, step.window, None]
-                self.add_operation(step, pending[rank], opening)
+                self.add_operation(step, pending[rank], opening, [w for (r, _), w in windows.items() if r == rank])
             elif what in ("send", "recv"):
                 self.buffers.append(Access(step, "load" if what == "send" else "store",
                                            in_arena(rank, [(step.fields[1], step.fields[1] + 4)]), step.line,
@@ -100,7 +104,14 @@ class Oracle:
                     left.append((window, target, request, access, by_local))
             pending[rank] = left
 
-    def add_operation(self, step, pending, opening):
+    @staticmethod
+    def counting(places, windows):
+        """Of a buffer that lies partly in memory of windows the part that does."""
+        inside = frozenset(place for place in places
+                           if any(window.kind and window.at <= place[2] < window.at + window.size for window in windows))
+        return inside or places
+
+    def add_operation(self, step, pending, opening, windows):
         kind_number, _, _, target, disp, count, _, op, origin, result, compare, request, origin_count, _ = step.fields
         kind, window, site = p.KINDS[kind_number], step.window, site_of(step)
         at = disp * window.unit
@@ -118,8 +129,8 @@ class Oracle:
                                              (compare, False, 1, step.type), (result, True, count, step.type)):
             if address < 0:
                 continue
-            buffer = Access(step, "store" if writes else "load", in_arena(step.rank, made.runs(address, items)), INFINITE,
-                            site=site, local=True, opening=opening)
+            places = self.counting(in_arena(step.rank, made.runs(address, items)), windows)
+            buffer = Access(step, "store" if writes else "load", places, INFINITE, site=site, local=True, opening=opening)
             self.buffers.append(buffer)
             pending.append((window, target, request, buffer, True))
 
