@@ -11,11 +11,14 @@
 #include "check/parts.h"
 #include "check/ranks.h"
 #include "check/sites.h"
+#include "check/stuck.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "check_team.h"
 
@@ -237,6 +240,73 @@ static void add_what_does_not_hold(int rank)
         EXPECT(!oriel_afar_access_holds(&right, &astray[i], 1));
 }
 
+/* A report is believed of a rank that there is, in one of two states, with a name that ends. */
+static void report_what_does_not_hold(int rank)
+{
+    struct oriel_wait_report right = {.rank = team->n - 1, .state = ORIEL_STUCK_WAITS};
+    struct oriel_wait_report wrong[5] = {right, right, right, right, right};
+    (void)rank;
+    wrong[0].rank = -1;
+    wrong[1].rank = team->n;
+    wrong[2].state = ORIEL_STUCK_COMPUTES;
+    wrong[3].record.noted.count = ORIEL_WAIT_NEEDS + 1;
+    memset(wrong[4].record.noted.name, 'x', sizeof wrong[4].record.noted.name);
+    EXPECT(oriel_afar_reports_hold(&right, sizeof right));
+    EXPECT(!oriel_afar_reports_hold(&right, sizeof right - 1));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        EXPECT(!oriel_afar_reports_hold(&wrong[i], sizeof wrong[i]));
+}
+
+static void reports_that_do_not_hold_are_refused(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, report_what_does_not_hold);
+}
+
+/* A gathering is as long as its members need, and those are ranks that there are. */
+static void gather_what_does_not_hold(int rank)
+{
+    size_t room = oriel_gathering_bytes(team->n + 1, true);
+    size_t right = oriel_gathering_bytes(team->n, true);
+    struct oriel_gathering *gathering = aligned_alloc(_Alignof(struct oriel_gathering), (room + 63) / 64 * 64);
+    (void)rank;
+    memset(gathering, 0, room);
+    gathering->n = team->n;
+    gathering->has_locks = 1;
+    for (int i = 0; i < team->n; i++)
+        gathering->slots[i].world_rank = i + 1;
+    EXPECT(oriel_afar_gathering_holds(gathering, right));
+    EXPECT(!oriel_afar_gathering_holds(gathering, right - 1));
+    EXPECT(!oriel_afar_gathering_holds(gathering, room));
+    EXPECT(!oriel_afar_gathering_holds(gathering, sizeof *gathering - 1));
+    gathering->slots[1].world_rank = 0;
+    EXPECT(!oriel_afar_gathering_holds(gathering, right));
+    gathering->slots[1].world_rank = team->n + 1;
+    EXPECT(!oriel_afar_gathering_holds(gathering, right));
+    gathering->slots[1].world_rank = 2;
+    gathering->slots[team->n].world_rank = 1;
+    gathering->n = team->n + 1;
+    EXPECT(!oriel_afar_gathering_holds(gathering, room));
+    gathering->n = 0;
+    EXPECT(!oriel_afar_gathering_holds(gathering, sizeof *gathering));
+    free(gathering);
+
+    /* Of one that ends with its number of members nothing behind that is read. */
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    gathering = (struct oriel_gathering *)(void *)(pages + page - 8);
+    gathering->n = 1;
+    EXPECT(mprotect(pages + page, page, PROT_NONE) == 0);
+    EXPECT(!oriel_afar_gathering_holds(gathering, 8));
+    munmap(pages, 2 * page);
+}
+
+static void gatherings_that_do_not_hold_are_refused(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, gather_what_does_not_hold);
+}
+
 static void accesses_that_do_not_hold_are_refused(void **state)
 {
     (void)state;
@@ -277,6 +347,8 @@ int main(void)
         cmocka_unit_test(site_is_asked_before_there_are_any),
         cmocka_unit_test(questions_that_do_not_hold_are_refused),
         cmocka_unit_test(accesses_that_do_not_hold_are_refused),
+        cmocka_unit_test(reports_that_do_not_hold_are_refused),
+        cmocka_unit_test(gatherings_that_do_not_hold_are_refused),
         cmocka_unit_test(closed_part_stays_until_who_works_on_it_has_left),
         cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
         cmocka_unit_test(length_that_wraps_is_refused),
