@@ -87,6 +87,8 @@ FAR = [
      "net_deaths", "net_n4_tells_of_a_killed_process", "N4: the service is told"),
     ("transport/ucx/await.c", [("    if (peer->silence_ns >= oriel_net.timeout_ns) {", "    if (false) {")],
      "net_deaths", "net_n4_gives_up_who_is_silent", "N4: silence has an end"),
+    ("transport/ucx/await.c", [("silence_ns += gap_ns < GAP_NS ?", "silence_ns += gap_ns < 10 * oriel_net.timeout_ns ?")],
+     "net_deaths", "net_n4_blames_nobody_for_its_own_silence", "N4: nobody is silent while this process does not look"),
     ("transport/ucx/callers.c", [("    if (wire.kind == ORIEL_WIRE_PING)\n", "    if (wire.kind == ORIEL_WIRE_PING)\n        return UCS_OK;\n    else if (false)\n")],
      "net_deaths", "net_n4_waits_for_who_lives", "N4: who lives says so"),
     ("transport/ucx/workers.c", [("    atomic_store_explicit(&is_started, false, memory_order_relaxed);\n}", "}")],

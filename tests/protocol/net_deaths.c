@@ -171,6 +171,52 @@ static void net_n4_gives_up_who_is_silent(void **state)
     unsetenv("ORIEL_TIMEOUT");
 }
 
+/* Rank 0 stands still for longer than the limit while it waits for rank 1, and finds nothing from it when it goes on: that
+ * silence was its own.  Rank 2, which waits for rank 0 meanwhile, gives it up. */
+static void stand_still_oneself(struct oriel_window *window)
+{
+    enum { ASKED = 2, STOPPED = 3, GIVEN_UP = 4, TOLD = 5 };
+    netting_start(window);
+    struct question question;
+    struct stream stream = netting_stream(team_rank == 0 ? 1 : 0, 0);
+    pid_t stopped = team->members[0].process.pid;
+    if (team_rank == 0) {
+        netting_send(&stream, KEEP, 8, &question);
+        team_flag_set(ASKED, 1);
+        netting_await(&question);
+        team_expect(oriel_net_check(netting_peers[1]) == ORIEL_OK);
+        team_flag_set(TOLD, 1);
+    } else if (team_rank == 1) {
+        team_flag_await(ASKED, 1);
+        usleep(300000); /* it has asked whether this one lives, and sleeps */
+        kill(stopped, SIGSTOP);
+        team_flag_set(STOPPED, 1);
+        usleep(1500000);
+        team_flag_await(GIVEN_UP, 1);
+        kill(stopped, SIGCONT);
+        usleep(500000);
+        netting_answer(&netting_kept[0], &netting_kept_notes[0], NULL, 0);
+    } else {
+        netting_send(&stream, ECHO, 8, &question);
+        netting_await(&question);
+        team_flag_await(STOPPED, 1);
+        netting_send(&stream, ECHO, 8, &question);
+        expect_lost(stream.peer, oriel_net_await(&question.net, NULL));
+        team_flag_set(GIVEN_UP, 1);
+    }
+    team_flag_await(TOLD, 1);
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_n4_blames_nobody_for_its_own_silence(void **state)
+{
+    (void)state;
+    setenv("ORIEL_TIMEOUT", "1", 1);
+    team_run(3, stand_still_oneself);
+    unsetenv("ORIEL_TIMEOUT");
+}
+
 /* Who takes longer than the limit for one answer, and lives, is waited for. */
 static void take_long(struct oriel_window *window)
 {
@@ -205,6 +251,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_n4_tells_of_a_process_that_died_before),
         cmocka_unit_test(net_n4_tells_of_a_killed_process_whose_child_lives),
         cmocka_unit_test(net_n4_gives_up_who_is_silent),
+        cmocka_unit_test(net_n4_blames_nobody_for_its_own_silence),
         cmocka_unit_test(net_n4_waits_for_who_lives),
     };
     netting_prepare(argc, argv);
