@@ -1,5 +1,6 @@
 /* src/sync/gate.c, through lock_all and exclusive locks: the two kinds keep apart, each shares with its own kind where the
- * tickets allow, and neither starves the other or waits in vain.  Exclusive locks are of different targets unless a test says otherwise. */
+ * tickets allow, and neither starves the other or waits in vain.  Exclusive locks are of different targets unless a test says
+ * otherwise.  Readers that join others: gate_joins.c. */
 #include "room.h"
 #include "sync/gate.h"
 
@@ -229,102 +230,6 @@ static void gate_nested_writer_does_not_wait_for_readers(void **state)
     team_run(2, lock_a_second);
 }
 
-/* Rank 0 is inside lock_all and waits for rank 1's, some in a row, in whose way stands rank 2, which waits for rank 0. */
-static void wait_in_a_line(struct oriel_window *window)
-{
-    struct oriel_gate *gate = &window->common->gate;
-    if (window->rank == 0) {
-        lock_all(window);
-        team_flag_set(0, 1);
-        team_flag_await(1, 1);
-        unlock_all(window);
-    } else if (window->rank == 1) {
-        team_flag_await(0, 1);
-        while (oriel_load_acquire(&gate->half.writers) == 0)
-            sched_yield();
-        for (int i = 0; i < 3; i++) {
-            lock_all(window);
-            unlock_all(window);
-        }
-        team_flag_set(1, 1);
-    } else {
-        team_flag_await(0, 1);
-        lock_one(window, 2);
-        team_expect(atomic_load(&team->flags[1]) == 1 && oriel_load_relaxed(&gate->joins) == 0);
-        unlock_one(window, 2);
-    }
-}
-
-static void gate_g6_lets_readers_join_readers(void **state)
-{
-    (void)state;
-    team_run(3, wait_in_a_line);
-}
-
-static enum oriel_status be_tired(void *context)
-{
-    (void)context;
-    return ORIEL_E_AGAIN;
-}
-
-/* Nobody is to be joined when patience ends. */
-static void wait_for_a_writer(struct oriel_window *window)
-{
-    static const struct oriel_watch tired = {be_tired, NULL, ORIEL_WAITING_NOTHING};
-    struct oriel_gate *gate = &window->common->gate;
-    if (window->rank == 0) {
-        team_expect(oriel_gate_enter_writer(gate, false, NULL) == ORIEL_OK);
-        team_flag_set(0, 1);
-        usleep(350000);
-        team_flag_set(0, 2);
-        oriel_gate_leave_writer(gate);
-    } else {
-        team_flag_await(0, 1);
-        team_expect(oriel_gate_enter_reader(gate, &tired) == ORIEL_OK);
-        team_expect(atomic_load(&team->flags[0]) == 2);
-        oriel_gate_leave_reader(gate);
-    }
-}
-
-static void gate_g6_lets_readers_join_no_writer(void **state)
-{
-    (void)state;
-    team_run(4, wait_for_a_writer);
-}
-
-/* One of two readers is always inside, unless the other's patience lasts longer than its epoch. */
-static void read_in_turns(struct oriel_window *window)
-{
-    enum { EPOCH_US = 300000, EPOCHS = 12 };
-    if (window->rank == 0) {
-        team_flag_await(0, 1);
-        usleep(EPOCH_US / 4);
-        lock_one(window, 0);
-        team_expect(atomic_load(&team->flags[2]) == 0);
-        team_flag_set(1, 1);
-        unlock_one(window, 0);
-        return;
-    }
-    if (window->rank == 2) {
-        team_flag_await(0, 1);
-        usleep(EPOCH_US / 2);
-    }
-    for (int i = 0; i < EPOCHS && atomic_load(&team->flags[1]) == 0; i++) {
-        lock_all(window);
-        team_flag_set(0, 1);
-        usleep(EPOCH_US);
-        if (i == EPOCHS - 1)
-            team_flag_set(2, 1);
-        unlock_all(window);
-    }
-}
-
-static void gate_g6_does_not_starve_writers(void **state)
-{
-    (void)state;
-    team_run(3, read_in_turns);
-}
-
 /* Of many sleeps few last to the time limit: G5 wakes readers, G2 wakes writers. */
 static void hand_over(struct oriel_window *window)
 {
@@ -363,9 +268,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(gate_readers_do_not_starve_writers),
         cmocka_unit_test(gate_courtesy_ends),
         cmocka_unit_test(gate_nested_writer_does_not_wait_for_readers),
-        cmocka_unit_test(gate_g6_lets_readers_join_readers),
-        cmocka_unit_test(gate_g6_lets_readers_join_no_writer),
-        cmocka_unit_test(gate_g6_does_not_starve_writers),
         cmocka_unit_test(gate_wakes_sleepers),
     };
     return team_main(tests, argc, argv);

@@ -28,8 +28,8 @@ WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
 NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_lock_all",
                 "far_patience", "far_counts", "far_epochs", "far_deaths", "far_lock_deaths")  # left out where UCX has no headers
-PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults", "agent",
-            "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
+PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
+            "agent", "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "window/serve.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")

@@ -52,6 +52,13 @@ WEAKENED = [
      "gate", "gate_g5_publishes_stores_to_lock_all", "G1 acquires"),
     ("sync/gate.c", [("ORIEL_GATE_READER, memory_order_seq_cst); /* G2 */", "ORIEL_GATE_READER, memory_order_relaxed);")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G2 releases"),
+    ("sync/gate.c", [("    while (word >= ORIEL_GATE_READER) {\n        oriel_delay();\n"
+                      "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
+                      "memory_order_seq_cst,",
+                      "    while (word >= ORIEL_GATE_READER) {\n        oriel_delay();\n"
+                      "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
+                      "memory_order_relaxed,")],
+     "gate_joins", "gate_g6_sees_stores_of_writers", "G6 acquires"),
     ("sync/gate.c", [("(void)atomic_load_explicit(&gate->word, memory_order_acquire);", "")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G4 acquires what G2 releases, which is the whole word"),
     ("sync/mutex.c", [("as, memory_order_acquire,", "as, memory_order_relaxed,")],

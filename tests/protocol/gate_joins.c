@@ -1,0 +1,206 @@
+/* src/sync/gate.c, G6: a reader whose patience has ended joins those inside, and nobody else; it sees what writers before them
+ * have stored, and those who come again and again do not shut writers out. */
+#include "fabricate.h"
+#include "sync/gate.h"
+
+#include <sched.h>
+
+static void lock_one(struct oriel_window *window, int32_t target)
+{
+    team_expect(oriel_lock(window, target, true) == ORIEL_OK);
+}
+
+static void unlock_one(struct oriel_window *window, int32_t target)
+{
+    team_expect(oriel_unlock(window, target) == ORIEL_OK);
+}
+
+static void lock_all(struct oriel_window *window)
+{
+    team_expect(oriel_lock_all(window) == ORIEL_OK);
+}
+
+static void unlock_all(struct oriel_window *window)
+{
+    team_expect(oriel_unlock_all(window) == ORIEL_OK);
+}
+
+/* Rank 0 is inside lock_all and waits for rank 1's, some in a row, in whose way stands rank 2, which waits for rank 0. */
+static void wait_in_a_line(struct oriel_window *window)
+{
+    struct oriel_gate *gate = &window->common->gate;
+    if (window->rank == 0) {
+        lock_all(window);
+        team_flag_set(0, 1);
+        team_flag_await(1, 1);
+        unlock_all(window);
+    } else if (window->rank == 1) {
+        team_flag_await(0, 1);
+        while (oriel_load_acquire(&gate->half.writers) == 0)
+            sched_yield();
+        for (int i = 0; i < 3; i++) {
+            lock_all(window);
+            unlock_all(window);
+        }
+        team_flag_set(1, 1);
+    } else {
+        team_flag_await(0, 1);
+        lock_one(window, 2);
+        team_expect(atomic_load(&team->flags[1]) == 1 && oriel_load_relaxed(&gate->joins) == 0);
+        unlock_one(window, 2);
+    }
+}
+
+static void gate_g6_lets_readers_join_readers(void **state)
+{
+    (void)state;
+    team_run(3, wait_in_a_line);
+}
+
+static enum oriel_status be_tired(void *context)
+{
+    (void)context;
+    return ORIEL_E_AGAIN;
+}
+
+/* Nobody is to be joined when patience ends. */
+static void wait_for_a_writer(struct oriel_window *window)
+{
+    static const struct oriel_watch tired = {be_tired, NULL, ORIEL_WAITING_NOTHING};
+    struct oriel_gate *gate = &window->common->gate;
+    if (window->rank == 0) {
+        team_expect(oriel_gate_enter_writer(gate, false, NULL) == ORIEL_OK);
+        team_flag_set(0, 1);
+        usleep(350000);
+        team_flag_set(0, 2);
+        oriel_gate_leave_writer(gate);
+    } else {
+        team_flag_await(0, 1);
+        team_expect(oriel_gate_enter_reader(gate, &tired) == ORIEL_OK);
+        team_expect(atomic_load(&team->flags[0]) == 2);
+        oriel_gate_leave_reader(gate);
+    }
+}
+
+static void gate_g6_lets_readers_join_no_writer(void **state)
+{
+    (void)state;
+    team_run(4, wait_for_a_writer);
+}
+
+/* Words that order nothing, so that the gate alone publishes what the writer stores. */
+static void say(int flag)
+{
+    atomic_store_explicit(&team->flags[flag], 1, memory_order_relaxed);
+}
+
+static void hear(int flag)
+{
+    while (atomic_load_explicit(&team->flags[flag], memory_order_relaxed) == 0)
+        sched_yield();
+}
+
+enum { READING, JOINING, WRITTEN, READING_AGAIN, JOINED };
+
+static _Thread_local bool is_joining;
+
+static enum oriel_status begin_to_join(void *context)
+{
+    (void)context;
+    is_joining = true;
+    return ORIEL_E_AGAIN;
+}
+
+/* Between its look at the gate and the step that follows from it, the writer comes in and leaves. */
+static void join_late(void)
+{
+    if (!is_joining)
+        return;
+    is_joining = false;
+    say(JOINING);
+    hear(READING_AGAIN);
+}
+
+/* Rank 2 joins rank 1, which came in behind rank 0. */
+static void join_behind_a_writer(struct oriel_window *window)
+{
+    static const struct oriel_watch tired = {begin_to_join, NULL, ORIEL_WAITING_NOTHING};
+    struct oriel_gate *gate = &window->common->gate;
+    volatile uint64_t *word = fabricate_memory(window, 0);
+    if (window->rank == 0) {
+        hear(READING);
+        team_expect(oriel_gate_enter_writer(gate, true, NULL) == ORIEL_OK);
+        word[0] = 1;
+        oriel_gate_leave_writer(gate);
+        say(WRITTEN);
+    } else if (window->rank == 1) {
+        team_expect(oriel_gate_enter_reader(gate, NULL) == ORIEL_OK);
+        say(READING);
+        hear(JOINING);
+        oriel_gate_leave_reader(gate);
+        hear(WRITTEN);
+        team_expect(oriel_gate_enter_reader(gate, NULL) == ORIEL_OK);
+        say(READING_AGAIN);
+        hear(JOINED);
+        oriel_gate_leave_reader(gate);
+    } else {
+        while (oriel_load_relaxed(&gate->half.writers) == 0)
+            sched_yield();
+        team_expect(oriel_gate_enter_reader(gate, &tired) == ORIEL_OK);
+        team_expect(word[0] == 1 && oriel_load_relaxed(&gate->joins) == 1);
+        say(JOINED);
+        oriel_gate_leave_reader(gate);
+    }
+}
+
+static void gate_g6_sees_stores_of_writers(void **state)
+{
+    (void)state;
+    team_at_delay = join_late;
+    team_run(3, join_behind_a_writer);
+    team_at_delay = NULL;
+}
+
+/* One of two readers is always inside, unless the other's patience lasts longer than its epoch. */
+static void read_in_turns(struct oriel_window *window)
+{
+    enum { EPOCH_US = 300000, EPOCHS = 12 };
+    if (window->rank == 0) {
+        team_flag_await(0, 1);
+        usleep(EPOCH_US / 4);
+        lock_one(window, 0);
+        team_expect(atomic_load(&team->flags[2]) == 0);
+        team_flag_set(1, 1);
+        unlock_one(window, 0);
+        return;
+    }
+    if (window->rank == 2) {
+        team_flag_await(0, 1);
+        usleep(EPOCH_US / 2);
+    }
+    for (int i = 0; i < EPOCHS && atomic_load(&team->flags[1]) == 0; i++) {
+        lock_all(window);
+        team_flag_set(0, 1);
+        usleep(EPOCH_US);
+        if (i == EPOCHS - 1)
+            team_flag_set(2, 1);
+        unlock_all(window);
+    }
+}
+
+static void gate_g6_does_not_starve_writers(void **state)
+{
+    (void)state;
+    team_run(3, read_in_turns);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gate_g6_lets_readers_join_readers),
+        cmocka_unit_test(gate_g6_lets_readers_join_no_writer),
+        cmocka_unit_test(gate_g6_sees_stores_of_writers),
+        cmocka_unit_test(gate_g6_does_not_starve_writers),
+    };
+    return team_main(tests, argc, argv);
+}
