@@ -1,6 +1,6 @@
 """Draws programs: loops of small operations from few call sites, in epochs of all kinds, mostly so that nothing conflicts, and
-here and there not.  Each program has one order in which its steps can be taken; in turns it has that order, and else the ranks are let
-loose.
+here and there not.  Each program has one order in which its steps can be taken; in turns it has that order, and else the ranks
+are let loose.
 
 Most operations keep to a plan: in each phase each place of 8 bytes is one rank's to put and get, or everybody's to read, or
 everybody's to accumulate with one operator and type. A careless program goes beside it now and then."""

@@ -1,32 +1,12 @@
 /* src/sync/gate.c, through lock_all and exclusive locks: the two kinds keep apart, each shares with its own kind where the
  * tickets allow, and neither starves the other or waits in vain.  Exclusive locks are of different targets unless a test says
  * otherwise.  Readers that join others: gate_joins.c. */
+#include "gate_locks.h"
 #include "room.h"
-#include "sync/gate.h"
 
 #include <sched.h>
 
 enum { ROUNDS = 8000, ADMISSIONS = 12, WAKES = 12 };
-
-static void lock_one(struct oriel_window *window, int32_t target)
-{
-    team_expect(oriel_lock(window, target, true) == ORIEL_OK);
-}
-
-static void unlock_one(struct oriel_window *window, int32_t target)
-{
-    team_expect(oriel_unlock(window, target) == ORIEL_OK);
-}
-
-static void lock_all(struct oriel_window *window)
-{
-    team_expect(oriel_lock_all(window) == ORIEL_OK);
-}
-
-static void unlock_all(struct oriel_window *window)
-{
-    team_expect(oriel_unlock_all(window) == ORIEL_OK);
-}
 
 /* The gate alone, no tickets: writers meet writers. */
 static void pass_gate(struct oriel_window *window)

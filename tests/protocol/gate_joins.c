@@ -1,29 +1,8 @@
 /* src/sync/gate.c, G6: a reader whose patience has ended joins those inside, and nobody else; it sees what writers before them
  * have stored, and those who come again and again do not shut writers out. */
-#include "fabricate.h"
-#include "sync/gate.h"
+#include "gate_locks.h"
 
 #include <sched.h>
-
-static void lock_one(struct oriel_window *window, int32_t target)
-{
-    team_expect(oriel_lock(window, target, true) == ORIEL_OK);
-}
-
-static void unlock_one(struct oriel_window *window, int32_t target)
-{
-    team_expect(oriel_unlock(window, target) == ORIEL_OK);
-}
-
-static void lock_all(struct oriel_window *window)
-{
-    team_expect(oriel_lock_all(window) == ORIEL_OK);
-}
-
-static void unlock_all(struct oriel_window *window)
-{
-    team_expect(oriel_unlock_all(window) == ORIEL_OK);
-}
 
 /* Rank 0 is inside lock_all and waits for rank 1's, some in a row, in whose way stands rank 2, which waits for rank 0. */
 static void wait_in_a_line(struct oriel_window *window)
