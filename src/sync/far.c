@@ -51,10 +51,10 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
 {
     struct oriel_far *far = request->window->far;
     const struct oriel_far_answer *told = answer->head;
-    if (answer->head_bytes == sizeof *told && told->status == ORIEL_OK)
+    if (answer->head_bytes == ORIEL_FAR_WELL_BYTES && told->status == ORIEL_OK)
         return true;
     char text[sizeof far->failure_text];
-    bool whole = answer->head_bytes == sizeof *told && told->status < ORIEL_STATUS_COUNT;
+    bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK && told->status < ORIEL_STATUS_COUNT;
     enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, whole ? (int)sizeof told->text : 20,
              whole ? told->text : "an answer of no sense");

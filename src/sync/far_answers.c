@@ -15,7 +15,7 @@ struct oriel_far_refusal {
 static void send_answer(const struct oriel_net_asker *asker, const struct oriel_far_answer *head, const struct iovec *data,
                         unsigned pieces)
 {
-    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
+    struct oriel_net_bytes bytes = {head, head->status == ORIEL_OK ? ORIEL_FAR_WELL_BYTES : sizeof *head, data, pieces};
     oriel_net_answer(asker, &bytes);
 }
 

@@ -24,8 +24,8 @@ struct oriel_far_question {
 static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
 {
     struct oriel_far_question *question = (struct oriel_far_question *)request;
-    if (answer->head_bytes == sizeof question->answer)
-        memcpy(&question->answer, answer->head, sizeof question->answer);
+    if (answer->head_bytes == ORIEL_FAR_WELL_BYTES || answer->head_bytes == sizeof question->answer)
+        memcpy(&question->answer, answer->head, answer->head_bytes);
     question->len_bytes = answer->len_bytes < sizeof question->data ? answer->len_bytes : sizeof question->data;
     memcpy(question->data, answer->data, question->len_bytes);
 }

@@ -12,6 +12,7 @@
 #include "window/window.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 enum oriel_far_kind {
     ORIEL_FAR_FLUSH, /* asked: all before has been done */
@@ -46,11 +47,12 @@ struct oriel_far_head {
     uint32_t d;
 };
 
-/* The head of every answer. */
+/* The head of every answer, which ends before the text where nothing failed. */
 struct oriel_far_answer {
     uint32_t status; /* enum oriel_status: of the first message of this window and origin that failed since the last answer */
     char text[124];  /* its message */
 };
+#define ORIEL_FAR_WELL_BYTES offsetof(struct oriel_far_answer, text)
 _Static_assert(sizeof(struct oriel_far_answer) <= ORIEL_NET_HEAD_BYTES, "it is an answer's head");
 
 /* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush, or by the end of its

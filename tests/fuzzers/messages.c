@@ -43,7 +43,9 @@ void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_ne
 {
     volatile char sum = 0;
     uint64_t len_bytes = 0;
-    REQUIRE(asker->words[1] < MESSAGES_MOST && answer->head_bytes == sizeof(struct oriel_far_answer));
+    const struct oriel_far_answer *head = answer->head;
+    REQUIRE(asker->words[1] < MESSAGES_MOST);
+    REQUIRE(answer->head_bytes == (head->status == ORIEL_OK ? ORIEL_FAR_WELL_BYTES : sizeof *head));
     answers[asker->words[1]]++;
     for (unsigned i = 0; i < answer->pieces; i++) {
         for (size_t at = 0; at < answer->data[i].iov_len; at++)

@@ -121,11 +121,13 @@ static void arrive(struct input *input)
     memcpy(header, &wire, sizeof wire);
     input_take(input, header + sizeof wire, head_bytes);
     memset(data, 0, sizeof data);
-    if (wire.kind == ORIEL_WIRE_GATHERED && input_byte(input) % 8 != 0)
+    const bool is_gathered = wire.kind == ORIEL_WIRE_GATHERED;
+    if (is_gathered && input_byte(input) % 8 != 0)
         len_bytes = draw_gathered(input, data, sizeof data, wire.from);
     else
         input_take(input, data, len_bytes);
-    const size_t header_bytes = input_byte(input) % 32 == 0 ? input_below(input, sizeof header) : sizeof wire + head_bytes;
+    const size_t whole_bytes = is_gathered ? 0 : sizeof wire + head_bytes;
+    const size_t header_bytes = input_byte(input) % 32 == 0 ? input_below(input, sizeof header) : whole_bytes;
     const ucp_am_recv_param_t how = {.recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
     void *own_header = exact_copy(header, header_bytes);
     void *own_data = exact_copy(data, len_bytes);

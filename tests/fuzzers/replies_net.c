@@ -95,13 +95,13 @@ static ucs_status_ptr_t send_message(ucp_ep_h ep, unsigned id, const void *heade
     const char *operands;
     struct oriel_wire wire;
     (void)id, (void)how;
-    REQUIRE(end->is_open && header_bytes >= sizeof wire);
+    REQUIRE(end->is_open && (header_bytes == 0 || header_bytes >= sizeof wire));
+    while (header_bytes == 0 && oriel_gather_next(&at, &len_bytes, &wire, &head, &operands))
+        note_asked(&wire, head);
+    if (header_bytes == 0)
+        return NULL;
     memcpy(&wire, header, sizeof wire);
-    if (wire.kind != ORIEL_WIRE_GATHERED)
-        note_asked(&wire, (const char *)header + sizeof wire);
-    else
-        while (oriel_gather_next(&at, &len_bytes, &wire, &head, &operands))
-            note_asked(&wire, head);
+    note_asked(&wire, (const char *)header + sizeof wire);
     return NULL;
 }
 
@@ -203,7 +203,9 @@ static size_t draw_head(char *out)
         memset(answer.text, 'x', how % 3 == 0 ? sizeof answer.text : input_below(input, sizeof answer.text));
     }
     memcpy(out, &answer, sizeof answer);
-    return how % 16 == 1 ? input_below(input, ORIEL_NET_HEAD_BYTES + 1) : sizeof answer;
+    if (how % 16 == 1)
+        return input_below(input, ORIEL_NET_HEAD_BYTES + 1);
+    return answer.status == ORIEL_OK ? ORIEL_FAR_WELL_BYTES : sizeof answer;
 }
 
 struct reply {
@@ -313,7 +315,6 @@ static void arrive_gathered(void)
 {
     static struct reply replies[3];
     static char all[8192];
-    const struct oriel_wire wire = {.version = ORIEL_WIRE_VERSION, .kind = ORIEL_WIRE_GATHERED, .to = SESSION};
     const unsigned count = 1 + input_below(input, 3);
     size_t used_bytes = 0;
     memset(all, 0, sizeof all);
@@ -334,7 +335,7 @@ static void arrive_gathered(void)
     if (input_byte(input) % 16 == 0)
         used_bytes = input_below(input, (uint32_t)used_bytes + 1);
     before_replies();
-    arrive(&wire, sizeof wire, all, used_bytes);
+    arrive("", 0, all, used_bytes);
     after_replies(replies, count);
 }
 

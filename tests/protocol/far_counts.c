@@ -1,15 +1,18 @@
-/* How many messages go to a far target and back, while its program is in no call: locks, flushes and what asks for data take one
- * round trip each, and what is told goes with them. */
+/* How many messages go to a far target and back, and how long they are, while its program is in no call: locks, flushes and what
+ * asks for data take one round trip each, and what is told goes with them. */
 #include "apart.h"
 #include "transport/ucx/library.h"
+#include "transport/ucx/wire.h"
 
 static _Atomic uint64_t *sends; /* of UCX's by this process */
+static _Atomic uint64_t *bytes; /* in them */
 static __typeof__(oriel_ucp_calls.ucp_am_send_nbx) send_by_ucx;
 
 static ucs_status_ptr_t count_send(ucp_ep_h ep, unsigned id, const void *header, size_t header_bytes, const void *data,
                                    size_t count, const ucp_request_param_t *how)
 {
     atomic_fetch_add(sends, 1);
+    atomic_fetch_add(bytes, header_bytes + count);
     return send_by_ucx(ep, id, header, header_bytes, data, count, how);
 }
 
@@ -38,16 +41,17 @@ static void put_and_get_back(struct oriel_window *window, uint64_t value, bool t
     team_expect(oriel_unlock_all(window) == ORIEL_OK);
 }
 
-/* Rank 0 does it to rank 1 until it takes no more messages there and as many back; in some attempts, for those who wait long ask
- * whether others live. */
+/* Rank 0 does it to rank 1 until it takes no more messages there and as many back, and no more bytes; in some attempts, for those
+ * who wait long ask whether others live. */
 static void count_messages(struct oriel_window *whole, void (*act)(struct oriel_window *, uint64_t, bool), bool trusted,
-                           uint64_t most)
+                           uint64_t most, const uint64_t most_bytes[2])
 {
-    enum { TIMES = 20 };
+    enum { TIMES = 20, COUNTED = 4 }; /* messages of each side, bytes of each side */
     struct oriel_window *window = apart_open();
     _Atomic uint64_t *all = (_Atomic uint64_t *)fabricate_memory(whole, 0);
-    uint64_t least[2] = {UINT64_MAX, UINT64_MAX};
+    uint64_t least[COUNTED] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     sends = &all[window->rank];
+    bytes = &all[2 + window->rank];
     send_by_ucx = oriel_ucp_calls.ucp_am_send_nbx;
     team_meet();
     if (window->rank == 0) {
@@ -58,45 +62,52 @@ static void count_messages(struct oriel_window *whole, void (*act)(struct oriel_
     oriel_ucp_calls.ucp_am_send_nbx = count_send;
     team_meet();
     for (uint64_t i = 1; window->rank == 0 && i <= TIMES; i++) {
-        uint64_t before[2] = {atomic_load(&all[0]), atomic_load(&all[1])};
+        uint64_t before[COUNTED];
+        for (int what = 0; what < COUNTED; what++)
+            before[what] = atomic_load(&all[what]);
         act(window, i, trusted);
         team_expect(apart_peek(whole, 1, 0) == i);
-        for (int side = 0; side < 2; side++) {
-            uint64_t sent = atomic_load(&all[side]) - before[side];
-            least[side] = sent < least[side] ? sent : least[side];
+        for (int what = 0; what < COUNTED; what++) {
+            uint64_t sent = atomic_load(&all[what]) - before[what];
+            least[what] = sent < least[what] ? sent : least[what];
         }
     }
     team_meet();
     oriel_ucp_calls.ucp_am_send_nbx = send_by_ucx;
     team_expect(window->rank != 0 || (least[0] == most && least[1] == most));
+    team_expect(window->rank != 0 || (least[2] <= most_bytes[0] && least[3] <= most_bytes[1]));
     apart_expect_free(window);
     apart_close(window);
     apart_stop();
 }
 
+static const uint64_t any_bytes[] = {UINT64_MAX, UINT64_MAX};
+
 static void count_checked(struct oriel_window *whole)
 {
-    count_messages(whole, lock_put_unlock, false, 2);
+    count_messages(whole, lock_put_unlock, false, 2, any_bytes);
 }
 
 static void count_all_checked(struct oriel_window *whole)
 {
-    count_messages(whole, lock_all_put_unlock, false, 2);
+    count_messages(whole, lock_all_put_unlock, false, 2, any_bytes);
 }
 
 static void count_trusted(struct oriel_window *whole)
 {
-    count_messages(whole, lock_put_unlock, true, 1);
+    count_messages(whole, lock_put_unlock, true, 1, any_bytes);
 }
 
 static void count_all_trusted(struct oriel_window *whole)
 {
-    count_messages(whole, lock_all_put_unlock, true, 1);
+    count_messages(whole, lock_all_put_unlock, true, 1, any_bytes);
 }
 
 static void count_there_and_back(struct oriel_window *whole)
 {
-    count_messages(whole, put_and_get_back, true, 2);
+    enum { WIRE = sizeof(struct oriel_wire), ASKED = WIRE + sizeof(struct oriel_far_head), WORD = sizeof(uint64_t) };
+    const uint64_t most_bytes[] = {3 * ASKED + WORD, 2 * (WIRE + WORD) + WORD}; /* an answer's head has a word: no failure */
+    count_messages(whole, put_and_get_back, true, 2, most_bytes);
 }
 
 static void far_lock_put_unlock_is_two_round_trips(void **state)

@@ -170,8 +170,9 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
     static uint64_t random = 88172645463325252u;
     if (!netting_is_unruly || worker != &oriel_net.origin)
         return __real_oriel_net_send(worker, ep, buffer);
-    struct oriel_wire wire;
-    memcpy(&wire, buffer->front, sizeof wire);
+    struct oriel_wire wire = {.kind = ORIEL_WIRE_GATHERED};
+    if (buffer->front_bytes != 0)
+        memcpy(&wire, buffer->front, sizeof wire);
     random = random * 6364136223846793005u + 1442695040888963407u;
     if (wire.kind == ORIEL_WIRE_TOLD && (random >> 40) % 3 == 0 && late_count < 8) {
         late[late_count].ep = ep;

@@ -231,7 +231,7 @@ ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t hea
 {
     struct oriel_wire wire;
     (void)unused;
-    if (!oriel_net_unpack(header, header_bytes, len_bytes, parameters, &wire))
+    if (!oriel_net_unpack(&(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
         return UCS_OK;
     struct oriel_net_caller *caller = caller_of(wire.from);
     if (caller == NULL || caller->has_ended)

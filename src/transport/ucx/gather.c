@@ -56,15 +56,10 @@ bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void
     return true;
 }
 
-/* As the first of its messages, but for the kind. */
 struct oriel_buffer *oriel_gather_take(struct oriel_gather *gather)
 {
     struct oriel_buffer *buffer = gather->buffer;
-    struct oriel_wire wire;
-    memcpy(&wire, buffer->data, sizeof wire);
-    wire = (struct oriel_wire){.version = wire.version, .kind = ORIEL_WIRE_GATHERED, .from = wire.from, .to = wire.to};
-    memcpy(buffer->front, &wire, sizeof wire);
-    buffer->front_bytes = sizeof wire;
+    buffer->front_bytes = 0;
     buffer->len_bytes = gather->used_bytes;
     *gather = (struct oriel_gather){.whose = NULL};
     return buffer;

@@ -1,6 +1,6 @@
-/* Several small messages, or answers, to one process as one of kind ORIEL_WIRE_GATHERED: what a send and a receive cost does not
- * depend on how little they carry.  Each lies in it as wire, head and data, the latter two filled up to multiples of 8.
- * transport/ucx/ alone uses it, with the mutex of the worker held. */
+/* Several small messages, or answers, to one process as one: what a send and a receive cost does not depend on how little they
+ * carry.  Each lies in it as wire, head and data, the latter two filled up to multiples of 8, and nothing in front of the first:
+ * UCX sends what has no header from one piece of memory.  transport/ucx/ alone uses it, with the mutex of the worker held. */
 #ifndef ORIEL_TRANSPORT_UCX_GATHER_H
 #define ORIEL_TRANSPORT_UCX_GATHER_H
 

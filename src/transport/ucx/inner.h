@@ -122,9 +122,18 @@ ucs_status_t oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct
 struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
                                     const struct oriel_net_bytes *bytes);
 
-/* Whether what has come can be a message for this process; its wire.  Says so where not. */
-bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes, const ucp_am_recv_param_t *parameters,
-                      struct oriel_wire *out);
+/* What UCX has brought. */
+struct oriel_net_raw {
+    const void *header; /* wire and head; nothing in front of gathered messages */
+    size_t header_bytes;
+    const void *data;
+    size_t len_bytes;
+    const ucp_am_recv_param_t *parameters;
+};
+
+/* Whether it can be a message for this process; its wire, of gathered ones the first one's but for the kind.  Says so where
+ * not. */
+bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out);
 
 ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
                            ucs_status_t *status);

@@ -381,9 +381,8 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
     struct oriel_wire wire;
     uint64_t head[ORIEL_NET_HEAD_BYTES / sizeof(uint64_t)];
     (void)unused;
-    if (!oriel_net_unpack(header, header_bytes, len_bytes, parameters, &wire))
+    if (!oriel_net_unpack(&(struct oriel_net_raw){header, header_bytes, data, len_bytes, parameters}, &wire))
         return UCS_OK;
-    memcpy(head, (const char *)header + sizeof wire, wire.head_bytes);
     if (wire.kind == ORIEL_WIRE_PONG) {
         take_pong(&wire);
         return UCS_OK;
@@ -392,9 +391,11 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
         return UCS_OK;
     if ((uintptr_t)data % sizeof(uint64_t) != 0)
         data = memcpy(aligned, data, len_bytes);
-    if (wire.kind == ORIEL_WIRE_GATHERED)
+    if (wire.kind == ORIEL_WIRE_GATHERED) {
         take_gathered(data, len_bytes);
-    else
-        take_answer(&wire, (const char *)head, data, len_bytes);
+        return UCS_OK;
+    }
+    memcpy(head, (const char *)header + sizeof wire, wire.head_bytes);
+    take_answer(&wire, (const char *)head, data, len_bytes);
     return UCS_OK;
 }

@@ -77,18 +77,24 @@ struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struc
     return buffer;
 }
 
-bool oriel_net_unpack(const void *header, size_t header_bytes, size_t len_bytes, const ucp_am_recv_param_t *parameters,
-                      struct oriel_wire *out)
+bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
 {
-    if (header_bytes >= sizeof *out)
-        memcpy(out, header, sizeof *out);
-    if (header_bytes < sizeof *out || out->version != ORIEL_WIRE_VERSION || out->head_bytes != header_bytes - sizeof *out ||
-        out->head_bytes > ORIEL_NET_HEAD_BYTES || len_bytes > ORIEL_NET_DATA_BYTES || out->to != oriel_net.session ||
-        (parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        oriel_warn("dropped %zu bytes from another machine that are no message for this process", header_bytes + len_bytes);
-        return false;
+    const bool is_gathered = raw->header_bytes == 0;
+    const size_t front_bytes = is_gathered ? raw->len_bytes : raw->header_bytes;
+    bool fits = front_bytes >= sizeof *out && raw->len_bytes <= ORIEL_NET_DATA_BYTES &&
+                (raw->parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+    if (fits) {
+        memcpy(out, is_gathered ? raw->data : raw->header, sizeof *out);
+        fits = out->version == ORIEL_WIRE_VERSION && out->to == oriel_net.session;
     }
-    return true;
+    if (fits && is_gathered)
+        out->kind = ORIEL_WIRE_GATHERED;
+    else if (fits)
+        fits = out->head_bytes == raw->header_bytes - sizeof *out && out->head_bytes <= ORIEL_NET_HEAD_BYTES;
+    if (!fits)
+        oriel_warn("dropped %zu bytes from another machine that are no message for this process",
+                   raw->header_bytes + raw->len_bytes);
+    return fits;
 }
 
 ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,

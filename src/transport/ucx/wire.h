@@ -5,7 +5,7 @@
 
 #include "transport/ucx/net.h"
 
-enum { ORIEL_WIRE_VERSION = 0x4f524e31 }; /* "ORN1": other layouts get other numbers */
+enum { ORIEL_WIRE_VERSION = 0x4f524e32 }; /* "ORN2": other layouts get other numbers */
 
 enum oriel_wire_kind {
     ORIEL_WIRE_HELLO, /* the first to each process: data is the sender's identity, then the address of its origin's worker */
@@ -16,7 +16,7 @@ enum oriel_wire_kind {
     ORIEL_WIRE_PING, /* in no order; number comes back */
     ORIEL_WIRE_PONG,
     ORIEL_WIRE_ANSWER,
-    ORIEL_WIRE_GATHERED, /* several of these (gather.h); its own sequence and number say nothing */
+    ORIEL_WIRE_GATHERED, /* of no message: what came without a header is several of these (gather.h) */
 };
 
 struct oriel_wire {
