@@ -179,8 +179,11 @@ static void refused_at_the_gate(struct oriel_window *whole)
         team_flag_set(READY, 2);
     }
     team_flag_await(READY, 2);
-    if (window->rank == 0)
+    if (window->rank == 0) {
+        while (atomic_load(&window->common->gate.half.writers) != 0) /* lock_all would lose its patience with it */
+            sched_yield();
         team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
+    }
     end(window);
 }
 
