@@ -171,15 +171,19 @@ def guilty_judge(status, findings, ran, cases):
 
 def jobs_of(args, chosen):
     """The jobs of all runs, as seed, ranks, whether threads may call MPI, and cases: of each run all twins together, all
-    offenders that can be, and those that need a job of their own.  In about half of them threads may call, though none does."""
+    offenders that can be, and those that need a job of their own.  In about half of the latter two threads may call, though none
+    does; twins run both ways."""
     least, _, most = args.ranks.partition("-")
     for seed in range(args.seed, args.seed + args.runs):
         ranks = random.Random(seed).randint(int(least), int(most or least))
         here = [case for case in chosen if case.ranks <= ranks]
         together = [[case for case in here if case.innocent], [case for case in here if not case.innocent and not case.alone]]
         for job in together + [[case] for case in here if case.alone and not case.innocent]:
-            if job:
-                yield seed, ranks, (seed + len(job[0].name)) % 2 == 1, job  # the same when a case runs alone
+            if not job:
+                continue
+            drawn = (seed + len(job[0].name)) % 2 == 1  # the same when a case runs alone
+            for threads in (False, True) if job[0].innocent else (drawn,):
+                yield seed, ranks, threads, job
 
 
 def run(args, seed, ranks, threads, job, cases):
