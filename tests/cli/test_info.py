@@ -35,6 +35,7 @@ class Info(Case):
         ucx = info()[0]["mechanisms"][4]
         for changes, available, words in (({"UCX_NET_DEVICES": "lo"}, True, ("on lo", "UCX_NET_DEVICES=lo")),
                                           ({"UCX_NET_DEVICES": "none0"}, False, ("no UCX", "UCX_NET_DEVICES=none0")),
+                                          ({"UCX_TLS": "sm"}, False, ("no network device", "UCX_TLS=sm")),
                                           ({"ORIEL_NET": "off"}, False, ("ORIEL_NET=off",))):
             network = info(**changes)[0]["mechanisms"][-1]
             if "built without" in network["detail"] or not ucx["available"]:

@@ -77,6 +77,8 @@ FAR = [
      "net_edges", "net_serves_no_put_get_or_atomic_of_ucx", "UCX's own puts and gets have no way in"),
     ("transport/ucx/library.c", [(".features = UCP_FEATURE_AM |", ".features = UCP_FEATURE_AMO64 | UCP_FEATURE_AM |")],
      "net_edges", "net_serves_no_put_get_or_atomic_of_ucx", "nor have its atomics"),
+    ("transport/ucx/devices.c", [('return strncmp(*device, "memory", strlen("memory")) != 0;', "return true;")],
+     "net_edges", "net_does_not_start_where_ucx_may_not_leave_the_machine", "what stays on the machine is no device"),
     ("transport/ucx/library.c", [(', "UCX_MEM_EVENTS=n"', "")],
      "net", "net_answers_come_later_and_in_any_order", "libc's functions stay as they are"),
     ("transport/ucx/peers.c", [("        oriel_net_end_request(request, ORIEL_E_PEER); /* N4 */", "")],

@@ -318,6 +318,22 @@ static void net_serves_no_put_get_or_atomic_of_ucx(void **state)
     team_run(2, keep_memory);
 }
 
+static void start_without_a_device(struct oriel_window *window)
+{
+    setenv("UCX_TLS", "sm", 1);
+    team_expect(oriel_net_start(&team->members[0].process, NULL, &netting_service) == ORIEL_E_OTHER);
+    team_expect(strstr(oriel_fail_message(), "no network device") != NULL && !oriel_net_is_started());
+    unsetenv("UCX_TLS");
+    netting_start(window);
+    netting_stop();
+}
+
+static void net_does_not_start_where_ucx_may_not_leave_the_machine(void **state)
+{
+    (void)state;
+    team_run(1, start_without_a_device);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +343,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_stop_waits_for_a_slow_receiver),
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
         cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),
+        cmocka_unit_test(net_does_not_start_where_ucx_may_not_leave_the_machine),
     };
     netting_prepare(argc, argv);
     victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

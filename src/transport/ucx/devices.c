@@ -1,16 +1,17 @@
 /* Lists what UCX has found, by its own report of a context: it has no other way to tell before a worker exists.  Called through
- * devices.h; starts nothing. */
+ * devices.h, and by the net before it starts. */
 #include "transport/ucx/devices.h"
 
 #include "base/options.h"
-#include "transport/ucx/library.h"
+#include "transport/ucx/inner.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of the report that ends in TRANSPORT/DEVICE; false where it is another. */
+/* A line of the report that ends in TRANSPORT/DEVICE; false where it is another, or what stays on this machine, whose device UCX
+ * calls memory. */
 static bool read_resource(char *line, char **transport, char **device)
 {
     if (strstr(line, " resource ") == NULL)
@@ -22,7 +23,7 @@ static bool read_resource(char *line, char **transport, char **device)
     if (*device == NULL)
         return false;
     *(*device)++ = '\0';
-    return true;
+    return strncmp(*device, "memory", strlen("memory")) != 0;
 }
 
 static void list(FILE *report, char *text, size_t text_bytes)
@@ -44,17 +45,8 @@ static void list(FILE *report, char *text, size_t text_bytes)
     }
 }
 
-enum oriel_status oriel_net_describe(char *text, size_t text_bytes)
+enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_bytes)
 {
-    ucp_context_h context;
-    enum oriel_status status = ORIEL_OK;
-    if (oriel_options()->net == ORIEL_NET_OFF)
-        return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
-    status = oriel_ucp_load();
-    if (status == ORIEL_OK)
-        status = oriel_ucp_open(&context);
-    if (status != ORIEL_OK)
-        return status;
     char *bytes = NULL;
     size_t len_bytes = 0;
     FILE *report = open_memstream(&bytes, &len_bytes);
@@ -63,13 +55,27 @@ enum oriel_status oriel_net_describe(char *text, size_t text_bytes)
         fclose(report);
         report = len_bytes > 0 ? fmemopen(bytes, len_bytes, "r") : NULL;
     }
-    if (report != NULL) {
-        list(report, text, text_bytes);
-        fclose(report);
-    } else {
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for UCX's report");
+    if (report == NULL) {
+        free(bytes);
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for UCX's report");
     }
+    list(report, text, text_bytes);
+    fclose(report);
     free(bytes);
+    return text[0] != '\0' ? ORIEL_OK : oriel_fail(ORIEL_E_OTHER, "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES choose)");
+}
+
+enum oriel_status oriel_net_describe(char *text, size_t text_bytes)
+{
+    ucp_context_h context;
+    if (oriel_options()->net == ORIEL_NET_OFF)
+        return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
+    enum oriel_status status = oriel_ucp_load();
+    if (status == ORIEL_OK)
+        status = oriel_ucp_open(&context);
+    if (status != ORIEL_OK)
+        return status;
+    status = oriel_net_list(context, text, text_bytes);
     oriel_ucp()->ucp_cleanup(context);
-    return status == ORIEL_OK && text[0] == '\0' ? oriel_fail(ORIEL_E_OTHER, "no UCX: no device") : status;
+    return status;
 }

@@ -1,4 +1,4 @@
-/* What UCX has to send with, for `oriel info`: by a context like the net's own.  The probe of the network calls. */
+/* What UCX has to send with to other machines, for `oriel info`.  The probe of the network calls. */
 #ifndef ORIEL_TRANSPORT_UCX_DEVICES_H
 #define ORIEL_TRANSPORT_UCX_DEVICES_H
 

@@ -142,6 +142,10 @@ void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep);
 
 void oriel_net_wake_agent(void);
 
+/* --- devices.c --- */
+/* Transports of a context with their devices on the network, as in "tcp on eth0 lo"; ORIEL_E_OTHER where there are none. */
+enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_bytes);
+
 /* --- peers.c --- */
 ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
                                   const ucp_am_recv_param_t *parameters);

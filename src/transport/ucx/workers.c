@@ -138,10 +138,13 @@ static enum oriel_status start_thread(void)
 
 static enum oriel_status open_all(void)
 {
+    char devices[256];
     enum oriel_status status = oriel_ucp_open(&oriel_net.context);
     if (status != ORIEL_OK)
         return status;
-    status = open_worker(&oriel_net.origin, oriel_net_take_reply);
+    status = oriel_net_list(oriel_net.context, devices, sizeof devices);
+    if (status == ORIEL_OK)
+        status = open_worker(&oriel_net.origin, oriel_net_take_reply);
     if (status != ORIEL_OK)
         goto no_origin;
     status = open_worker(&oriel_net.agent, oriel_net_take_message);
