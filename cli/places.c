@@ -1,6 +1,6 @@
 /* Finds file, line and function of addresses by the debug information of their modules, in the file or in one of its own.
  * A module that is another one than the checker saw (its build id says so) tells nothing; neither does what is damaged.
- * Called by helper.c, in a process of its own. */
+ * What has been read of a module is kept for the next request.  Called by helper.c, in a process of its own. */
 #include "cli/helper.h"
 
 #include <dwarf.h>
@@ -25,20 +25,40 @@ static bool is_same_build(Dwfl_Module *module, const struct oriel_place *place)
     return memcmp(place->build_id, unknown, sizeof unknown) == 0 || (compared > 0 && memcmp(place->build_id, id, compared) == 0);
 }
 
-/* The module alone, at the addresses that its file has; NULL when it cannot be read. */
-static Dwfl_Module *module_open(const struct oriel_place *place, Dwfl **out)
+/* Modules that are open: each alone, at the addresses that its file has. */
+struct opened {
+    struct oriel_place of; /* which file, which build */
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+};
+static struct opened all_opened[16];
+static size_t opened_count;
+
+static bool opened_is_of(const struct opened *opened, const struct oriel_place *place)
 {
+    return strcmp(opened->of.module, place->module) == 0 &&
+           memcmp(opened->of.build_id, place->build_id, sizeof place->build_id) == 0;
+}
+
+/* NULL when it cannot be read. */
+static Dwfl_Module *module_open(const struct oriel_place *place)
+{
+    for (size_t i = 0; i < opened_count; i++)
+        if (opened_is_of(&all_opened[i], place))
+            return all_opened[i].module;
     Dwfl *dwfl = dwfl_begin(&callbacks);
     if (dwfl == NULL)
         return NULL;
     Dwfl_Module *module = dwfl_report_elf(dwfl, place->module, place->module, -1, 0, true);
     dwfl_report_end(dwfl, NULL, NULL);
-    if (module != NULL && is_same_build(module, place)) {
-        *out = dwfl;
-        return module;
+    if (module == NULL || !is_same_build(module, place)) {
+        dwfl_end(dwfl);
+        return NULL;
     }
-    dwfl_end(dwfl);
-    return NULL;
+    if (opened_count == sizeof all_opened / sizeof all_opened[0])
+        dwfl_end(all_opened[--opened_count].dwfl);
+    all_opened[opened_count++] = (struct opened){.of = *place, .dwfl = dwfl, .module = module};
+    return module;
 }
 
 static const char *name_of(Dwarf_Die *die)
@@ -154,16 +174,8 @@ void oriel_places_find(struct oriel_place *places, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct oriel_place *place = &places[i];
         place->module[sizeof place->module - 1] = '\0';
-        if (place->offset == 0 || place->module[0] == '\0' || place->function[0] != '\0')
-            continue;
-        Dwfl *dwfl;
-        Dwfl_Module *module = module_open(place, &dwfl);
-        if (module == NULL)
-            continue;
-        /* Its other places too, while it is open. */
-        for (size_t j = i; j < count; j++)
-            if (places[j].offset != 0 && strcmp(places[j].module, place->module) == 0)
-                place_find(module, &places[j]);
-        dwfl_end(dwfl);
+        Dwfl_Module *module = place->offset == 0 || place->module[0] == '\0' ? NULL : module_open(place);
+        if (module != NULL)
+            place_find(module, place);
     }
 }

@@ -1,6 +1,7 @@
 /* What the library and the checker leave to the `oriel` command in a process of its own, so that no library for it comes into the
- * user's process: debug information, JSON, tables.  One request, one answer, and the process ends; requests and answers have a
- * size, so that neither side waits for the other's end.  helper.c and cli/helper.c speak it; findings and statistics ask. */
+ * user's process: debug information, JSON, tables.  One request, one answer, and the process ends, unless its asker keeps it for
+ * others; requests and answers have a size, so that neither side waits for the other's end.  helper.c and cli/helper.c speak it;
+ * findings and statistics ask. */
 #ifndef ORIEL_BASE_HELPER_H
 #define ORIEL_BASE_HELPER_H
 
@@ -8,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `oriel check --helper places` and so on, a socket at standard input and output. */
+/* `oriel check --helper places` and so on, a socket at standard input and output; of a kept one a socket that listens, too. */
 #define ORIEL_HELPER_OPTION "--helper"
 #define ORIEL_HELPER_PLACES "places" /* struct oriel_place each way */
 #define ORIEL_HELPER_STATISTICS "statistics" /* struct oriel_statistics_head and what follows (observe/gathered.h); a text */
 #define ORIEL_HELPER_JSON   "json"   /* struct oriel_helper_json, findings, counts; a text: "" or why it could not be written */
 
-enum { ORIEL_HELPER_MAGIC = 0x4f724831, ORIEL_HELPER_LEN_MAX = 1 << 28 };
+enum { ORIEL_HELPER_MAGIC = 0x4f724831, ORIEL_HELPER_LEN_MAX = 1 << 28, ORIEL_HELPER_LISTENS = 3 /* its descriptor there */ };
 
 /* Comes before each request and each answer. */
 struct oriel_helper_head {
@@ -38,5 +39,10 @@ struct oriel_helper_json {
 
 /* Asks; *answer is from malloc.  False when there is no command, no process, or no answer in time: the caller does without. */
 bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer, size_t *answer_bytes);
+
+/* The same of one that goes on for all who share the word, this process or others of the machine: it starts as 0, and is the name
+ * under which the helper is found.  One that has ended is replaced by the next who asks. */
+bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void *request, size_t len_bytes, void **answer,
+                           size_t *answer_bytes);
 
 #endif

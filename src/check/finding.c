@@ -196,7 +196,8 @@ static void places_find(struct oriel_record_finding *record)
     size_t len_bytes = (size_t)(SITES + frames) * sizeof *places;
     for (int i = 0; i < SITES; i++)
         places[i] = *sites[i];
-    if (oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) && answer_bytes == len_bytes)
+    if (oriel_helper_ask_kept(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
+        answer_bytes == len_bytes)
         memcpy(places, answer, len_bytes);
     for (int i = 0; i < SITES; i++)
         *sites[i] = places[i];

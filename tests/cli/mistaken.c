@@ -1,5 +1,5 @@
 /* A program of one rank with a mistake, which looks whether it is disturbed when that is told: `mistaken [right] [abort | exit
- * N | leave | chdir FOLDER | file | post]...`.  Prints NAME=value lines. */
+ * N | leave | chdir FOLDER | file | post | many N]...`.  Prints NAME=value lines. */
 #include <dirent.h>
 #include <mpi.h>
 #include <signal.h>
@@ -55,6 +55,17 @@ static void look(int right, MPI_Win win)
     fflush(stdout);
 }
 
+/* A finding each, since the window's name is another one. */
+static void repeat(MPI_Win win, int times)
+{
+    char name[32];
+    for (int i = 0; i < times; i++) {
+        snprintf(name, sizeof name, "halo %d", i);
+        MPI_Win_set_name(win, name);
+        mistake(0, win);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int *memory;
@@ -77,6 +88,9 @@ int main(int argc, char **argv)
             MPI_Win_post(group, 0, win);
             MPI_Group_free(&group);
         }
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "many") == 0)
+            repeat(win, atoi(argv[i + 1]));
     MPI_Win_free(&win);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "abort") == 0)

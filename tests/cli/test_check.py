@@ -163,6 +163,49 @@ class Findings(Case):
                 self.assertRegex(result.stderr, r"rank 0: MPI_Put at offset 0x[0-9a-f]+ of mistaken\n")
             shutil.rmtree(self.path("tree"))
 
+    def helped(self, host, helper, findings, ranks=1):
+        """A job of so many findings, all told with their lines, in which a script is the helper (the command is `real`): how many
+        were started for that."""
+        oriel, real, launch = self.tree(host), self.path("tree/bin/real"), os.path.join(os.path.dirname(HERE), "launch")
+        shutil.copy(os.path.join(os.path.dirname(liboriel(host)), "liboriel_check.so"), self.path(f"tree/lib/oriel/{host}"))
+        shutil.move(oriel, real)
+        self.write("tree/bin/oriel", helper.replace("FOLDER", self.folder))
+        job = start(launch, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", real, "check",
+                    "--host", host, "--json", self.path("found.json"), program(host, "mistaken"), "many", findings - 1)
+        self.assertEqual(job.returncode, 86, job.stdout + job.stderr)
+        with open(self.path("found.json"), encoding="utf-8") as file:
+            found = json.load(file)["findings"]
+        line = line_of("/* the mistake */")
+        places = [(finding["call"]["line"], finding["call"]["function"]) for finding in found]
+        self.assertEqual(places, [(line, "mistake")] * findings)
+        with open(self.path("started"), encoding="utf-8") as file:
+            started = file.read().split()
+        os.remove(self.path("started"))
+        shutil.rmtree(self.path("tree"))
+        return started.count("places")
+
+    def test_many_findings_have_one_helper(self):
+        helper = '#!/bin/sh\necho $3 >> FOLDER/started\nexec FOLDER/tree/bin/real "$@"\n'
+        for host in HOSTS:
+            for ranks in (1, 4):
+                self.assertEqual(self.helped(host, helper, 150, ranks), 1)
+
+    def test_helper_that_has_ended_is_replaced(self):
+        helper = '#!/bin/sh\necho $3 >> FOLDER/started\nexec FOLDER/tree/bin/real "$@" 3>&-\n'
+        for host in HOSTS:
+            self.assertEqual(self.helped(host, helper, 5), 5)
+
+    def test_helper_that_dies_with_a_question_is_replaced(self):
+        helper = """#!/usr/bin/python3
+import socket, subprocess, sys
+print(sys.argv[3], file=open("FOLDER/started", "a"))
+subprocess.run(["FOLDER/tree/bin/real", *sys.argv[1:]], check=True)
+if sys.argv[3] == "places":
+    socket.socket(fileno=3).accept()[0].recv(4)
+"""
+        for host in HOSTS:
+            self.assertEqual(self.helped(host, helper, 5), 5)
+
     @unittest.skipIf("address" in SANITIZE, "strip breaks what the sanitizer needs")
     def test_program_without_debug_information_is_told_of_it(self):
         for host in HOSTS:
