@@ -6,6 +6,18 @@
 
 enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300 };
 
+static void await(const int *flag, int value)
+{
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value)
+        sched_yield();
+}
+
+static void pass_on(int *flag, int value, int answer)
+{
+    __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+    await(flag, answer);
+}
+
 CASE(C1, repeated_puts_meet_in_the_end, 2)
 {
     MPI_Win win = ints_window(4 * TIMES);
@@ -319,5 +331,41 @@ CASE(C1, repeated_puts_under_a_lock_of_words, 2)
         }
     }
     MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* What rank 1 takes of rank 0 by MPI_Win_sync was before the flush, whose completion is to have a number of its own.  Nothing but
+ * memory that nobody watches says when it may: any other call of rank 0 would end the shortest way. */
+CASE(C1, repeated_puts_flushed_behind_what_was_taken_through_shared_memory, 2)
+{
+    int *memory, *flag, unit;
+    MPI_Aint len_bytes;
+    MPI_Comm together;
+    MPI_Win flags, win = ints_window(2);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together);
+    MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, together, &memory, &flags);
+    *memory = 0;
+    MPI_Win_shared_query(flags, 1, &len_bytes, &unit, &flag);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        if (i == LAST && !right)
+            pass_on(flag, 1, 2);
+        MPI_Win_flush(1, win);
+    }
+    if (rank == 0)
+        pass_on(flag, 3, 4);
+    if (rank == 1) {
+        await(flag, right ? 3 : 1);
+        MPI_Win_sync(win);
+        if (!right)
+            pass_on(flag, 2, 3);
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        __atomic_store_n(flag, 4, __ATOMIC_RELEASE);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Comm_free(&together);
+    MPI_Win_free(&flags);
     MPI_Win_free(&win);
 }
