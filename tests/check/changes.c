@@ -98,3 +98,78 @@ CASE(C4, gets_that_go_on_beside_a_put_elsewhere, 2)
     MPI_Win_free(&other);
     MPI_Win_free(&win);
 }
+
+/* The same with every other int, which no short list has. */
+CASE(C4, gets_that_go_on_beside_a_strided_put_elsewhere, 2)
+{
+    int values[3] = {0};
+    MPI_Datatype every_other;
+    MPI_Win win = ints_window(8), other = ints_window(8);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &every_other);
+    MPI_Type_commit(&every_other);
+    MPI_Win_lock_all(0, win);
+    MPI_Win_lock_all(0, other);
+    for (int i = 0; i < TURNS && rank == 0; i++) {
+        bool last = i == LAST;
+        if (last)
+            MPI_Put(values, 1, every_other, 1, 0, 2, MPI_INT, other); /* FINDS C4 here */
+        if (last && right)
+            MPI_Win_flush_local(1, other);
+        MPI_Get(&values[2], 1, MPI_INT, 1, scattered(i), 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(other);
+    MPI_Win_unlock_all(win);
+    MPI_Type_free(&every_other);
+    MPI_Win_free(&other);
+    MPI_Win_free(&win);
+}
+
+/* A flush completes all that came before it, not the last one alone: also what was flushed locally, and what lies across two
+ * lines. */
+CASE(E18, puts_that_go_on_behind_a_local_flush, 2)
+{
+    int value = 1;
+    MPI_Win win = ints_window(32);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TURNS; i++) {
+        for (int half = 0; half < 2 && rank == 0; half++) {
+            MPI_Put(&value, 1, MPI_INT, 1, 8 * half + scattered(i), 1, MPI_INT, win); /* FINDS E18 here */
+            if (half == 0 || (i == LAST && !right))
+                MPI_Win_flush_local(1, win);
+            else
+                MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) {
+            MPI_Put(&value, 1, MPI_INT, 1, scattered(i), 1, MPI_INT, win); /* FINDS E18 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, puts_that_go_on_across_two_lines, 2)
+{
+    int values[2] = {1, 2};
+    MPI_Win win = ints_window(64);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TURNS; i++) {
+        const int at[] = {32, 15, 40};
+        for (int third = 0; third < 3 && rank == 0; third++) {
+            MPI_Put(values, 2, MPI_INT, 1, at[third], 2, MPI_INT, win); /* FINDS C1 here */
+            if (third != 1 && (i < LAST || right || third == 0))
+                MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) {
+            MPI_Put(values, 1, MPI_INT, 1, 15, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
