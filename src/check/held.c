@@ -1,5 +1,10 @@
 /* What is held, and its way to the lists of many.  again.c has seen that these hold nothing of the same window, and no
- * buffers.  held.h says who calls. */
+ * buffers.  held.h says who calls.
+ *
+ * From then on no call site may go the shortest way as before, so oriel_check_changes must count before one asks again.  Whoever
+ * calls here sees to it: a call that is looked at counts, so does an operation that does not go the short way at all; one that
+ * does finds a buffer needed, is not alone, and counts where it joins the lists (again.c).  One that was refused is complete when
+ * its call returns, and leaves nothing. */
 #include "check/held.h"
 
 const struct oriel_again *oriel_held;
@@ -16,5 +21,4 @@ void oriel_held_release(void)
                                &again->access);
     oriel_local_runs(runs, count, window->buffers[again->target], &again->access.site);
     oriel_window_touch(window, again->target, 0);
-    oriel_check_change();
 }
