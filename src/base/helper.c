@@ -97,7 +97,7 @@ static int spawn_and_end(void *context)
     start->error = posix_spawn(&pid, start->command, &actions, &attributes, start->argv, start->environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    _exit(0);
+    return 0; /* which ends it: no handlers of exit run */
 }
 
 static bool helper_start(struct start *start)

@@ -82,11 +82,22 @@ bool oriel_place_is_binding(const char *module)
     return false;
 }
 
+__attribute__((noinline)) int oriel_place_stack(void **out, int room)
+{
+    const void *caller = __builtin_return_address(0);
+    int count = backtrace(out, room);
+    int own = 0;
+    while (own < count && out[own] != caller)
+        own++;
+    memmove(out, out + own, (size_t)(count - own) * sizeof *out);
+    return count - own;
+}
+
 bool oriel_place_caller(struct oriel_place *out)
 {
     enum { FRAMES = 32 };
     void *frames[FRAMES];
-    int count = backtrace(frames, FRAMES);
+    int count = oriel_place_stack(frames, FRAMES);
     for (int i = 0; i < count; i++)
         if (oriel_place_find((uint64_t)(uintptr_t)frames[i], out) && !oriel_place_is_binding(out->module) &&
             strncmp(last_part(out->module), "liboriel", 8) != 0)

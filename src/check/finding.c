@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/options.h"
 #include "base/helper.h"
+#include "base/place.h"
 #include "check/sites.h"
 
 #include <execinfo.h>
@@ -172,7 +173,7 @@ static int frames_find(struct oriel_place *places, char own[ORIEL_RECORD_LONG])
     struct oriel_site site = {.address = oriel_site_code((const void *)(uintptr_t)oriel_finding_tell), .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     memcpy(own, described.place.module, ORIEL_RECORD_LONG);
-    int count = backtrace(addresses, FRAMES);
+    int count = oriel_place_stack(addresses, FRAMES);
     for (int i = 0; i < count; i++) {
         site.address = oriel_site_code(addresses[i]);
         oriel_site_describe(&site, &described);

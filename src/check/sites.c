@@ -8,8 +8,8 @@
 #include "check/sites.h"
 
 #include "base/atomic.h"
+#include "base/place.h"
 
-#include <execinfo.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,7 +182,7 @@ static uint64_t code_behind_binding(uint64_t binding)
 {
     void *frames[BINDING_FRAMES];
     uint64_t own = known_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
-    int count = backtrace(frames, BINDING_FRAMES);
+    int count = oriel_place_stack(frames, BINDING_FRAMES);
     for (int i = 0; i < count; i++) {
         const struct known *known = known_find((uint64_t)(uintptr_t)frames[i]);
         if (!known->binding && known->code >> CODE_SHIFT != own)

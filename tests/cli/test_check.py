@@ -133,6 +133,19 @@ class Findings(Case):
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
         self.assertIn("local accesses were watched", start(ORIEL, "check", "--host", "mpich", self.path("clanged")).stderr)
 
+    def test_places_in_a_program_with_a_sanitiser_are_the_programs(self):
+        if "mpich" not in HOSTS or shutil.which("mpicc.mpich") is None:
+            self.skipTest("no mpicc.mpich")
+        for compiler in ("gcc", "clang"):
+            compiled = start("mpicc.mpich", f"-cc={compiler}", "-g", "-O0", "-fsanitize=address", os.path.join(HERE, "mistaken.c"),
+                             "-o", self.path("sanitised"))
+            if compiled.returncode != 0:
+                continue
+            told = start(ORIEL, "check", "--host", "mpich", "--stacks", self.path("sanitised"),
+                         ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0").stderr
+            frames = [line.split(" in ")[1] for line in told.partition("stack: ")[2].splitlines()[:3]]
+            self.assertEqual(frames, ["mistake", "look", "main"], told)
+
     def test_stack_leads_to_main(self):
         for host in HOSTS:
             text = self.check(host, "--stacks").stderr

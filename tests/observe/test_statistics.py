@@ -85,7 +85,6 @@ class Counts(Case):
                 self.assertEqual([(rank["rank"], rank["size_bytes"], rank["path"]) for rank in window["ranks"]],
                                  [(rank, 64 + 64 * rank, "direct") for rank in range(ranks)])
 
-    @unittest.skipIf(os.environ.get("ORIEL_TEST_SANITIZE"), "the stack of a sanitised program")
     def test_the_place_is_where_the_program_made_the_window(self):
         [window] = self.statistics("counts", given.ranks[-1])
         self.assertEqual(window["site"], f"counts at counted.c:{line_of('MADE here')}")
