@@ -5,7 +5,7 @@ import subprocess
 import sys
 import unittest
 
-ORIEL, PROGRAMS, PAGE, UNBROKEN = sys.argv[1], sys.argv[2].split(","), sys.argv[3], sys.argv[4].split(",")
+ORIEL, PROGRAMS, PAGE, UNBROKEN = sys.argv[1], sys.argv[2].split(","), sys.argv[3], sys.argv[4:]
 
 
 def output(*command):
@@ -19,7 +19,7 @@ def cases():
 class Table(unittest.TestCase):
     def test_each_rule_has_an_offender_and_a_twin(self):
         rules = [line.split()[0] for line in output(ORIEL, "check", "--rules").splitlines()]
-        self.assertEqual([rule for rule in UNBROKEN if rule and rule not in rules], [])
+        self.assertEqual([rule for rule in UNBROKEN if rule not in rules], [])
         rules = [rule for rule in rules if rule not in UNBROKEN]
         guilty = {row[1] for row in cases() if row[5] == "guilty"}
         innocent = {row[1] for row in cases() if row[5] == "innocent"}
