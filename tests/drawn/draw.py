@@ -9,6 +9,7 @@ import collections
 import random
 
 import program as p
+import promises
 from loops import PLACE, Loop
 
 ARENA_OF_WINDOWS = 1 << 14
@@ -37,9 +38,9 @@ class Rank:
 
 
 class Drawer:
-    def __init__(self, seed, ranks, index):
+    def __init__(self, seed, ranks, index, together):
         self.random = random.Random(seed)
-        self.ranks, self.index = ranks, index
+        self.ranks, self.index, self.together = ranks, index, together
         draw = self.random
         self.in_turns = draw.random() < 0.6
         self.careless = draw.choice([0, 0.003, 0.01, 0.01, 0.03, 0.1])
@@ -76,10 +77,12 @@ class Drawer:
 
     def make_window(self, number):
         draw = self.random
-        kind = int(draw.random() < 0.5)
+        kind = draw.choice([p.ALLOCATED, p.ALLOCATED, p.IN_ARENA, p.IN_ARENA, p.DYNAMIC, p.SHARED])
+        if kind == p.SHARED and not self.together:
+            kind = p.ALLOCATED
         size = draw.choice([32, 64, 128, 256, 1024])
-        unit = draw.choice([1, 4, 8])
-        at = draw.choice([0, 0, 64, 128, 1024, 1028 // 4 * 4]) if kind else 0
+        unit = draw.choice([1, 4, 8]) if kind != p.DYNAMIC else 1
+        at = draw.choice([0, 0, 64, 128, 1024, 1028 // 4 * 4]) if kind in (p.IN_ARENA, p.DYNAMIC) else 0
         hint = draw.choice([0, 0, 0, 1, 2])
         self.makings[number] += 1
         window = p.Window(number, self.makings[number], kind, size, unit, at, hint)
@@ -140,13 +143,13 @@ class Drawer:
         elif regime == "lock":
             self.regimes[window] = ("lock", draw.choice([0, 0.3, 1]))
         elif regime == "fence":
-            self.collective("fence", window.number, window=window)
+            self.collective("fence", window.number, 0, window=window)
             self.regimes[window] = ("fence",)
         else:
             starts = [sum(1 << t for t in range(self.ranks) if draw.random() < 0.5) for _ in range(self.ranks)]
             posts = [sum(1 << r for r in range(self.ranks) if starts[r] >> t & 1) for t in range(self.ranks)]
             for rank in range(self.ranks):
-                self.emit(rank, "post", window.number, posts[rank], window=window)
+                self.emit(rank, "post", window.number, posts[rank], 0, window=window)
             for rank in range(self.ranks):
                 self.emit(rank, "start", window.number, starts[rank], window=window)
             self.regimes[window] = ("pscw", starts)
@@ -157,7 +160,7 @@ class Drawer:
             for rank in range(self.ranks):
                 self.emit(rank, "unlock_all", window.number, window=window)
         elif regime == "fence":
-            self.collective("fence", window.number, window=window)
+            self.collective("fence", window.number, 0, window=window)
         elif regime == "pscw":
             for rank in range(self.ranks):
                 self.emit(rank, "complete", window.number, window=window)
@@ -278,12 +281,14 @@ class Drawer:
         self.collective("barrier")
         for number, window in self.windows.items():
             self.collective("free", number, window=window)
-        return p.Program(self.seed, self.ranks, self.in_turns, self.delays, self.steps)
+        promises.draw(random.Random(self.seed), self.ranks, self.steps)
+        return p.Program(self.seed, self.ranks, self.in_turns, self.delays, self.together, self.steps)
 
 
 def mask_of(mask):
     return [i for i in range(32) if mask >> i & 1]
 
 
-def draw(seed, ranks, index):
-    return Drawer(seed, ranks, index).draw_program()
+def draw(seed, ranks, index, together=True):
+    """together: all ranks are on one machine."""
+    return Drawer(seed, ranks, index, together).draw_program()

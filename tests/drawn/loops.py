@@ -92,7 +92,7 @@ class Loop:
         mistaken = draw.random() < self.drawer.mistaken
         buffers = [self.queue.buffer_for(draw, mistaken and draw.random() < 0.6) for _ in range(3)] \
             if self.buffers is None or mistaken else list(self.buffers)
-        if careless and window.kind == 1 and draw.random() < 0.3:
+        if careless and window.is_in_arena() and draw.random() < 0.3:
             buffers[0] = window.at + PLACE * draw.randrange(window.size // PLACE)
         return buffers
 

@@ -2,8 +2,9 @@
 compared with each other one, byte by byte.
 
 Some order depends on time: who came first to a lock, what a fetch could have read. In a program taken in turns all of it is
-known. In a free one there are two answers: with the least order that there is in any case, and with the most that there can be;
-what is a conflict with the most must be found, what is none with the least must not be."""
+known, but for fetches that may read as late as at their flush. Otherwise there are two answers: with the least order that there
+is in any case, and with the most that there can be; what is a conflict with the most must be found, what is none with the least
+must not be."""
 
 import collections
 import dataclasses
@@ -12,6 +13,8 @@ import program as p
 
 INFINITE = 1 << 60
 MESSAGE_SITES = {"send": "send_from", "recv": "receive_into"}
+LATE_WORDS = 16  # that a window remembers to take from later
+COMPLETIONS = {"flush", "flush_all", "flush_local", "flush_local_all", "unlock", "unlock_all", "fence", "complete"}
 MISTAKES = {"E17", "E18", "E19"}  # what a conflict is told as when the first origin seems to have taken something for a flush
 
 
@@ -57,7 +60,8 @@ class Oracle:
         self.accesses, self.buffers = [], []
         self.make_accesses()
         self.least = self.knowledge(self.edges(most=False))
-        self.most = self.least if program.in_turns else self.knowledge(self.edges(most=True))
+        prompt = all(program.is_prompt(step.window) for step in self.steps if step.what == "window")
+        self.most = self.least if program.in_turns and prompt else self.knowledge(self.edges(most=True))
 
     # --- operations ---
 
@@ -108,7 +112,7 @@ class Oracle:
     def counting(places, windows):
         """Of a buffer that lies partly in memory of windows the part that does."""
         inside = frozenset(place for place in places
-                           if any(window.kind and window.at <= place[2] < window.at + window.size for window in windows))
+                           if any(window.is_in_arena() and window.at <= place[2] < window.at + window.size for window in windows))
         return inside or places
 
     def add_operation(self, step, pending, opening, windows):
@@ -227,12 +231,33 @@ class Oracle:
                         takers[step.window, target, place].append(step)
         pairs = [(a.line, b.line) for word, taking in takers.items() for b in taking for a in givers.get(word, ())
                  if a.rank != b.rank]
+        if most:
+            pairs += self.late_pairs(givers, takers)
         if self.program.in_turns:
             return [(a, b) for a, b in pairs if a < b]
-        if not pairs:
+        if not pairs or not most:
             return []
         knows = self.knowledge(found)
-        return [(a, b) for a, b in pairs if not self.reaches(knows, b, a)] if most else []
+        return [(a, b) for a, b in pairs if not self.reaches(knows, b, a)]
+
+    def late_pairs(self, givers, takers):
+        """The same at what completes the fetch, where it may have read then."""
+        taking = collections.defaultdict(set)  # of a rank and window, by the fetch: its words
+        for word, steps in takers.items():
+            for step in steps:
+                if not self.program.is_prompt(step.window):
+                    taking[step.rank, step.window].add((step.line, word))
+        pairs = []
+        for (rank, window), words in taking.items():
+            done = {access.line: access.done for access in self.accesses if access.rank == rank and access.step.window == window}
+            for step in self.steps:
+                if step.rank != rank or step.window != window or step.what not in COMPLETIONS:
+                    continue
+                late = [word for line, word in words if line < step.line <= done[line]]
+                if len(late) > LATE_WORDS:  # all that anybody has done
+                    pairs += [(other.line, step.line) for other in self.steps if other.rank != rank]
+                pairs += [(a.line, step.line) for word in late for a in givers.get(word, ()) if a.rank != rank]
+        return pairs
 
     def knowledge(self, edges):
         """Of each line which lines happen before what it issues, as bits.  What a line takes it has behind itself only."""

@@ -17,6 +17,9 @@ PUTS, GETS = {"put", "rput"}, {"get", "rget"}
 FETCHES = {"get_accumulate", "fetch_and_op", "compare_and_swap"}
 SITES = 16
 
+ALLOCATED, IN_ARENA, SHARED, DYNAMIC = range(4)  # windows
+NOPRECEDE, NOSUCCEED, NOPUT, NOSTORE = 1, 2, 4, 8  # what fences and posts promise
+
 
 @dataclasses.dataclass(frozen=True)
 class Type:
@@ -52,15 +55,18 @@ class Window:
     """One that was made: its number in the table, which making of it this is, and where its memory is."""
     number: int
     making: int
-    kind: int  # 0 allocated, 1 in the arena
+    kind: int
     size: int
     unit: int
     at: int
     hint: int  # accumulate_ops: 0 not set, 1 same_op, 2 same_op_no_op
 
+    def is_in_arena(self):
+        return self.kind in (IN_ARENA, DYNAMIC)
+
     def place(self, target, offset):
         """A byte, the same through all windows that have it."""
-        return (target, "arena", self.at + offset) if self.kind else (target, (self.number, self.making), offset)
+        return (target, "arena", self.at + offset) if self.is_in_arena() else (target, (self.number, self.making), offset)
 
 
 @dataclasses.dataclass
@@ -84,7 +90,12 @@ class Program:
     ranks: int
     in_turns: bool
     delays: int
+    together: bool  # all ranks are on one machine
     steps: list
+
+    def is_prompt(self, window):
+        """Whether its operations are done when they return, and the checker can be sure of it."""
+        return self.together and window.kind != DYNAMIC
 
     def table(self, first_line):
         """Its lines; numbers of lines are those of the whole table."""

@@ -11,17 +11,20 @@ import bisect
 import collections
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
 
 import draw
 import oracle as o
+import program as p
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 FOUND = 86
 MOST_FINDINGS = 256
+ARENAS_AT = 1024  # steps.c
 
 
 def arguments():
@@ -33,6 +36,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="of the first program; the next has the next")
     parser.add_argument("--programs", type=int, default=20, help="in one job")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--node-size", type=int, default=0, help="every so many ranks believe to be a machine of their own")
+    parser.add_argument("--threads", type=int, default=0, help="so many threads take turns, of a program that asks for them")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one job")
     parser.add_argument("--show", action="store_true", help="the steps of each program that fails")
     parser.add_argument("--keep", help="a folder for the last job's table and findings")
@@ -40,7 +45,7 @@ def arguments():
 
 
 def run_job(args, ranks, table, folder):
-    """Its status, its text and its findings, or None."""
+    """Its status, its text, its findings, or None, and where the ranks' arenas were."""
     steps, turns, found = (os.path.join(folder, name) for name in ("steps", "turns", "found.json"))
     with open(steps, "w", encoding="utf-8") as file:
         file.write("\n".join(table) + "\n")
@@ -48,14 +53,18 @@ def run_job(args, ranks, table, folder):
         file.write(bytes(4096))
     if os.path.exists(found):
         os.remove(found)
-    job = subprocess.run([LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", "--timeout",
+    machines = ["--node-size", str(args.node_size)] if args.node_size else []
+    threads = [str(args.threads)] if args.threads else []
+    job = subprocess.run([LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
                           str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", found,
-                          args.program, steps, turns], capture_output=True, text=True, errors="replace", check=False)
+                          args.program, steps, turns, *threads], capture_output=True, text=True, errors="replace", check=False)
+    with open(turns, "rb") as file:
+        arenas = struct.unpack_from(f"{ranks}q", file.read(), ARENAS_AT)
     try:
         with open(found, encoding="utf-8") as file:
-            return job.returncode, job.stdout + job.stderr, json.load(file)
+            return job.returncode, job.stdout + job.stderr, json.load(file), arenas
     except (OSError, ValueError):
-        return job.returncode, job.stdout + job.stderr, None
+        return job.returncode, job.stdout + job.stderr, None, arenas
 
 
 def name_functions(report, program):
@@ -75,8 +84,8 @@ def name_functions(report, program):
 class Judge:
     """One program's oracle, its conflicts, and whether they are those that were told."""
 
-    def __init__(self, program, index):
-        self.index, self.program = index, program
+    def __init__(self, program, index, arenas):
+        self.index, self.program, self.arenas = index, program, arenas
         self.oracle = o.Oracle(program)
         self.all = self.oracle.accesses + self.oracle.buffers
         self.at = collections.defaultdict(list)  # who touches a byte
@@ -110,7 +119,7 @@ class Judge:
     @staticmethod
     def offset_in(window, place):
         target, memory, at = place
-        if memory == "arena" and window.kind == 1 and window.at <= at < window.at + window.size:
+        if memory == "arena" and window.is_in_arena() and window.at <= at < window.at + window.size:
             return at - window.at
         return at if memory == (window.number, window.making) else None
 
@@ -160,8 +169,8 @@ class Judge:
         for name, window in self.windows_named[second.line].items():
             if name != finding["window"] or not (second.local or window == second.step.window):
                 continue
-            told = {window.place(finding["target"], finding["offset"])}
-            if told & places:
+            start = self.arenas[finding["target"]] + window.at if window.kind == p.DYNAMIC else 0
+            if window.place(finding["target"], finding["offset"] - start) in places:
                 return True
         return False
 
@@ -207,7 +216,7 @@ def words(access):
     return f"rank {access.rank} {access.site} at line {access.line} ({access.kind}{', buffer' if access.local else ''})"
 
 
-def judge_job(programs, status, text, report):
+def judge_job(programs, status, text, report, arenas):
     """What is wrong with a job, as lines; and how many pairs there were."""
     if report is None or not report["complete"]:
         return [f"did not come to its end; status {status}\n{text[-3000:]}"], 0
@@ -216,7 +225,7 @@ def judge_job(programs, status, text, report):
         complaints.append(f"not looked at: {report['not_looked_at']}")
     if status != (FOUND if report["findings"] else 0):
         complaints.append(f"status {status}\n{text[-3000:]}")
-    judges = [Judge(program, index) for index, program in enumerate(programs)]
+    judges = [Judge(program, index, arenas) for index, program in enumerate(programs)]
     told = set()
     for finding in report["findings"]:
         sites = tuple(sorted(call["function"] or "?" for call in (finding["call"], finding["other"]) if call))
@@ -244,19 +253,21 @@ def main():
             ranks = int(least) + job % (int(most or least) - int(least) + 1)
             programs, table = [], []
             for index in range(args.programs):
-                programs.append(draw.draw(seed + index, ranks, index))
+                programs.append(draw.draw(seed + index, ranks, index, together=not args.node_size))
                 table += programs[-1].table(len(table))
-            status, text, report = run_job(args, ranks, table, args.keep or folder)
+            status, text, report, arenas = run_job(args, ranks, table, args.keep or folder)
             if report and any(call and not call["function"] for f in report["findings"] for call in (f["call"], f["other"])):
                 name_functions(report, args.program)
-            complaints, sure = judge_job(programs, status, text, report)
+            complaints, sure = judge_job(programs, status, text, report, arenas)
             pairs += sure
             found += len(report["findings"]) if report else 0
             if complaints:
                 failed += 1
                 print(*complaints[:20], f"({len(complaints)} in all)", sep="\n")
                 print(f"again with: {os.path.relpath(__file__)} --build {args.build} --host {args.host} --program {args.program} "
-                      f"--ranks {ranks} --seed {seed} --programs {args.programs}", flush=True)
+                      f"--ranks {ranks} --seed {seed} --programs {args.programs}"
+                      f"{f' --node-size {args.node_size}' if args.node_size else ''}"
+                      f"{f' --threads {args.threads}' if args.threads else ''}", flush=True)
     print(f"{args.jobs} jobs of {args.programs} programs on {args.host}: {pairs} pairs of operations in conflict, "
           f"{found} findings, {failed} jobs failed")
     return 1 if failed else 0

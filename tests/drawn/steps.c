@@ -1,12 +1,14 @@
 /* Performs drawn programs: a table of steps, one a line, of which each rank does its own in their order.  A program is taken in
  * turns (each line waits for the one before it, by memory that the checker does not know: nothing is ordered by it that it could
- * see) or runs freely, with delays.  draw.py writes the tables; run.py starts this: steps TABLE TURNS, of which TURNS is an empty
- * file for the turns. */
+ * see) or runs freely, with delays.  draw.py writes the tables; run.py starts this: steps TABLE TURNS [THREADS], of which TURNS
+ * is an empty file for the turns, and for where each rank's arena is.  Of so many threads each does some of its rank's steps, one
+ * after the other as they stand there. */
 #define _GNU_SOURCE
 #include "steps.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,10 +18,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FIELDS = 14, SPINS = 200 };
+enum { FIELDS = 14, SPINS = 200, MOST_RANKS = 32, MOST_THREADS = 8, ARENAS_AT = 1024 };
+enum kind { ALLOCATED, IN_ARENA, SHARED, DYNAMIC };
 
 static int rank, size;
 static MPI_Win windows[WINDOWS];
+static MPI_Aint attached_at[WINDOWS]; /* in everybody's arena; -1: it is no dynamic window */
+static MPI_Aint arenas[MOST_RANKS];
 static MPI_Datatype types[TYPES];
 static MPI_Request requests[REQUESTS];
 static _Alignas(64) char arena[ARENA_BYTES];
@@ -108,21 +113,27 @@ static MPI_Group group_of(int mask)
     return some;
 }
 
-/* kind 0: allocate; 1: create, in the arena */
-static void make_window(int which, int kind, int bytes, int unit, int at, int same_op)
+static void make_window(int which, enum kind kind, int bytes, int unit, int at, int same_op)
 {
-    void *base;
+    void *base = NULL;
     MPI_Info info = MPI_INFO_NULL;
     if (same_op) {
         MPI_Info_create(&info);
         MPI_Info_set(info, "accumulate_ops", same_op == 1 ? "same_op" : "same_op_no_op");
     }
-    if (kind == 0) {
+    if (kind == ALLOCATED)
         MPI_Win_allocate(bytes, unit, info, MPI_COMM_WORLD, &base, &windows[which]);
-        memset(base, 0, (size_t)bytes);
-    } else {
+    else if (kind == SHARED)
+        MPI_Win_allocate_shared(bytes, unit, info, MPI_COMM_WORLD, &base, &windows[which]);
+    else if (kind == IN_ARENA)
         MPI_Win_create(arena + at, bytes, unit, info, MPI_COMM_WORLD, &windows[which]);
-    }
+    else
+        MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &windows[which]);
+    if (kind == DYNAMIC)
+        MPI_Win_attach(windows[which], arena + at, bytes);
+    attached_at[which] = kind == DYNAMIC ? at : -1;
+    if (base != NULL)
+        memset(base, 0, (size_t)bytes);
     if (same_op)
         MPI_Info_free(&info);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -135,11 +146,20 @@ static void name_window(int which, int program, int number)
     MPI_Win_set_name(windows[which], name);
 }
 
-static void with_group(char what, int which, int mask)
+static int promises_of(int drawn)
+{
+    const int promises[] = {MPI_MODE_NOPRECEDE, MPI_MODE_NOSUCCEED, MPI_MODE_NOPUT, MPI_MODE_NOSTORE};
+    int all = 0;
+    for (int i = 0; i < 4; i++)
+        all |= drawn >> i & 1 ? promises[i] : 0;
+    return all;
+}
+
+static void with_group(char what, int which, int mask, int promises)
 {
     MPI_Group group = group_of(mask);
     if (what == 'P')
-        MPI_Win_post(group, 0, windows[which]);
+        MPI_Win_post(group, promises_of(promises), windows[which]);
     else
         MPI_Win_start(group, 0, windows[which]);
     MPI_Group_free(&group);
@@ -157,6 +177,8 @@ static void operate_as(const int f[FIELDS])
                                   .type = type_of(f[6]), .op = op_of(f[7]), .origin = memory(f[8]), .result = memory(f[9]),
                                   .compare = memory(f[10]), .request = f[11] < 0 ? NULL : &requests[f[11]],
                                   .origin_count = f[12], .origin_type = type_of(f[13])};
+    if (attached_at[f[2]] >= 0)
+        operation.disp += arenas[f[3]] + attached_at[f[2]];
     operate(&operation);
 }
 
@@ -182,11 +204,11 @@ static void perform(const char *what, const int f[FIELDS], const char *line)
     else if (strcmp(what, "unlock_all") == 0)
         MPI_Win_unlock_all(windows[f[0]]);
     else if (strcmp(what, "fence") == 0)
-        MPI_Win_fence(0, windows[f[0]]);
+        MPI_Win_fence(promises_of(f[1]), windows[f[0]]);
     else if (strcmp(what, "post") == 0)
-        with_group('P', f[0], f[1]);
+        with_group('P', f[0], f[1], f[2]);
     else if (strcmp(what, "start") == 0)
-        with_group('S', f[0], f[1]);
+        with_group('S', f[0], f[1], 0);
     else if (strcmp(what, "complete") == 0)
         MPI_Win_complete(windows[f[0]]);
     else if (strcmp(what, "wait_posted") == 0)
@@ -228,7 +250,7 @@ static bool is_waiting(const char *what)
     return false;
 }
 
-/* The first field: whose it is, -1 everybody's, each in his turn. */
+/* The first field: whose it is. */
 static void read_line(const char *line, int number)
 {
     char what[32];
@@ -263,22 +285,74 @@ static void read_line(const char *line, int number)
         turn_pass(number);
 }
 
-int main(int argc, char **argv)
+/* --- threads --- */
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    FILE *table;
+    int number, threads;
+    bool ended;
+} shared = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* Whoever's turn the next line is performs it: the others wait. */
+static void *perform_table(void *which)
 {
     char line[256];
-    MPI_Init(&argc, &argv);
+    pthread_mutex_lock(&shared.mutex);
+    while (!shared.ended) {
+        if ((shared.number * 7 + shared.number / 5) % shared.threads != *(int *)which) {
+            pthread_cond_wait(&shared.changed, &shared.mutex);
+            continue;
+        }
+        shared.ended = fgets(line, sizeof line, shared.table) == NULL;
+        if (!shared.ended)
+            read_line(line, shared.number++);
+        pthread_cond_broadcast(&shared.changed);
+    }
+    pthread_mutex_unlock(&shared.mutex);
+    return NULL;
+}
+
+static void perform_all(int count)
+{
+    pthread_t threads[MOST_THREADS];
+    int numbers[MOST_THREADS] = {0};
+    shared.threads = count;
+    for (int i = 1; i < count; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, perform_table, &numbers[i]) != 0)
+            fail("no threads", "");
+    }
+    perform_table(&numbers[0]);
+    for (int i = 1; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Aint own;
+    int threads = argc == 4 ? atoi(argv[3]) : 0, level = MPI_THREAD_MULTIPLE;
+    if (threads == 0)
+        MPI_Init(&argc, &argv);
+    else
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    FILE *table = argc == 3 ? fopen(argv[1], "r") : NULL;
-    int turns = argc == 3 ? open(argv[2], O_RDWR) : -1;
-    if (table == NULL || turns < 0)
-        fail("usage: steps TABLE TURNS", argc > 1 ? argv[1] : "");
+    shared.table = argc >= 3 ? fopen(argv[1], "r") : NULL;
+    int turns = argc >= 3 ? open(argv[2], O_RDWR) : -1;
+    if (shared.table == NULL || turns < 0 || size > MOST_RANKS || threads > MOST_THREADS ||
+        level != MPI_THREAD_MULTIPLE)
+        fail("usage: steps TABLE TURNS [THREADS]", argc > 1 ? argv[1] : "");
     turn = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, turns, 0);
     if (turn == MAP_FAILED)
         fail("no memory for turns", argv[2]);
-    for (int number = 0; fgets(line, sizeof line, table) != NULL; number++)
-        read_line(line, number);
-    fclose(table);
+    MPI_Get_address(arena, &own);
+    MPI_Allgather(&own, 1, MPI_AINT, arenas, 1, MPI_AINT, MPI_COMM_WORLD);
+    if (rank == 0)
+        memcpy((char *)turn + ARENAS_AT, arenas, sizeof arenas);
+    perform_all(threads < 1 ? 1 : threads);
+    fclose(shared.table);
     MPI_Finalize();
     return 0;
 }
