@@ -31,8 +31,9 @@ struct oriel_finding {
 };
 static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = -1, .element = -1};
 
-/* Tells it, unless an equal one (rule, window's name, sites, whichever came first) was told: then it is counted.  The first time
- * takes as long as debug information takes to read, some ten ms: no lock may be held.  Sites as oriel_site_here makes them. */
+/* Tells it, unless an equal one (rule, window's name, sites, whichever came first) was told: then it is counted.  Another process
+ * is asked for lines, which has to be started for the first one and to read debug information: no lock may be held.  Sites as
+ * oriel_site_here makes them. */
 void oriel_finding_tell(const struct oriel_finding *finding);
 
 /* Something that the summary names as not looked at, or counts: "calls not modelled: MPI_File_write". */
