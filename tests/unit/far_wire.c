@@ -69,7 +69,7 @@ void wire_open(enum oriel_mechanism mechanism)
 {
     const bool dynamic = mechanism == ORIEL_BY_ADDRESS;
     memset(&wire, 0, sizeof wire);
-    wire.memory = malloc(WIRE_ALL_BYTES);
+    wire.memory = calloc(1, WIRE_ALL_BYTES);
     assert_non_null(wire.memory);
     char *window = wire.memory + WIRE_GUARD_BYTES;
     peer.base = file;

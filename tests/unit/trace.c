@@ -261,7 +261,7 @@ static void children_do_not_write(void **state)
     assert_int_equal(rank.events, SOME);
 }
 
-/* What the writer's thread has open: the file, and standard error. */
+/* What the writer's thread has open: the file, and standard error.  What valgrind has open itself is beyond the limit. */
 static int open_in_writer(void)
 {
     int count = 0;
@@ -275,7 +275,7 @@ static int open_in_writer(void)
             snprintf(name, sizeof name, "/proc/self/task/%.16s/fd", entry->d_name);
             DIR *open_files = opendir(name);
             for (const struct dirent *one; (one = readdir(open_files)) != NULL;)
-                count += one->d_name[0] != '.';
+                count += one->d_name[0] != '.' && atol(one->d_name) < sysconf(_SC_OPEN_MAX);
             closedir(open_files);
         }
         if (file != NULL)
