@@ -228,15 +228,24 @@ void oriel_window_complete(struct oriel_checked *window, int32_t target)
         oriel_window_complete_target(window, i);
 }
 
-static __attribute__((noinline)) void take_late(struct oriel_checked *window)
+void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool ends)
 {
     struct oriel_late_word late[ORIEL_LATE_WORDS];
+    uint32_t count = 0;
+    uint32_t kept = 0;
     oriel_window_enter(window);
-    uint32_t count = window->late_count;
-    bool more = window->late_more;
-    memcpy(late, window->late, count * sizeof *late);
-    window->late_count = 0;
-    window->late_more = false;
+    bool more = window->late_more && (target < 0 || window->late_more_target < 0 || window->late_more_target == target);
+    for (uint32_t i = 0; i < window->late_count; i++) {
+        struct oriel_late_word word = window->late[i];
+        bool taken = target < 0 || word.target == target;
+        if (taken)
+            late[count++] = word;
+        if (!taken || !ends)
+            window->late[kept++] = word;
+    }
+    window->late_count = kept;
+    if (more && ends && (target < 0 || window->late_more_target == target))
+        window->late_more = false;
     oriel_window_leave(window);
     for (uint32_t i = 0; i < count; i++)
         oriel_window_take_word(window, late[i].target, late[i].offset);
@@ -247,7 +256,7 @@ static __attribute__((noinline)) void take_late(struct oriel_checked *window)
 static void complete_late(struct oriel_checked *window, int32_t target)
 {
     if (oriel_unlikely(window->late_count != 0 || window->late_more))
-        take_late(window);
+        oriel_window_take_late(window, target, true);
     if (oriel_unlikely(window->asked != NULL))
         oriel_window_requests_flushed(window, target);
 }

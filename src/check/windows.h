@@ -132,6 +132,7 @@ struct oriel_checked {
     struct oriel_late_word late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
     uint32_t late_count;
     bool late_more; /* than there is room for */
+    int32_t late_more_target; /* whose they all are; -1: of several */
     bool threaded;             /* MPI_THREAD_MULTIPLE: the mutex is needed */
     bool prompt;               /* one rank's, or served by Oriel on one machine: operations are done when they return */
     oriel_place since;                   /* the moment before the last synchronisation gave its clock; 0: none */
@@ -235,6 +236,10 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target);
 /* The same of one target, in a window with order. */
 void oriel_window_complete_target(struct oriel_checked *window, int32_t target);
 void oriel_window_completed_target(struct oriel_checked *window, int32_t target);
+
+/* What operations on the target (-1: on all) have fetched is there by now, so that what its words gave until now is taken.  ends:
+ * all of them are complete, and read nothing later. */
+void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool ends);
 
 /* The host or Oriel has refused an operation on the target, which was right as far as could be seen: nobody knows what of it, and
  * of those before it, has happened, and what is left is blamed for nothing. */

@@ -93,6 +93,13 @@ static void give_word(const struct oriel_operation *operation)
                            oriel_access_fetches(operation));
 }
 
+/* More may be read later than there is room for; under the window's lock. */
+static void add_more(struct oriel_checked *window, int32_t target)
+{
+    window->late_more_target = window->late_more && window->late_more_target != target ? -1 : target;
+    window->late_more = true;
+}
+
 static void take_word(struct oriel_operation *operation, int64_t offset)
 {
     struct oriel_checked *window = operation->window;
@@ -103,7 +110,7 @@ static void take_word(struct oriel_operation *operation, int64_t offset)
     if (window->late_count < ORIEL_LATE_WORDS)
         window->late[window->late_count++] = (struct oriel_late_word){operation->target_rank, offset};
     else
-        window->late_more = true;
+        add_more(window, operation->target_rank);
     oriel_window_leave(window);
 }
 
@@ -117,7 +124,7 @@ static void take_all(struct oriel_operation *operation)
     if (window->prompt)
         return;
     oriel_window_enter(window);
-    window->late_more = true;
+    add_more(window, operation->target_rank);
     oriel_window_leave(window);
 }
 

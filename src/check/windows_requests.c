@@ -34,7 +34,8 @@ static void done(void *closure, const MPI_Status *status)
     struct oriel_asked *asked = closure;
     (void)status;
     pthread_mutex_lock(&mutex);
-    bool left = asked->window != NULL;
+    struct oriel_checked *window = asked->window;
+    bool left = window != NULL;
     if (left)
         unlink_locked(asked);
     pthread_mutex_unlock(&mutex);
@@ -44,6 +45,8 @@ static void done(void *closure, const MPI_Status *status)
         oriel_part_flag_one(asked->history, asked->ticket, ORIEL_ACCESS_REQUEST_DONE);
     if (left)
         oriel_local_complete(asked->buffers);
+    if (left && asked->fetches)
+        oriel_window_take_late(window, asked->target, false);
     free(asked);
 }
 

@@ -68,6 +68,35 @@ CASE(C1, flag_of_two_elements, 2)
     MPI_Win_free(&win);
 }
 
+/* What it fetched may have been there only when its request was complete. */
+CASE(C1, flag_fetched_with_a_request, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    for (int round = 1; round <= 20; round++) {
+        if (rank == 0) {
+            MPI_Put(&rank, 1, MPI_INT, 0, 3, 1, MPI_INT, win); /* FINDS C1 here */
+            if (right)
+                MPI_Win_flush(0, win);
+            delay();
+            MPI_Accumulate(&round, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_REPLACE, win);
+            MPI_Win_flush(0, win);
+        }
+        for (int got = 0; rank == 1 && got != round;) {
+            MPI_Request request;
+            MPI_Rget_accumulate(NULL, 0, MPI_INT, &got, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        if (rank == 1) {
+            MPI_Put(&rank, 1, MPI_INT, 0, 3, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(0, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* The flag is a store, which nobody watches: MPI_Win_sync is what can be seen, and orders whatever has been completed.  So rank 0
  * completes nothing before it has heard. */
 CASE(C1, flag_in_shared_memory, 2)
