@@ -13,6 +13,13 @@
 
 enum { PAGE_BYTES = 4096, WORDS = 64, THREADS = 24, ROUNDS = 200, DOUBLES = 9000, BLOCKS = 700 };
 
+/* Whose runtime puts memory of its own where some has just gone. */
+#if defined __SANITIZE_THREAD__
+#define FILLS_HOLES 1
+#else
+#define FILLS_HOLES 0
+#endif
+
 static bool is_expected(void)
 {
     const char *value = getenv("TEST_AGENT");
@@ -125,6 +132,10 @@ static void memory_that_vanished_is_an_error_at_the_origin(enum window_kind kind
     (void)kind;
     if (!is_expected())
         return;
+    if (FILLS_HOLES) {
+        harness_skip("the sanitiser maps memory there");
+        return;
+    }
     char *pages = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MPI_Win_create(pages, 2 * PAGE_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
