@@ -27,8 +27,8 @@ bool oriel_place_find(uint64_t address, struct oriel_place *out);
 /* Whether a module is a host's own functions for Fortran: then the place in the program is who called that. */
 bool oriel_place_is_binding(const char *module);
 
-/* The return addresses of the stack from the caller's own on, as backtrace has them, and how many; without what a sanitiser of the
- * program puts in front, whose backtrace is a function of its own. */
+/* The return addresses of the stack from the caller's own on, as backtrace has them, and how many; without what a sanitiser of
+ * the program puts in front, whose backtrace is a function of its own. */
 int oriel_place_stack(void **out, int room);
 
 /* The place of the first caller that is neither in the modules of this library nor in a host's functions for Fortran, nor in
