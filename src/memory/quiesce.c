@@ -24,17 +24,17 @@
 #include "memory/threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 2048, TRIES = 4, LIMIT_NS = 100000000, DEAF_NS = 10000000, LOOK_NS = 500000, PAUSE_NS = 2000000 };
+enum { THREADS_MAX = 2048, TRIES = 4, LOOK_NS = 500000, PAUSE_NS = 2000000 };
+/* Who blocks the signal and sleeps, anybody, who will come once it gets a processor: that takes half a second at times. */
+enum { DEAF_NS = 10000000, LIMIT_NS = 100000000, CROWDED_NS = 1000000000 };
 
 enum phase { FREE, SENT, PARKED, RELEASED };
 
@@ -97,10 +97,10 @@ static void park(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
     int kept = errno;
-    uint64_t message = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+    uint64_t message = oriel_stop_signal_read(info);
     uint32_t number = (uint32_t)(message >> 32);
     uint32_t index = (uint32_t)message;
-    if (info->si_code == SI_QUEUE && info->si_pid == getpid() && number != 0 && index < THREADS_MAX) {
+    if (number != 0 && index < THREADS_MAX) {
         struct slot *slot = &parking.slots[index];
         if (oriel_load_acquire(&slot->word) == number * 4 + SENT)
             atomic_store_explicit(&slot->stack, (uintptr_t)&kept, memory_order_relaxed);
@@ -118,9 +118,8 @@ static void park(int signal, siginfo_t *info, void *context)
 
 static bool refuse(struct oriel_freeze *freeze, int32_t tid, const char *what)
 {
-    char name[32];
-    if (!oriel_threads_read(tid, "comm", name, sizeof name))
-        name[0] = '\0';
+    char name[32] = "";
+    (void)oriel_threads_read(tid, "comm", name, sizeof name);
     name[strcspn(name, "\n")] = '\0';
     snprintf(freeze->reason, sizeof freeze->reason, "thread %d (%s) %s", (int)tid, name, what);
     return false;
@@ -211,13 +210,13 @@ static bool waits_for_signals(const struct oriel_freeze *freeze, int32_t tid, co
     return call->number == SYS_rt_sigtimedwait || (oriel_interrupted_is_reading(call) && is_blocking(freeze, tid));
 }
 
-/* Whether the thread sleeps in the call in which it was before, and would not take our signal there. */
-static bool sleeps_on(const struct oriel_freeze *freeze, const struct slot *slot)
+/* Whether the thread sleeps in the call in which it was before. */
+static bool sleeps_on(const struct slot *slot)
 {
     struct oriel_call now;
     oriel_interrupted_read(slot->tid, &now);
-    bool is_sleep = now.number == SYS_futex || now.number == SYS_nanosleep || now.number == SYS_clock_nanosleep;
-    return is_sleep && memcmp(&now, &slot->call, sizeof now) == 0 && is_blocking(freeze, slot->tid);
+    return (now.number == SYS_futex || now.number == SYS_nanosleep || now.number == SYS_clock_nanosleep) &&
+           memcmp(&now, &slot->call, sizeof now) == 0;
 }
 
 /* Q2, for threads that have no slot yet.  Only the initial thread may have ended and be listed for good. */
@@ -241,19 +240,15 @@ static bool stop_thread(int32_t tid, void *context)
     struct slot *slot = free_slot();
     if (slot == NULL)
         return refuse(freeze, tid, "is one too many to stop");
-    uint64_t message = (uint64_t)parking.number << 32 | (uint64_t)(slot - parking.slots);
-    siginfo_t info = {.si_signo = freeze->signal, .si_code = SI_QUEUE};
-    info.si_pid = getpid();
-    info.si_uid = getuid();
-    info.si_value.sival_ptr = (void *)(uintptr_t)message;
     slot->tid = tid;
     slot->call = call;
     atomic_store_explicit(&slot->stack, 0, memory_order_relaxed);
     oriel_store_release(&slot->word, parking.number * 4 + SENT);
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, freeze->signal, &info) != 0) {
-        bool is_gone = errno == ESRCH;
+    uint64_t message = (uint64_t)parking.number << 32 | (uint64_t)(slot - parking.slots);
+    int error = oriel_stop_signal_send(freeze->signal, tid, message);
+    if (error != 0) {
         oriel_store_release(&slot->word, FREE);
-        return is_gone || refuse(freeze, tid, "cannot be sent a signal");
+        return error == ESRCH || refuse(freeze, tid, "cannot be sent a signal");
     }
     scan->news++;
     return true;
@@ -267,8 +262,16 @@ static int first_absent(int from)
     return from;
 }
 
+/* For how long in all a try waits for a thread that has not come. */
+static uint64_t patience_ns(const struct oriel_freeze *freeze, const struct slot *slot)
+{
+    if (!is_blocking(freeze, slot->tid))
+        return oriel_threads_is_running(slot->tid) ? CROWDED_NS : LIMIT_NS;
+    return parking.signal != 0 ? 0 : sleeps_on(slot) ? DEAF_NS : LIMIT_NS;
+}
+
 /* Q3.  A thread that has exited meanwhile will not come. */
-static bool await_arrivals(struct oriel_freeze *freeze, uint64_t deadline_ns)
+static bool await_arrivals(struct oriel_freeze *freeze, uint64_t since_ns)
 {
     static const struct timespec look = {.tv_nsec = LOOK_NS};
     for (int absent = 0;;) {
@@ -278,11 +281,10 @@ static bool await_arrivals(struct oriel_freeze *freeze, uint64_t deadline_ns)
             return true;
         struct slot *slot = &parking.slots[absent];
         sleep_on(&parking.arrivals, arrivals, &look);
-        if (absent == first_absent(absent) && oriel_threads_has_ended(slot->tid))
+        bool is_absent = absent == first_absent(absent);
+        if (is_absent && oriel_threads_has_ended(slot->tid))
             change(slot, parking.number * 4 + SENT, FREE);
-        else if (absent == first_absent(absent) &&
-                 (oriel_now_ns() > deadline_ns || (parking.signal != 0 && is_blocking(freeze, slot->tid)) ||
-                  (oriel_now_ns() > deadline_ns - LIMIT_NS + DEAF_NS && sleeps_on(freeze, slot)))) {
+        else if (is_absent && oriel_now_ns() - since_ns > patience_ns(freeze, slot)) {
             parking.absent = slot->tid;
             parking.signal = 0; /* the next try looks at what is blocked */
             return refuse(freeze, slot->tid,
@@ -344,12 +346,12 @@ static bool try_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len
         return false;
     }
     oriel_stop_signal_take(freeze->signal, park);
-    uint64_t deadline_ns = oriel_now_ns() + LIMIT_NS;
+    uint64_t since_ns = oriel_now_ns();
     struct scan scan = {.freeze = freeze, .choice = choice};
     bool stopped = false;
     do {
         scan.news = 0;
-        stopped = visit_threads(&scan, stop_thread) && await_arrivals(freeze, deadline_ns);
+        stopped = visit_threads(&scan, stop_thread) && await_arrivals(freeze, since_ns);
     } while (stopped && scan.news > 0);
     if (stopped && stacks_are_elsewhere(freeze, start, len_bytes))
         return true;

@@ -1,7 +1,10 @@
 /* A signal is dropped by ignoring it for a moment. */
 #include "memory/stop_signal.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 bool oriel_stop_signal_is_free(int signal, oriel_stop_handler *handler)
 {
@@ -25,6 +28,20 @@ void oriel_stop_signal_take(int signal, oriel_stop_handler *handler)
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigfillset(&action.sa_mask);
     sigaction(signal, &action, NULL);
+}
+
+int oriel_stop_signal_send(int signal, int32_t tid, uint64_t number)
+{
+    siginfo_t info = {.si_signo = signal, .si_code = SI_QUEUE};
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = (void *)(uintptr_t)number;
+    return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signal, &info) == 0 ? 0 : errno;
+}
+
+uint64_t oriel_stop_signal_read(const siginfo_t *info)
+{
+    return info->si_code == SI_QUEUE && info->si_pid == getpid() ? (uint64_t)(uintptr_t)info->si_value.sival_ptr : 0;
 }
 
 void oriel_stop_signal_give_back(int signal, oriel_stop_handler *handler, bool late, bool blocked)

@@ -16,6 +16,12 @@ uint64_t oriel_stop_signals_free(oriel_stop_handler *handler);
 
 void oriel_stop_signal_take(int signal, oriel_stop_handler *handler);
 
+/* Sends it to a thread of this process with a number that is not 0: 0, or an errno. */
+int oriel_stop_signal_send(int signal, int32_t tid, uint64_t number);
+
+/* The number; 0 where this process did not send it so. */
+uint64_t oriel_stop_signal_read(const siginfo_t *info);
+
 /* The signal goes back to the program.  late: somebody has not taken it yet, so that its handler stays: taken by default it would
  * end the process, and dropped on the way it would cut waits short.  blocked: somebody blocks it, who might take it by sigwait
  * one day, so it is dropped all the same. */

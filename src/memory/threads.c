@@ -69,6 +69,12 @@ bool oriel_threads_has_ended(int32_t tid)
     return read_status(tid, "\nState:\t", state) && (state[0] == 'Z' || state[0] == 'X');
 }
 
+bool oriel_threads_is_running(int32_t tid)
+{
+    char state[VALUE_BYTES];
+    return read_status(tid, "\nState:\t", state) && state[0] == 'R';
+}
+
 struct entry { /* the kernel's linux_dirent64 */
     uint64_t inode;
     int64_t next;

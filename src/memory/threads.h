@@ -16,6 +16,9 @@ bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked);
 /* Whether a thread is no more, or runs nothing of the program any more: an initial thread may have ended before the process. */
 bool oriel_threads_has_ended(int32_t tid);
 
+/* Whether a thread computes, or would if it got a processor. */
+bool oriel_threads_is_running(int32_t tid);
+
 /* Calls visit for every other thread that there was at one moment, until it returns false: false then with *error 0, or with an
  * errno when they cannot be listed (EMFILE: over 16,384; EAGAIN: they end faster than they are listed).  Left out are threads
  * that write into memory for others (transport/writers.h), which whoever moves pages keeps out. */

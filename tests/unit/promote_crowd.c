@@ -1,11 +1,14 @@
 /* Promotion while threads come and go: the kernel's list of threads may end with one that ends, and who is behind it loses no
- * write nevertheless.  Pages stay copied and not yet moved for longer than they would, so that such writes meet that time. */
+ * write nevertheless.  Pages stay copied and not yet moved for longer than they would, so that such writes meet that time.  And who
+ * gets no processor for long is waited for. */
 #include "promote_common.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 enum { CROWD = 3, ADDS = 3000, SECONDS = 8, LONGER_US = 200 };
@@ -66,8 +69,72 @@ static void a_thread_loses_no_write_though_others_end(void **state)
     munmap(memory, PAGE);
 }
 
+enum { CROWDERS = 8, CROWDED_MS = 700 };
+
+static void go_to_first_processor(int policy)
+{
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    sched_getaffinity(0, sizeof first, &first);
+    for (int i = 0, found = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &first) && found++ > 0)
+            CPU_CLR(i, &first);
+    assert_int_equal(sched_setaffinity(0, sizeof first, &first), 0);
+    assert_int_equal(sched_setscheduler(0, policy, &(struct sched_param){0}), 0);
+}
+
+static void *count_idly(void *count)
+{
+    go_to_first_processor(SCHED_IDLE);
+    while (!atomic_load(&stop))
+        atomic_fetch_add((_Atomic uint64_t *)count, 1);
+    return NULL;
+}
+
+/* Beside eight that compute, one that takes what is left gets some milliseconds in ten seconds. */
+static void a_thread_that_gets_no_processor_is_waited_for(void **state)
+{
+    static _Atomic uint64_t count;
+    char *memory = map_private(PAGE);
+    struct oriel_promoted promoted;
+    pid_t crowders[CROWDERS];
+    pthread_t thread;
+    (void)state;
+    atomic_store(&stop, false);
+    assert_int_equal(pthread_create(&thread, NULL, count_idly, &count), 0);
+    while (atomic_load(&count) == 0)
+        usleep(1000);
+    for (int i = 0; i < CROWDERS; i++) {
+        crowders[i] = fork();
+        assert_true(crowders[i] >= 0);
+        if (crowders[i] > 0)
+            continue;
+        go_to_first_processor(SCHED_OTHER);
+        ualarm(CROWDED_MS * 1000, 0);
+        for (;;)
+            atomic_signal_fence(memory_order_seq_cst);
+    }
+    usleep(50000);
+    uint64_t before = atomic_load(&count);
+    promote(memory, PAGE, &quiesce, &promoted);
+    print_message("%llu rounds meanwhile\n", (unsigned long long)(atomic_load(&count) - before));
+    oriel_promote_release(&promoted);
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < CROWDERS; i++) {
+        int status;
+        assert_int_equal(waitpid(crowders[i], &status, 0), crowders[i]);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+    }
+    munmap(memory, PAGE);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_loses_no_write_though_others_end)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_loses_no_write_though_others_end),
+        cmocka_unit_test(a_thread_that_gets_no_processor_is_waited_for),
+    };
+    setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a case that has failed would go on in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -383,5 +383,6 @@ int main(void)
         BY_BOTH(signal_handlers_of_the_program_lose_nothing),
         {"threads_promote_overlapping_ranges", threads_promote_overlapping_ranges, NULL, NULL, &protect},
     };
+    setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a case that has failed would go on in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }
