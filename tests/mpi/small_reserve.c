@@ -106,7 +106,46 @@ static void windows_that_do_not_fit_are_made_by_the_host(enum window_kind kind)
     MPI_Win_free(&win);
 }
 
+enum { BLOCKS = 4, LARGE_BYTES = 9 << 20 }; /* each larger than the file */
+
+static void large_blocks_check(const char *align)
+{
+    char *blocks[BLOCKS];
+    MPI_Info info;
+    MPI_Win win;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_minimum_memory_alignment", align);
+    for (int i = 0; i < BLOCKS; i++) {
+        CHECK_OK(MPI_Alloc_mem(LARGE_BYTES + i, info, &blocks[i]));
+        CHECK((uintptr_t)blocks[i] % strtoul(align, NULL, 10) == 0, "%p is not aligned to %s", (void *)blocks[i], align);
+        memset(blocks[i], 'a' + i, (size_t)(LARGE_BYTES + i));
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK(memchr(blocks[i], 'a' + (i + 1) % BLOCKS, (size_t)(LARGE_BYTES + i)) == NULL &&
+                  blocks[i][0] == 'a' + i && blocks[i][LARGE_BYTES + i - 1] == 'a' + i,
+              "block %d belongs to another one too", i);
+    char mark = 'z';
+    MPI_Win_create(blocks[1], LARGE_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_fence(0, win);
+    MPI_Put(&mark, 1, MPI_CHAR, next_rank(), LARGE_BYTES - 1, 1, MPI_CHAR, win);
+    MPI_Win_fence(0, win);
+    CHECK_EQUAL(blocks[1][LARGE_BYTES - 1], 'z');
+    MPI_Win_free(&win);
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK_OK(MPI_Free_mem(blocks[i]));
+    MPI_Info_free(&info);
+}
+
+static void memory_of_the_host_has_the_alignment_asked_for(enum window_kind kind)
+{
+    (void)kind;
+    large_blocks_check("64");
+    large_blocks_check("4096");
+    large_blocks_check("2097152");
+}
+
 static const struct test_case cases[] = {
+    CASE(memory_of_the_host_has_the_alignment_asked_for, KIND_ANY, 1),
     CASE(windows_that_do_not_fit_are_made_by_the_host, KIND_ALLOCATE | KIND_SHARED, 2),
     CASE(updates_across_the_end_of_the_file_are_not_lost, KIND_ANY, 2),
 };
