@@ -82,7 +82,8 @@ static void far_dead_rank_is_reported_by_barrier(void **state)
     victim = VICTIM;
 }
 
-/* It had arrived; the other rank of its machine, which meets the other machine, is left alone with that. */
+/* It had arrived; the other rank of its machine, which meets the other machine, is left alone with that.  What it sent before it
+ * knew may end a barrier of the others, ahead of the news: their next one does not end well. */
 static void beside(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -102,7 +103,10 @@ static void beside(struct oriel_window *whole)
         }
         team_flag_await(READY, 2);
     }
-    expect_named(oriel_barrier(window));
+    enum oriel_status status = oriel_barrier(window);
+    if (status == ORIEL_OK && apart_machine(window->rank) != apart_machine(0))
+        status = oriel_barrier(window);
+    expect_named(status);
     if (window->rank == 0)
         team_flag_set(READY, 2);
     end(window);
