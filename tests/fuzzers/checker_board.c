@@ -37,7 +37,7 @@ void oriel_board_free(oriel_place place, size_t len_bytes)
 {
     if (place == 0)
         return;
-    look_at(oriel_board_base + place, len_bytes); /* once */
+    REQUIRE(__asan_region_is_poisoned(oriel_board_base + place, len_bytes) == NULL); /* once */
     ASAN_POISON_MEMORY_REGION(oriel_board_base + place, len_bytes);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs fuzzers: so many inputs of each, or for so many minutes in all, from the corpus that is checked in.
+"""Runs fuzzers: so many inputs of each (15 s at most), or for so many minutes in all, from the corpus that is checked in.
 
 Inputs that reach something new are kept beside the program (NAME.found), and are where the next run begins.  One that fails is
 kept as well, and how to repeat it is printed.  libFuzzer's limit of an input is time that passes, on a busy machine that of
@@ -13,6 +13,7 @@ import sys
 
 INPUT_MOST_BYTES = 4096
 LIMIT_S = 10  # of one input
+SHORT_S = 15  # of a run of so many inputs
 WAIT_S = 120  # of one that waits, and takes no time itself
 ATTEMPTS = 3
 TOO_LONG = 70  # libFuzzer's status
@@ -54,13 +55,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="the folder of the build")
     parser.add_argument("--only", help="this fuzzer alone")
-    parser.add_argument("--runs", type=int, default=20000, help="so many inputs of each")
+    parser.add_argument("--runs", type=int, default=20000, help="so many inputs of each, in 15 s at most")
     parser.add_argument("--minutes", type=float, help="so long instead, shared out among them")
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
     programs = [os.path.join(arguments.build, "tests", "fuzzers", name) for name in names]
     programs = [program for program in programs if os.path.exists(program)]  # one needs headers of UCX
-    limits = [f"-runs={arguments.runs}"]
+    limits = [f"-runs={arguments.runs}", f"-max_total_time={SHORT_S}"]
     if arguments.minutes is not None:
         limits = [f"-max_total_time={max(1, int(60 * arguments.minutes / max(1, len(programs))))}"]
     results = [run(program, limits) for program in programs]
