@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs fuzzers: so many inputs of each (15 s at most), or for so many minutes in all, from the corpus that is checked in.
+"""Runs fuzzers: so many inputs of each (8 s at most), or for so many minutes in all, from the corpus that is checked in.
 
 Inputs that reach something new are kept beside the program (NAME.found), and are where the next run begins.  One that fails is
 kept as well, and how to repeat it is printed.  libFuzzer's limit of an input is time that passes, on a busy machine that of
@@ -13,7 +13,7 @@ import sys
 
 INPUT_MOST_BYTES = 4096
 LIMIT_S = 10  # of one input
-SHORT_S = 15  # of a run of so many inputs
+SHORT_S = 8  # of a run of so many inputs
 WAIT_S = 120  # of one that waits, and takes no time itself
 ATTEMPTS = 3
 TOO_LONG = 70  # libFuzzer's status
@@ -55,7 +55,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="the folder of the build")
     parser.add_argument("--only", help="this fuzzer alone")
-    parser.add_argument("--runs", type=int, default=20000, help="so many inputs of each, in 15 s at most")
+    parser.add_argument("--runs", type=int, default=20000, help="so many inputs of each, in 8 s at most")
     parser.add_argument("--minutes", type=float, help="so long instead, shared out among them")
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))

@@ -1,5 +1,5 @@
 /* Puts to the next rank, for those who look at it from outside: argv[1] puts of 64 bytes of each rank, "done", then nothing until
- * it is ended; or "busy", as many as it can in argv[2] seconds, and "done". */
+ * it is ended; or "busy", as many in argv[2] seconds as pauses for the sake of other tests let it, and "done". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +27,8 @@ int main(int argc, char **argv)
     for (long i = 0; limit_s > 0 ? MPI_Wtime() - begin_s < limit_s : i < puts_wanted; i++) {
         MPI_Put(bytes, 64, MPI_CHAR, (rank + 1) % n, 0, 64, MPI_CHAR, win);
         MPI_Win_flush((rank + 1) % n, win);
+        if (limit_s > 0 && i % 64 == 0)
+            usleep(1000);
     }
     MPI_Win_unlock_all(win);
     MPI_Barrier(MPI_COMM_WORLD);
