@@ -1,7 +1,9 @@
 /* src/transport/ucx/serve.c: a thread of the program that waits in the host serves what comes by itself, in order with what the
- * agent's thread serves; and that one serves again as soon as nobody helps, or as the helper is held up. */
+ * agent's thread serves; and that one serves again as soon as nobody helps, or as the helper is held up.  How often it looks after
+ * who waits for more than messages. */
 #include "netting.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,6 +214,45 @@ static void net_n1_holds_beside_helpers(void **state)
     netting_gathers = false;
 }
 
+/* Looks in that time, none of which sees enough; a message comes first. */
+static uint32_t looks_in(struct stream *stream, useconds_t time_us)
+{
+    struct question question;
+    team_meet();
+    atomic_store(&netting_looks_left, INT_MAX);
+    netting_send(stream, ECHO, 8, &question);
+    netting_await(&question);
+    usleep(200); /* it spins at first */
+    atomic_store(&netting_looks, 0);
+    usleep(time_us);
+    uint32_t count = atomic_load(&netting_looks);
+    atomic_store(&netting_looks_left, 0);
+    return count;
+}
+
+/* 300 ms at one look each 50 us are some 4,000; 2 ms, where the machine is not too busy, some 20, and 2 where it is still asleep. */
+static void be_looked_after_for_long(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    uint32_t most = 0;
+    uint32_t count = looks_in(&stream, 300000);
+    team_expect(count >= 10 && count < 1500);
+    for (int i = 0; i < 50; i++) {
+        count = looks_in(&stream, 2000);
+        most = count > most ? count : most;
+    }
+    team_expect(most >= 10);
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_looks_less_often_after_who_waits_for_long(void **state)
+{
+    (void)state;
+    team_run(2, be_looked_after_for_long);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +262,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_helper_that_is_held_up_is_replaced),
         cmocka_unit_test(net_helper_leaves_its_looks_to_the_agent),
         cmocka_unit_test(net_n1_holds_beside_helpers),
+        cmocka_unit_test(net_looks_less_often_after_who_waits_for_long),
     };
     netting_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

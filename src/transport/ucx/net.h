@@ -63,7 +63,7 @@ struct oriel_net_service {
     void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from,
                   const struct oriel_net_arrived *message);
     /* Where something waits here for more than messages: called after every turn of the agent's thread until it returns false,
-     * at least every 50 us.  After serve. */
+     * first every 50 us, then in a 32nd of the time since a message was served last, at least each millisecond.  After serve. */
     bool (*look)(void);
     /* The process is lost (N4); in the agent's thread.  Its messages that came before have been served. */
     void (*lost)(const struct oriel_identity *who);

@@ -29,7 +29,8 @@
 
 _Thread_local bool oriel_net_in_agent;
 
-enum { AWAKE_NS = 30000, LOOK_NS = 50000, MIND_NS = 300000, ARMED_NS = 1000000, ENDING_NS = 1000000000 };
+enum { AWAKE_NS = 30000, MIND_NS = 300000, ARMED_NS = 1000000, ENDING_NS = 1000000000 };
+enum { LOOK_LEAST_NS = 50000, LOOK_MOST_NS = 1000000, LOOK_SHARE = 32 };
 enum { SPIN_NS = 20000, VAIN_MOST = 4, CROWD_NS = 40000, CROWD_LASTS = 64, HELPED_NS = 4000000, TURNS_HELPED = 4 };
 
 struct turn {
@@ -48,6 +49,7 @@ struct turn {
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER; /* before any other of the net's */
 static _Atomic bool looks; /* the service wants its look again; changed with serving held */
+static _Atomic uint64_t looks_since_ns; /* what was served last before; likewise */
 static _Atomic bool is_helping;
 static _Atomic bool is_aside;
 static _Atomic uint64_t helped; /* turns that brought something; with serving held */
@@ -130,6 +132,8 @@ static bool serve_turn(bool *served)
         oriel_net_bury_callers();
     if (*served || looks)
         looks = oriel_net.service.look != NULL && oriel_net.service.look();
+    if (*served && looks)
+        atomic_store_explicit(&looks_since_ns, oriel_now_ns(), memory_order_relaxed);
     oriel_net_send_answers();
     return any || *served;
 }
@@ -232,6 +236,14 @@ static void sleep_aside(void)
     atomic_store_explicit(&is_aside, false, memory_order_relaxed);
 }
 
+/* Until the next look: who has waited for long may wait a little longer, so that this processor is not taken all the time from
+ * whoever is waited for. */
+static long look_ns(void)
+{
+    uint64_t share_ns = (oriel_now_ns() - atomic_load_explicit(&looks_since_ns, memory_order_relaxed)) / LOOK_SHARE;
+    return share_ns < LOOK_LEAST_NS ? LOOK_LEAST_NS : share_ns > LOOK_MOST_NS ? LOOK_MOST_NS : (long)share_ns;
+}
+
 static void sleep_until_asked(const struct turn *turn)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
@@ -243,7 +255,7 @@ static void sleep_until_asked(const struct turn *turn)
                              {.fd = oriel_net.wake_fd, .events = POLLIN},
                              {.fd = turn->is_armed ? oriel_net.origin.fd : -1, .events = POLLIN}};
     bool must_look = atomic_load_explicit(&looks, memory_order_relaxed);
-    struct timespec limit = {.tv_nsec = must_look ? LOOK_NS : turn->is_armed ? ARMED_NS : MIND_NS};
+    struct timespec limit = {.tv_nsec = must_look ? look_ns() : turn->is_armed ? ARMED_NS : MIND_NS};
     (void)ppoll(ready, 3, must_look || turn->is_minding ? &limit : NULL, NULL);
     if (ready[1].revents != 0)
         drain_wakes();
