@@ -83,4 +83,8 @@ void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry
 /* NULL: there is none. */
 struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell);
 
+/* Of a cell that had no room once: where few entries are left, those that are complete come into its first part, and the others
+ * are given back, through which everyone would have to look for ever.  What is pending stays where it is. */
+void oriel_cell_shorten(struct oriel_cell *whole);
+
 #endif

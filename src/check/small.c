@@ -11,6 +11,9 @@
  *    says otherwise, since completion comes before anything is given.
  * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
  *    leaves a free one.
+ * S5 A cell that had no room has further parts, which go when few entries are left, under its lock: what is complete there is
+ *    copied into the first part before, what is pending has its place (S3), and keeps the parts.  Nobody else knows of a place in
+ *    a cell without its lock.
  * history.c calls; small_again.h has a shorter way into a cell. */
 #include "check/cells.h"
 
@@ -23,6 +26,7 @@
 
 enum {
     CELLS_MOST = 4, /* of one access */
+    CELL_ROOM = 2,  /* entries that are left in a cell that gives back its further parts */
 };
 
 _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS];
@@ -66,7 +70,7 @@ void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry
         entry->what = oriel_entry_with(entry->what, coming->last + 1, last);
     } else {
         oriel_cell_empty(entry);
-        coming->spot = entry;
+        coming->spot = coming->spot == NULL ? entry : coming->spot;
     }
 }
 
@@ -119,13 +123,49 @@ static void compact(struct oriel_cell *whole)
     free(floor);
 }
 
+/* S4 */
+static bool is_free(const struct oriel_cell_entry *entry)
+{
+    return entry->what == 0 && !oriel_entry_pending(oriel_cell_ticks(entry));
+}
+
 struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
 {
     for (; cell != NULL; cell = oriel_board_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            if (cell->entries[i].what == 0 && !oriel_entry_pending(oriel_cell_ticks(&cell->entries[i])))
+            if (is_free(&cell->entries[i]))
                 return &cell->entries[i];
     return NULL;
+}
+
+/* Entries that stand in a cell, and so many of them behind its first part; *pending: one of these is. */
+static unsigned count_standing(struct oriel_cell *whole, bool *pending)
+{
+    unsigned standing = 0;
+    *pending = false;
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            standing += !is_free(&cell->entries[i]);
+            *pending |= cell != whole && oriel_entry_pending(oriel_cell_ticks(&cell->entries[i]));
+        }
+    return standing;
+}
+
+/* S5 */
+void oriel_cell_shorten(struct oriel_cell *whole)
+{
+    bool pending;
+    if (count_standing(whole, &pending) > ORIEL_CELL_ENTRIES - CELL_ROOM || pending)
+        return;
+    while (whole->next != 0) {
+        oriel_place place = whole->next;
+        struct oriel_cell *cell = oriel_board_at(place);
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
+            if (!is_free(&cell->entries[i]))
+                oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what, oriel_cell_ticks(&cell->entries[i]));
+        whole->next = cell->next;
+        oriel_board_free(place, sizeof *cell);
+    }
 }
 
 /* Room for one more; NULL: the board is full. */
@@ -189,6 +229,8 @@ struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct or
     struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
     if (entry != NULL)
         oriel_cell_fill(entry, coming->what, coming->ticks);
+    if (oriel_unlikely(cell->next != 0))
+        oriel_cell_shorten(cell);
     return entry;
 }
 

@@ -48,9 +48,12 @@ struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *aga
         return NULL;
     if ((atomic_load(&spot.page->used) & bit) == 0)
         atomic_fetch_or(&spot.page->used, bit); /* S2 */
+    struct oriel_cell *cell = oriel_again_cell(spot.page, at);
     if (entry == NULL)
-        return enter_as_all(again, mine, at, oriel_again_cell(spot.page, at));
+        return enter_as_all(again, mine, at, cell);
     oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));
+    if (oriel_unlikely(cell->next != 0))
+        oriel_cell_shorten(cell);
     return entry;
 }
 

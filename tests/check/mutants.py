@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang.
+"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang,
+or check_crowded.c, which has the tests of that name.
 
 All is built in a temporary folder.  Each row of MUTANTS says which file of src/check/ is changed and how (a text that is found
 once, and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status
@@ -83,7 +84,20 @@ MUTANTS = [
     ("board.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
      " memory_order_relaxed))\n        oriel_board_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
      "a_word_lock_excludes", "a word lock excludes"),
+    ("small.c", "ORIEL_CELL_ENTRIES - CELL_ROOM || pending)", "ORIEL_CELL_ENTRIES - CELL_ROOM)",
+     "crowded_cells_keep_what_is_left", "S3: a cell that becomes short leaves what is pending where it is"),
+    ("small.c", "            if (!is_free(&cell->entries[i]))\n                oriel_cell_fill(",
+     "            if (false)\n                oriel_cell_fill(",
+     "crowded_cells_keep_what_is_left", "what is complete stays when a cell becomes short"),
+    ("small.c", "    if (oriel_unlikely(cell->next != 0))\n        oriel_cell_shorten(cell);\n", "",
+     "crowded_cells_become_short", "a cell that was crowded becomes short"),
+    ("small_again.c", "    if (oriel_unlikely(cell->next != 0))\n        oriel_cell_shorten(cell);\n", "",
+     "crowded_cells_become_short_by_who_comes_again", "a cell that was crowded becomes short by who comes again"),
 ]
+
+
+def program_of(test):
+    return "check_crowded" if test.startswith("crowded") else "check_cells"
 
 
 class Builder:
@@ -96,11 +110,11 @@ class Builder:
         subprocess.run([self.cc, *self.flags, *include, "-I" + os.path.join(self.tree, "src"),
                         "-I" + os.path.join(self.tree, "tests", "unit"), "-c", source, "-o", out], check=True)
 
-    def objects(self, place, first=None, changed=None):
-        """The sources, each from first where it has one."""
+    def objects(self, place, tests, first=None, changed=None):
+        """The program of these tests, of the sources, each from first where it has one."""
         names = []
-        for source in [*SOURCES, "check_cells"]:
-            path = os.path.join(self.tree, "tests/unit" if source == "check_cells" else "src", source + ".c")
+        for source in [*SOURCES, tests]:
+            path = os.path.join(self.tree, "tests/unit" if source == tests else "src", source + ".c")
             if first and os.path.exists(os.path.join(first, source + ".c")):
                 path = os.path.join(first, source + ".c")
             elif first and not changed.endswith(".h"):
@@ -108,7 +122,7 @@ class Builder:
                 continue
             names.append(os.path.join(place, source.replace("/", "_") + ".o"))
             self.compile(path, names[-1], first)
-        program = os.path.join(place, "program")
+        program = os.path.join(place, tests)
         subprocess.run([self.cc, "-o", program, *names, "-lcmocka", "-lpthread", "-ldl"], check=True)
         return program
 
@@ -133,7 +147,7 @@ def mutate(builder, number, row):
     whole = source(builder.tree, name)
     with open(os.path.join(place, "check", name), "w", encoding="utf-8") as file:
         file.write(whole.replace(text, instead))
-    program = builder.objects(place, place, name)
+    program = builder.objects(place, program_of(test), place, name)
     if all(passes(program, test) for _ in range(ATTEMPTS)):
         return f"{name}: {what}: {test} does not notice"
     return None
@@ -156,9 +170,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         builder = Builder(args.cc, tree, folder)
         os.makedirs(os.path.join(folder, "whole"))
-        program = builder.objects(os.path.join(folder, "whole"))
-        if not passes(program, "*"):
-            complaints.append("the unchanged sources fail")
+        for tests in sorted({program_of(row[3]) for row in MUTANTS}):
+            if not passes(builder.objects(os.path.join(folder, "whole"), tests), "*"):
+                complaints.append(f"{tests}: the unchanged sources fail")
         for number, row in enumerate(rows):
             complaint = mutate(builder, number, row)
             print("not noticed" if complaint else "noticed", row[4], flush=True)

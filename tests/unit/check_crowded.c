@@ -1,0 +1,187 @@
+/* Cells in which more small accesses stand than they have room for: once few are left a cell is short again, with all that
+ * is left in it, and what is pending stays where its process will complete it.  Processes with random delays. */
+#include "check_puts.h"
+
+enum { ROUNDS = 2000, PLACES = 10, GETS = 4, LAST = 60, WIDE = 4096, BOARD_BYTES = 64 << 20 };
+
+/* Two bytes each, which nothing joins and which are no loop. */
+static const int64_t places[PLACES] = {0, 28, 4, 52, 16, 40, 8, LAST, 32, 20};
+
+static uint64_t bytes_of(oriel_place history)
+{
+    uint64_t accesses;
+    uint64_t bytes;
+    oriel_history_size(history, &accesses, &bytes);
+    return bytes;
+}
+
+static oriel_place begin(int rank)
+{
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    return shared(rank, oriel_history_make);
+}
+
+static void end(oriel_place history)
+{
+    team_meet();
+    oriel_history_leave(history);
+    oriel_order_stop();
+}
+
+static void put_and_complete(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+{
+    EXPECT(put(history, rank, offset, len_bytes) == 0);
+    complete(history, rank);
+    oriel_order_raise(); /* those that are complete with different numbers do not become one */
+}
+
+static void put_of_group(oriel_place history, int rank, int64_t offset, uint64_t group)
+{
+    uint64_t told = 0;
+    struct oriel_access access = access_by(rank, ORIEL_ACCESS_PUT);
+    struct oriel_extent run = {offset, 2, 1, 0};
+    access.group = group;
+    oriel_history_add(history, &access, &run, 1, count_it, &told);
+    EXPECT(told == 0);
+}
+
+/* --- one process at work; the other one, which does not stop, knows nothing of it: nothing goes for being known to all --- */
+
+static void crowd_and_clear(int rank)
+{
+    oriel_place history = begin(rank);
+    if (rank == 0)
+        put_and_complete(history, rank, 0, 2);
+    uint64_t least = bytes_of(history);
+    for (int round = 0; round < 3 && rank == 0; round++) {
+        for (int i = 0; i < PLACES; i++)
+            put_and_complete(history, rank, places[i], 2);
+        EXPECT(bytes_of(history) == least + sizeof(struct oriel_cell));
+        put_and_complete(history, rank, 0, ORIEL_CELL_BYTES);
+        EXPECT(bytes_of(history) == least);
+    }
+}
+
+static void crowded_cells_become_short(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, crowd_and_clear);
+}
+
+static void crowd_and_clear_again(int rank)
+{
+    comes_again = true;
+    crowd_and_clear(rank);
+}
+
+static void crowded_cells_become_short_by_who_comes_again(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, crowd_and_clear_again);
+}
+
+/* The last place is the eighth, which has no room in the cell's first part; all others are covered before it is complete. */
+static void leave_the_last(int rank)
+{
+    const uint64_t group = ORIEL_ACCESS_GROUP | 1;
+    oriel_place history = begin(rank);
+    bool right = true;
+    if (rank == 0) {
+        put_and_complete(history, rank, 0, 2);
+        uint64_t least = bytes_of(history);
+        for (int i = 1; places[i] != LAST; i++)
+            put_and_complete(history, rank, places[i], 2);
+        put_of_group(history, rank, LAST, group);
+        put_and_complete(history, rank, 0, LAST);
+        right &= bytes_of(history) == least + sizeof(struct oriel_cell);
+        oriel_history_complete(history, rank, group, oriel_order_now());
+        put_and_complete(history, rank, 0, LAST - 2); /* what it leaves of the one before it stays, too */
+        right &= bytes_of(history) == least;
+        right &= put(history, rank, LAST, 1) == 0;
+        complete(history, rank);
+    }
+    team_meet();
+    if (rank == 1) {
+        right &= put(history, rank, LAST + 1, 1) == 1;
+        right &= put(history, rank, LAST - 2, 1) == 1;
+        right &= put(history, rank, LAST + 2, 1) == 0;
+    }
+    end(history);
+    EXPECT(right);
+}
+
+static void crowded_cells_keep_what_is_left(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, leave_the_last);
+}
+
+/* --- all at once: two of three put to the same bytes of a cell that gets crowd, each round in another cell --- */
+
+static void crowd_by_gets(oriel_place history, int rank, int64_t at, int first)
+{
+    for (int i = first; i < first + GETS; i++) {
+        uint64_t told = 0;
+        struct oriel_access access = access_by(rank, ORIEL_ACCESS_GET);
+        struct oriel_extent run = {at + 16 + (7 * i + rank) % 15 * 3, 2, 1, 0};
+        oriel_history_add(history, &access, &run, 1, count_it, &told);
+        EXPECT(told == 0);
+    }
+    oriel_history_complete(history, rank, 0, oriel_order_now());
+}
+
+static void put_in_crowds(int rank)
+{
+    oriel_place history = begin(rank);
+    for (int round = 0; round < ROUNDS; round++) {
+        int idle = round % team->n;
+        int64_t at = (int64_t)(round % 64) * WIDE + ORIEL_CELL_BYTES * (round % 3);
+        if (rank == 0)
+            atomic_store(&team->words[0], 0);
+        team_meet();
+        crowd_by_gets(history, rank, at, round);
+        if (rank != idle)
+            atomic_fetch_add(&team->words[0], put(history, rank, at, 8));
+        complete(history, rank);
+        crowd_by_gets(history, rank, at, round / 2);
+        team_meet();
+        EXPECT(atomic_load(&team->words[0]) >= 1);
+        if (rank == idle) /* the next one at this place meets nothing of this round */
+            oriel_history_forget(history, at, WIDE);
+        team_meet();
+    }
+    end(history);
+}
+
+static void crowded_cells_s1_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, put_in_crowds);
+}
+
+static void put_in_crowds_again(int rank)
+{
+    comes_again = true;
+    put_in_crowds(rank);
+}
+
+static void crowded_cells_s1_held_accesses_meet(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, put_in_crowds_again);
+}
+
+/* With an argument: the test of that name only. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(crowded_cells_become_short),
+        cmocka_unit_test(crowded_cells_become_short_by_who_comes_again),
+        cmocka_unit_test(crowded_cells_keep_what_is_left),
+        cmocka_unit_test(crowded_cells_s1_accesses_meet),
+        cmocka_unit_test(crowded_cells_s1_held_accesses_meet),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
