@@ -98,12 +98,19 @@ soak: ready
 bench: ready
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
+# Where an installation goes, the same however it is written: absolute, without a slash at the end. The shell takes it from the
+# environment, since make's own functions part it at blanks.
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export DESTDIR := $(DESTDIR)
+PLACE = prefix=$$(realpath -ms -- "$${PREFIX:?is empty}") && \
+    DESTDIR=$${DESTDIR:+$$(realpath -ms -- "$$DESTDIR")} && DESTDIR=$${DESTDIR%/}
+
 # Only the last installation from a build folder is known to uninstall.
 install: all
-	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(abspath $(PREFIX))"
+	@$(PLACE) && cmake --install $(BUILD) --prefix "$$prefix"
 
 uninstall:
-	DESTDIR="$(DESTDIR)" scripts/uninstall "$(abspath $(BUILD))" "$(abspath $(PREFIX))"
+	@$(PLACE) && scripts/uninstall $(BUILD) "$$prefix"
 
 deb: all
 	cd $(BUILD) && cpack

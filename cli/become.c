@@ -66,16 +66,32 @@ static void host_library_find(const struct oriel_host *host, const char *name, c
         oriel_die("Oriel is not built for %s: %s is not there or cannot be read", host->title, out);
 }
 
+/* The first of the program's libraries whose name begins with one of these; NULL for none. */
+static const struct oriel_library *library_find(const struct oriel_program *program, const char *const *beginnings)
+{
+    for (size_t i = 0; i < program->libraries_count; i++)
+        for (const char *const *beginning = beginnings; *beginning != NULL; beginning++)
+            if (strncmp(program->libraries[i].soname, *beginning, strlen(*beginning)) == 0)
+                return &program->libraries[i];
+    return NULL;
+}
+
 /* The stand-in for a compiler's runtime of -fsanitize=thread, for a program that would load that: gcc's, or clang's where it is
  * shared (-shared-libsan).  Its file has the name by which the program asks for it. */
 static bool sanitizer_find(const struct oriel_program *program, const struct oriel_host *host, char out[PATH_MAX])
 {
-    for (size_t i = 0; i < program->libraries_count; i++) {
-        const char *soname = program->libraries[i].soname;
-        if (strcmp(soname, "libtsan.so.2") == 0 || strncmp(soname, "libclang_rt.tsan-", 17) == 0)
-            return oriel_host_library(host, soname, out);
-    }
-    return false;
+    static const char *const beginnings[] = {"libtsan.so.2", "libclang_rt.tsan-", NULL};
+    const struct oriel_library *library = library_find(program, beginnings);
+    return library != NULL && oriel_host_library(host, library->soname, out);
+}
+
+/* The runtime of -fsanitize=address that the program loads, which ends the program where another library comes before it; by the
+ * names that it knows itself by.  One that is linked statically is part of the program, and so first. */
+static const char *first_find(const struct oriel_program *program)
+{
+    static const char *const beginnings[] = {"libasan.so", "libclang_rt.asan", NULL};
+    const struct oriel_library *library = library_find(program, beginnings);
+    return library == NULL ? NULL : library->path;
 }
 
 _Noreturn void oriel_become(const struct oriel_way *way, char **command)
@@ -99,7 +115,7 @@ _Noreturn void oriel_become(const struct oriel_way *way, char **command)
     char sanitizer[PATH_MAX];
     char checker[PATH_MAX];
     char liboriel[PATH_MAX];
-    struct oriel_preload preload = {.liboriel = liboriel};
+    struct oriel_preload preload = {.first = first_find(&program), .liboriel = liboriel};
     host_library_find(host, "liboriel.so", liboriel);
     if (way->checked) {
         host_library_find(host, "liboriel_check.so", checker);

@@ -159,7 +159,6 @@ int oriel_command_info(int argc, char **argv)
     bool as_json = false;
     argp_parse(&argp, argc, argv, 0, NULL, &as_json);
 
-    oriel_options_warn_unknown(stderr);
     json_t *info = checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts", hosts_gather(),
                                      "mechanisms", mechanisms_gather(), "options", options_gather()));
     if (as_json) {

@@ -127,10 +127,15 @@ void oriel_preload_set(const struct oriel_program *program, const struct oriel_p
 {
     const char *before = getenv("LD_PRELOAD");
     const char *outer = getenv("ORIEL_PRELOADED");
-    char *preload = list_subtract(before == NULL ? "" : before, outer == NULL ? "" : outer);
+    char *users = list_subtract(before == NULL ? "" : before, outer == NULL ? "" : outer);
+    char *preload = oriel_format("%s", "");
     char *added = oriel_format("%s", "");
     struct names names;
     names_read(libraries->liboriel, &names);
+    if (libraries->first != NULL && !list_has(users, libraries->first, strlen(libraries->first)))
+        entry_add(libraries->first, &preload, &added);
+    if (users[0] != '\0')
+        list_append(&preload, users, strlen(users));
     if (libraries->sanitizer != NULL)
         entry_add(libraries->sanitizer, &preload, &added);
     for (size_t i = 0; i < program->libraries_count; i++)

@@ -1,4 +1,5 @@
-/* The order of the preload: what the user had, then the program's own MPI tools, then the checker, then Oriel.
+/* The order of the preload: the sanitizer's runtime that must be first, what the user had, then the program's own MPI tools, then
+ * the checker, then Oriel.
  * ORIEL_PRELOADED always names exactly the entries of LD_PRELOAD that Oriel itself added.
  * Only files in cli/ include this, and only become.c calls it. */
 #ifndef ORIEL_CLI_PRELOAD_H
@@ -6,8 +7,9 @@
 
 #include "cli/program.h"
 
-/* Oriel's libraries, by path. */
+/* The libraries beside the user's and the tools, by path. */
 struct oriel_preload {
+    const char *first;     /* the program's own runtime of -fsanitize=address; NULL for none */
     const char *sanitizer; /* the stand-in for the runtime of -fsanitize=thread; NULL for none */
     const char *checker;   /* liboriel_check.so; NULL for a program that is not checked */
     const char *liboriel;

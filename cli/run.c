@@ -89,6 +89,8 @@ static void stats_set(const char *file)
  * ranks, and the program runs all the same. */
 static void trace_set(const char *folder)
 {
+    if (folder[0] == '\0')
+        oriel_die("--trace: no folder is named");
     (void)mkdir(folder, 0777);
     char *path = absolute(folder);
     oriel_variable_set("ORIEL_TRACE", path);

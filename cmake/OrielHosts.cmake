@@ -5,8 +5,10 @@
 # ORIEL_HOSTS lists the hosts found (mpich, openmpi), ORIEL_HOST_<host>_VERSION their versions.
 #
 # A host is what its compiler wrapper says that it is: the wrapper is asked what it would run, and
-# its mpi.h is preprocessed to learn which MPI it belongs to.
+# its mpi.h is preprocessed to learn which MPI it belongs to. Of several installations of one host
+# the one whose mpicc comes first in PATH is taken.
 
+set(ORIEL_MPICC "" CACHE STRING "Compiler wrappers of the hosts to build for, as /opt/mpich/bin/mpicc; empty: all that are found")
 set(ORIEL_HOSTS "")
 
 # The words that a compiler wrapper would put on the command line, without the compiler's name.
@@ -93,8 +95,9 @@ function(oriel_host_target target language flags)
   target_link_libraries(${target} INTERFACE ${link})
 endfunction()
 
-# Takes one candidate's C flags; a host that is known already is left as it is.
-function(oriel_host_add flags suffix)
+# Takes one candidate's C flags and, unless it is empty, the wrapper that they come from, whose like
+# for other languages are beside it; a host that is known already is left as it is.
+function(oriel_host_add flags wrapper)
   oriel_flags_sort("${flags}" includes compile link)
   oriel_host_identify("${includes}" host version)
   if(NOT host OR host IN_LIST ORIEL_HOSTS)
@@ -105,10 +108,9 @@ function(oriel_host_add flags suffix)
   foreach(pair CXX:mpicxx Fortran:mpifort)
     string(REPLACE ":" ";" pair "${pair}")
     list(GET pair 0 language)
-    list(GET pair 1 wrapper)
-    unset(program)
-    find_program(program NAMES ${wrapper}${suffix} NO_CACHE)
-    if(program AND CMAKE_${language}_COMPILER)
+    list(GET pair 1 name)
+    string(REGEX REPLACE "mpicc([^/]*)$" "${name}\\1" program "${wrapper}")
+    if(EXISTS "${program}" AND CMAKE_${language}_COMPILER)
       oriel_wrapper_flags("${program}" language_flags)
       if(language_flags)
         oriel_host_target(oriel_host_${host}_${language} ${language} "${language_flags}")
@@ -123,17 +125,23 @@ function(oriel_host_add flags suffix)
   set(ORIEL_HOST_${host}_VERSION "${version}" PARENT_SCOPE)
 endfunction()
 
-foreach(suffix .mpich .openmpi "")
-  find_program(oriel_wrapper NAMES mpicc${suffix} NO_CACHE)
-  if(oriel_wrapper)
-    oriel_wrapper_flags("${oriel_wrapper}" oriel_flags)
-    oriel_host_add("${oriel_flags}" "${suffix}")
-  endif()
-  unset(oriel_wrapper)
+set(oriel_wrappers ${ORIEL_MPICC})
+if(NOT oriel_wrappers)
+  foreach(name mpicc mpicc.mpich mpicc.openmpi)
+    find_program(oriel_wrapper NAMES ${name} NO_CACHE)
+    if(oriel_wrapper)
+      list(APPEND oriel_wrappers "${oriel_wrapper}")
+    endif()
+    unset(oriel_wrapper)
+  endforeach()
+endif()
+foreach(wrapper IN LISTS oriel_wrappers)
+  oriel_wrapper_flags("${wrapper}" oriel_flags)
+  oriel_host_add("${oriel_flags}" "${wrapper}")
 endforeach()
 
 find_program(oriel_pkg_config NAMES pkg-config pkgconf NO_CACHE)
-if(oriel_pkg_config)
+if(oriel_pkg_config AND NOT ORIEL_MPICC)
   foreach(package mpich ompi-c)
     execute_process(COMMAND "${oriel_pkg_config}" --cflags --libs ${package} ERROR_QUIET
                     OUTPUT_VARIABLE oriel_flags OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -141,6 +149,7 @@ if(oriel_pkg_config)
     oriel_host_add("${oriel_flags}" "")
   endforeach()
 endif()
+list(SORT ORIEL_HOSTS)
 
 if(NOT ORIEL_HOSTS)
   message(FATAL_ERROR

@@ -180,12 +180,19 @@ static pthread_once_t process_options_once = PTHREAD_ONCE_INIT;
 static void process_options_read(void)
 {
     oriel_options_read(stderr, &process_options);
+    oriel_options_warn_unknown(stderr);
 }
 
 const struct oriel_options *oriel_options(void)
 {
     pthread_once(&process_options_once, process_options_read);
     return &process_options;
+}
+
+uint64_t oriel_timeout_ns(void)
+{
+    int timeout_s = oriel_options()->timeout_s;
+    return UINT64_C(1000000000) * (uint64_t)(timeout_s > 0 ? timeout_s : 1);
 }
 
 static bool name_is_known(const char *name, size_t len_bytes)

@@ -30,8 +30,11 @@ struct oriel_options {
 #undef OPTION
 };
 
-/* The options of this process. Malformed values have been reported on stderr once. */
+/* The options of this process. Malformed values and unknown variables have been reported on stderr once. */
 const struct oriel_options *oriel_options(void);
+
+/* ORIEL_TIMEOUT in nanoseconds, at least a second. */
+uint64_t oriel_timeout_ns(void);
 
 /* Reads the environment as it is now. A malformed value leaves the option at its default, with one
  * line that says so on complaints; NULL keeps quiet. Strings in *out are copies that stay. */

@@ -8,10 +8,10 @@ import subprocess
 import tempfile
 import unittest
 
-BUILD = os.environ["ORIEL_TEST_BUILD"]
-CC = os.environ["ORIEL_TEST_CC"]
-HOSTS = os.environ["ORIEL_TEST_HOSTS"].split(",")
-SANITIZE = os.environ["ORIEL_TEST_SANITIZE"]
+BUILD = os.environ["TESTS_BUILD"]
+CC = os.environ["TESTS_CC"]
+HOSTS = os.environ["TESTS_HOSTS"].split(",")
+SANITIZE = os.environ["TESTS_SANITIZE"]
 ORIEL = os.path.join(BUILD, "bin", "oriel")
 HERE = os.path.dirname(os.path.abspath(__file__))
 

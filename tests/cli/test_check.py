@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+import socket
+import struct
+import subprocess
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, ORIEL, SANITIZE, liboriel, program, start
+from command import BUILD, Case, HERE, HOSTS, ORIEL, SANITIZE, environment, liboriel, program, start
 
 SUMMARY = "oriel: check: "
 RIGHT = r"\Aoriel: check: no findings on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
@@ -143,7 +146,7 @@ class Findings(Case):
             if compiled.returncode != 0:
                 continue
             told = start(ORIEL, "check", "--host", "mpich", "--stacks", self.path("sanitised"),
-                         ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0").stderr
+                         ASAN_OPTIONS="detect_leaks=0").stderr
             frames = [line.split(" in ")[1] for line in told.partition("stack: ")[2].splitlines()[:3]]
             self.assertEqual(frames, ["mistake", "look", "main"], told)
 
@@ -323,6 +326,53 @@ class Json(Case):
         self.assertEqual(result.returncode, 86, result.stderr)
         with open(self.path("here.json"), encoding="utf-8") as file:
             self.assertEqual(len(json.load(file)["findings"]), 1)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can ask as another user")
+class Helper(Case):
+    """One that is kept, and found by a name that everybody on the machine can see."""
+
+    QUESTION = struct.pack("<II", 0x4f724831, 0)  # of no places; the answer is the same
+    NOBODY = 65534
+
+    def setUp(self):
+        super().setUp()
+        listener = socket.socket(socket.AF_UNIX)
+        self.name = f"\0oriel-test-{os.getpid()}"
+        listener.bind(self.name)
+        listener.listen()
+        own, theirs = socket.socketpair()
+        os.set_inheritable(listener.fileno(), True)
+        helper = subprocess.Popen(["sh", "-c", f'exec "$@" 3<&{listener.fileno()}', "sh", ORIEL, "check", "--helper", "places"],
+                                  stdin=theirs, stdout=theirs, env=environment(), close_fds=False)
+        listener.close()
+        theirs.close()
+        self.addCleanup(helper.wait, 60)
+        self.addCleanup(helper.kill)
+        self.addCleanup(own.close)
+        own.sendall(self.QUESTION)
+        self.assertEqual(own.recv(100), self.QUESTION)
+
+    def ask_as(self, user):
+        """The answer, by a process of that user."""
+        code = ("import os, socket, sys\n"
+                "user, name, question = int(sys.argv[1]), '\\0' + sys.argv[2], bytes.fromhex(sys.argv[3])\n"
+                "os.setresuid(user, user, user)\n"
+                "asker = socket.socket(socket.AF_UNIX)\n"
+                "asker.settimeout(20)\n"
+                "asker.connect(name)\n"
+                "try:\n"
+                "    asker.sendall(question)\n"
+                "    print(asker.recv(100).hex())\n"
+                "except (BrokenPipeError, ConnectionResetError):\n"
+                "    print()\n")
+        asked = subprocess.run(["/usr/bin/python3", "-c", code, str(user), self.name[1:], self.QUESTION.hex()],
+                               capture_output=True, text=True, timeout=60, check=True)
+        return bytes.fromhex(asked.stdout.strip())
+
+    def test_another_user_gets_no_answer(self):
+        self.assertEqual(self.ask_as(self.NOBODY), b"")
+        self.assertEqual(self.ask_as(0), self.QUESTION)
 
 
 if __name__ == "__main__":

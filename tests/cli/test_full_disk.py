@@ -15,7 +15,7 @@ import unittest
 from command import BUILD, Case, HERE, HOSTS, ORIEL, environment, program
 
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
-APART = "ORIEL_TEST_APART"  # set in the namespace
+APART = "TESTS_APART"  # set in the namespace
 SKIP, NOBODY = 77, 65534
 FULL, LONG = "No space left on device", "File (is )?too large"
 KIB = 1024
@@ -205,7 +205,7 @@ class Reports(Disk):
         formats = [("--perfetto", "events.json")]
         if os.path.exists(PAGE):
             formats.append(("-o", "page.html"))
-        if os.environ.get("ORIEL_TEST_OTF2") == "1":
+        if os.environ.get("TESTS_OTF2") == "1":
             formats.append(("--otf2", "archive"))
         for option, name in formats:
             for left_bytes in (0, 8 * KIB):

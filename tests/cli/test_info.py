@@ -6,7 +6,7 @@ import re
 import subprocess
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, ORIEL, liboriel, start
+from command import BUILD, Case, HERE, HOSTS, ORIEL, liboriel, program, start
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
@@ -101,12 +101,14 @@ class Info(Case):
         self.assertFalse(options["ORIEL_CMA"]["set"])
 
     def test_unknown_and_malformed_variables_are_warned_about(self):
-        result = start(ORIEL, "info", ORIEL_SPINN="1", ORIEL_SPIN="fast")
-        self.assertEqual(result.returncode, 0)
-        self.assertIn("oriel: ORIEL_SPINN is not an option of Oriel", result.stderr)
-        self.assertIn("oriel: ORIEL_SPIN=fast is not a whole number of 0 or more; using the default, 2000\n",
-                      result.stderr)
-        self.assertIn("ORIEL_SPIN=2000", result.stdout)
+        for words in (["info"], *(["run", program(host, "one_put")] for host in HOSTS)):
+            result = start(ORIEL, *words, ORIEL_SPINN="1", ORIEL_SPIN="fast")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            told = [line for line in result.stderr.splitlines() if "ORIEL_" in line]
+            self.assertEqual(told[0], "oriel: ORIEL_SPIN=fast is not a whole number of 0 or more; using the default, 2000")
+            self.assertRegex(told[1], r"^oriel: ORIEL_SPINN is not an option of Oriel \S+ and is ignored$")
+            self.assertEqual(told[2:], [])
+        self.assertIn("ORIEL_SPIN=2000", start(ORIEL, "info", ORIEL_SPIN="fast").stdout)
 
     def test_text_says_what_json_says(self):
         value, _ = info()

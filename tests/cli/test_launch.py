@@ -25,8 +25,8 @@ class Launch(Case):
 
     def test_plain_has_no_preload_and_env_is_passed_on(self):
         for host in HOSTS:
-            result = launch(host, "-n", "1", "--plain", "--env", "ORIEL_TEST_WORD=a=b", "sh", "-c",
-                            'echo "${LD_PRELOAD-none} $ORIEL_TEST_WORD"')
+            result = launch(host, "-n", "1", "--plain", "--env", "TESTS_WORD=a=b", "sh", "-c",
+                            'echo "${LD_PRELOAD-none} $TESTS_WORD"')
             self.assertEqual(result.stdout, "none a=b\n", result.stderr)
 
     def test_time_limit_ends_the_whole_job(self):

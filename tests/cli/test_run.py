@@ -1,6 +1,7 @@
 """`oriel run`: which host it finds, what it preloads in which order, and what it refuses."""
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -25,8 +26,14 @@ def other(host):
     return "openmpi" if host == "mpich" else "mpich"
 
 
+def listed(text):
+    """A preload without the runtime that this build's own programs need in front, where it is sanitised."""
+    return re.sub(r"[^:=\n]*/lib(asan\.so|clang_rt\.asan)[^:\n]*:", "", text) if "address" in SANITIZE else text
+
+
 def values(text):
     """The NAME=value lines of a program's output."""
+    text = listed(text)
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
@@ -145,6 +152,14 @@ class Start(RunCase):
         result = start(ORIEL, "run", "--host", HOSTS[0], self.write("script", "echo shell\n"))
         self.assertEqual(result.stdout, "shell\n")
 
+    def test_verbose_says_by_which_path_each_rank_is_reached(self):
+        for host in HOSTS:
+            job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", program(host, "one_put")],
+                                 env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
+            for rank in range(2):
+                self.assertRegex(job.stderr, rf"(?m)^oriel\[\d+\]: MPI_Win_\w+: window 1 of 2 ranks: others reach the memory of "
+                                             rf"rank {rank} by arena$", host)
+
     def test_bypass_changes_nothing(self):
         for host in HOSTS:
             result = start(ORIEL, "run", program(host, "environment"), ORIEL_BYPASS="1", LD_PRELOAD="")
@@ -202,8 +217,8 @@ class Preload(RunCase):
             self.assertIn("memory=42", lines)
             self.assertIn("Oriel", result.stdout)
             # Seen after MPI_Init, which takes the entries out again; seen by the loader they were in this order.
-            listed = start(ORIEL, "run", self.tooled_environment(host, tool))
-            self.assertEqual(listed.stdout, f"{tool}:{liboriel(host)}\n", listed.stderr)
+            seen = start(ORIEL, "run", self.tooled_environment(host, tool))
+            self.assertEqual(listed(seen.stdout), f"{tool}:{liboriel(host)}\n", seen.stderr)
 
     def tooled_environment(self, host, tool):
         return self.compile("tooled", SHOW, "-Wl,--no-as-needed", f"-Wl,-rpath,{os.path.dirname(tool)}", tool)
@@ -245,6 +260,53 @@ class Preload(RunCase):
         shutil.copy(ORIEL, self.path("a place/bin/oriel"))
         shutil.copy(self.oriel, self.path(f"a place/lib/oriel/{self.host}/liboriel.so"))
         self.refused(start(self.path("a place/bin/oriel"), "run", "true"), "its path holds a blank or a colon")
+
+
+class Sanitised(RunCase):
+    """Programs compiled with -fsanitize=address, whose runtime ends them where another library comes before it."""
+
+    def build(self, host, compiler, *flags):
+        """one_put, or None where it cannot be compiled so."""
+        if shutil.which(f"mpicc.{host}") is None or shutil.which(compiler) is None:
+            return None
+        path = self.path(f"{host}-{compiler}")
+        compiled = start(f"mpicc.{host}", "-fsanitize=address", *flags, os.path.join(HERE, "one_put.c"), "-o", path,
+                         MPICH_CC=compiler, OMPI_CC=compiler)
+        return path if compiled.returncode == 0 else None
+
+    @unittest.skipIf(SANITIZE, "the library has a runtime of its own")
+    def test_program_runs_with_its_runtime_shared_or_static(self):
+        clangs = start("clang", "-print-resource-dir").stdout.strip() + "/lib/linux" if shutil.which("clang") else ""
+        first, tried = self.library("first.so"), 0
+        for host in HOSTS:
+            for compiler, *flags in (["gcc"], ["gcc", "-static-libasan"], ["clang"],
+                                     ["clang", "-shared-libsan", f"-Wl,-rpath,{clangs}"]):
+                path = self.build(host, compiler, *flags)
+                if path is None:
+                    continue
+                tried += 1
+                for command in ("run", "check") if not flags else ("run",):
+                    result = start(ORIEL, command, path, ASAN_OPTIONS="detect_leaks=0", LD_PRELOAD=first)
+                    self.assertEqual(result.returncode, 0, f"{command} {host} {compiler} {flags}: {result.stderr}")
+                    self.assertIn("memory=42", result.stdout)
+                    self.assertIn("Oriel", result.stdout)
+                    # What MPI_Init leaves for the program's children is the user's.
+                    self.assertEqual((values(result.stdout)["LD_PRELOAD"], values(result.stdout)["ORIEL_PRELOADED"]),
+                                     (first, "(unset)"))
+        self.assertGreater(tried, 0)
+
+    def test_runtime_stands_ahead_of_all(self):
+        host = self.library(SONAMES[HOSTS[0]])
+        oriel, first, ours = self.stand_in(), self.library("first.so"), self.stood_in(HOSTS[0])
+        for name in ("libasan.so.8", "libclang_rt.asan-x86_64.so"):
+            runtime, tool = self.library(name), self.library("libmpiP.so", "void MPI_Put(void) {}")
+            fake = self.using(tool, runtime, host)
+            self.assertEqual(start(oriel, "run", fake).stdout, f"{runtime}:{tool}:{ours}")
+            self.assertEqual(start(oriel, "run", fake, LD_PRELOAD=first).stdout, f"{runtime}:{first}:{tool}:{ours}")
+            self.assertEqual(start(oriel, "run", fake, LD_PRELOAD=f"{runtime} {first}").stdout,
+                             f"{runtime}:{first}:{tool}:{ours}")
+            inner = start(oriel, "run", "--host", HOSTS[0], "sh", "-c", f"exec {oriel} run {fake}")
+            self.assertEqual(inner.stdout, f"{runtime}:{tool}:{ours}", inner.stderr)
 
 
 class Refusal(RunCase):

@@ -22,8 +22,10 @@ class Spack(types.ModuleType):
             setattr(self, name, lambda *words, _name=name, **ways: self.said.append((_name, words, ways)))
 
         class CMakePackage:
+            spec = {"mpi": types.SimpleNamespace(mpicc="/spack/mpich/bin/mpicc")}
+
             def define(self, name, value):
-                return f"-D{name}:BOOL={'ON' if value else 'OFF'}"
+                return f"-D{name}:STRING={value}" if isinstance(value, str) else f"-D{name}:BOOL={'ON' if value else 'OFF'}"
 
         self.CMakePackage = CMakePackage
 
@@ -46,8 +48,8 @@ class Recipe(unittest.TestCase):
         with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
             cache = file.read()
         for word in self.names["Oriel"]().cmake_args():
-            name = re.fullmatch(r"-D(\w+):BOOL=\w+", word).group(1)
-            self.assertRegex(cache, rf"(?m)^{name}:")
+            name, kind = re.fullmatch(r"-D(\w+):(BOOL|STRING)=\S+", word).groups()
+            self.assertRegex(cache, rf"(?m)^{name}:{kind}=")
 
     def test_what_the_build_looks_for_is_depended_on(self):
         known = {words[0].split("@")[0] for name, words, _ in self.spack.said if name == "depends_on"}

@@ -111,6 +111,26 @@ class Make(Case):
         self.assertEqual(found, sorted(others + ["usr/local/include"]))
         self.assertEqual(files_of(self.path("dest")), ["usr/local/bin/other", "usr/local/include/other.h"])
 
+    def test_a_place_is_the_same_however_it_is_written(self):
+        relative = os.path.relpath(self.path("d e"), ROOT)
+        ways = (self.path("d e"), f"{relative}/", relative), ("/opt/oriel", "/opt//oriel/", "/usr/../opt/oriel")
+        for destination, prefix in zip(*ways):
+            for end in ways[0]:
+                os.makedirs(self.path("d e"))
+                self.assertEqual(self.make("install", destination, prefix).returncode, 0)
+                self.assertIn("opt/oriel/bin/oriel", files_of(self.path("d e")))
+                result = self.make("uninstall", end)
+                self.assertEqual((result.returncode, os.listdir(self.path("d e"))), (0, []), result.stderr)
+                os.rmdir(self.path("d e"))
+
+    def test_a_prefix_that_nothing_can_be_preloaded_from_is_refused(self):
+        os.makedirs(self.path("dest"))
+        for prefix in ("/opt/oriel of mine", "/opt/oriel:0"):
+            result = self.make("install", self.path("dest"), prefix)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(f"nothing can be preloaded from '{prefix}'", " ".join(result.stderr.split()))
+            self.assertEqual(os.listdir(self.path("dest")), [])
+
     def test_uninstall_refuses_what_it_does_not_know(self):
         for destination, prefix, words in (("dest", "/opt/other", "say its PREFIX"), ("other", "/opt/oriel", "say its DESTDIR")):
             self.assertEqual(self.make("install", self.path("dest")).returncode, 0)

@@ -1,7 +1,7 @@
 """oriel report on trace files of known content: the summary, the events for Perfetto against the rules of its format, the OTF2
 archive as its own tools read it, and files that are not what they should be.
 
-The files are made by tests/page/traces.py.  ORIEL_TEST_OTF2 says whether the command was built with that library."""
+The files are made by tests/page/traces.py.  TESTS_OTF2 says whether the command was built with that library."""
 
 import collections
 import json
@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "cli"), os.path.join(HERE, "..", "page"
 import traces  # noqa: E402
 from command import Case, ORIEL, start  # noqa: E402
 
-HAS_OTF2 = os.environ["ORIEL_TEST_OTF2"] == "1"
+HAS_OTF2 = os.environ["TESTS_OTF2"] == "1"
 RANKS = traces.KNOWN_RANKS
 # All ranks put and fence; three of them are in the second window too.
 CALLS = {"create": 4, "fence": 44, "put": 40, "free": 7, "lock": 3, "get": 9, "unlock": 3}

@@ -1,7 +1,7 @@
 """oriel run --trace on real jobs: what stands in the files, whatever ends the job, the disk or the folder, and however many
 machines there are.  The program is traced.c, which does what is known.
 
-ORIEL_TEST_HOST says which host's launcher."""
+TESTS_HOST says which host's launcher."""
 
 import os
 import re
@@ -16,7 +16,7 @@ import trace_files
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 from command import BUILD, Case, ORIEL, environment  # noqa: E402
 
-HOST = os.environ["ORIEL_TEST_HOST"]
+HOST = os.environ["TESTS_HOST"]
 LAUNCH = os.path.join(trace_files.ROOT, "tests", "launch")
 TRACED = os.path.join(BUILD, "tests", "observe", HOST, "traced")
 ROUNDS = 20
@@ -104,6 +104,8 @@ class Traces(Case):
         result = run(ORIEL, "run", "--host", HOST, "--trace", "traces", "--", "/usr/bin/env", cwd=self.folder)
         self.assertIn(f"ORIEL_TRACE={self.traces}\n", result.stdout)
         self.assertTrue(os.path.isdir(self.traces))
+        result = run(ORIEL, "run", "--host", HOST, "--trace=", "--", "/bin/true", cwd=self.folder)
+        self.assertEqual((result.returncode, result.stderr), (2, "oriel: --trace: no folder is named\n"))
         result = run(ORIEL, "run", "--host", HOST, "--trace", NOT_THERE, "--", "/bin/true")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 

@@ -2,13 +2,13 @@
 
 oriel_mpi_program(NAME traced SOURCES traced.c)
 
-set(environment "ORIEL_TEST_BUILD=${CMAKE_BINARY_DIR}" "ORIEL_TEST_CC=${CMAKE_C_COMPILER}" "ORIEL_TEST_SANITIZE=${SANITIZE}"
-    "ORIEL_TEST_OTF2=$<BOOL:${ORIEL_OTF2_FOUND}>")
+set(environment "TESTS_BUILD=${CMAKE_BINARY_DIR}" "TESTS_CC=${CMAKE_C_COMPILER}" "TESTS_SANITIZE=${SANITIZE}"
+    "TESTS_OTF2=$<BOOL:${ORIEL_OTF2_FOUND}>")
 foreach(host IN LISTS ORIEL_HOSTS)
   oriel_script_test(NAME traces.${host} TIMEOUT 600 PROCESSORS 2
-    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "ORIEL_TEST_HOSTS=${host}" "ORIEL_TEST_HOST=${host}"
+    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS=${host}" "TESTS_HOST=${host}"
             /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_traces.py")
 endforeach()
 oriel_script_test(NAME exports TIMEOUT 300
-  COMMAND "${CMAKE_COMMAND}" -E env ${environment} "ORIEL_TEST_HOSTS="
+  COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS="
           /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_exports.py")

@@ -16,9 +16,9 @@ import termios
 import time
 import unittest
 
-BUILD = os.environ["ORIEL_TEST_BUILD"]
-HOST = os.environ.get("ORIEL_TEST_HOST", "mpich")
-RANKS = int(os.environ.get("ORIEL_TEST_RANKS", "4"))
+BUILD = os.environ["TESTS_BUILD"]
+HOST = os.environ.get("TESTS_HOST", "mpich")
+RANKS = int(os.environ.get("TESTS_RANKS", "4"))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORIEL = os.path.join(BUILD, "bin", "oriel")
 PATIENCE_S = 40  # a busy machine

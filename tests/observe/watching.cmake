@@ -5,8 +5,8 @@ oriel_mpi_program(NAME busy SOURCES busy.c)
 # Jobs that hang do so asleep.
 function(watching_row name host ranks script)
   oriel_script_test(NAME ${name} ${ARGN} TIMEOUT 400
-    COMMAND "${CMAKE_COMMAND}" -E env "ORIEL_TEST_BUILD=${CMAKE_BINARY_DIR}" "ORIEL_TEST_HOST=${host}"
-            "ORIEL_TEST_RANKS=${ranks}" /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/${script}.py")
+    COMMAND "${CMAKE_COMMAND}" -E env "TESTS_BUILD=${CMAKE_BINARY_DIR}" "TESTS_HOST=${host}"
+            "TESTS_RANKS=${ranks}" /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/${script}.py")
 endfunction()
 
 # They take up to half a minute each, most of it waiting: the quick ones look at one host from outside and watch the other.

@@ -12,7 +12,7 @@ import unittest
 from browser import Folder
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.environ["ORIEL_TEST_BENCH"])
+sys.path.insert(0, os.environ["TESTS_BENCH"])
 from page import page, skeleton  # noqa: E402, F401
 
 HOSTILE = ("</script x=1 </script></style></title>--><script>hostile()</script><img src=x onerror=hostile()>\"'&\x00\ud800"

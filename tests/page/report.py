@@ -11,7 +11,7 @@ import sys
 import browser
 import traces
 
-BUILD = os.environ.get("ORIEL_TEST_BUILD", os.path.join(traces.ROOT, "build"))
+BUILD = os.environ.get("TESTS_BUILD", os.path.join(traces.ROOT, "build"))
 ORIEL = os.path.join(BUILD, "bin", "oriel")
 HOSTILE = "</script x></script><!-- <script><img src=x onerror=hostile()>\u2028\"'&"
 

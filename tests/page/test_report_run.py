@@ -10,7 +10,7 @@ import browser
 import report
 import traces
 
-HOSTS = os.environ.get("ORIEL_TEST_HOSTS", "mpich,openmpi").split(",")
+HOSTS = os.environ.get("TESTS_HOSTS", "mpich,openmpi").split(",")
 STEPS = 10
 
 

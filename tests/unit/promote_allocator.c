@@ -1,5 +1,5 @@
 /* Memory of the program's allocator is promoted, released, freed and made use of again, by several threads at once.  With the
- * name of a function in ORIEL_TEST_ALLOCATOR the allocator is another than libc's, preloaded, which has that function. */
+ * name of a function in TESTS_ALLOCATOR the allocator is another than libc's, preloaded, which has that function. */
 #include "promote_common.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@ enum { THREADS = 3, ROUNDS = 150, KEPT = 8 };
 static void allocator_is_the_one_that_was_asked_for(void **state)
 {
     (void)state;
-    const char *name = getenv("ORIEL_TEST_ALLOCATOR");
+    const char *name = getenv("TESTS_ALLOCATOR");
     if (name != NULL && dlsym(RTLD_DEFAULT, name) == NULL)
         fail_msg("nobody has %s: the allocator was not preloaded", name);
 }

@@ -35,7 +35,7 @@ class Oriel(CMakePackage):
     conflicts("platform=windows")
 
     def cmake_args(self):
-        return [self.define("BUILD_TESTING", False)]
+        return [self.define("BUILD_TESTING", False), self.define("ORIEL_MPICC", self.spec["mpi"].mpicc)]
 
     def setup_run_environment(self, env):
         env.prepend_path("PKG_CONFIG_PATH", self.prefix.lib.pkgconfig)

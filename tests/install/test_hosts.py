@@ -1,0 +1,41 @@
+"""Which MPIs a build is for: of one host the installation whose mpicc comes first in PATH, or those that ORIEL_MPICC names alone.
+The installation of these tests is a wrapper and a header."""
+
+import os
+import re
+import unittest
+
+from place import CC, HOSTS, ROOT, Case, run
+
+WRAPPER = """#!/bin/sh
+[ "$1" = -show ] && echo cc "-I{folder}" -lmpi
+"""
+HEADER = '#define MPICH_VERSION "4.9.9"\n'
+
+
+class Hosts(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("mpi.h", HEADER)
+        self.wrapper = self.write("mpicc", WRAPPER.format(folder=self.folder))
+        os.chmod(self.wrapper, 0o755)
+
+    def found(self, *words, **changes):
+        """Versions by host, and what the build is for."""
+        result = run("cmake", "-S", ROOT, "-B", self.path("build"), "-G", "Ninja", f"-DCMAKE_C_COMPILER={CC}",
+                     "-DBUILD_TESTING=OFF", *words, **changes)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return dict(re.findall(r"^-- Host MPI: (\w+) (\S+)", result.stdout, re.M)), \
+            re.search(r"^-- Oriel \S+ for: (.*)$", result.stdout, re.M).group(1).split(", ")
+
+    def test_the_first_in_path_is_taken(self):
+        versions, hosts = self.found(PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual((versions["mpich"], hosts), ("4.9.9", sorted({"mpich", *HOSTS})))
+
+    def test_those_that_are_named_are_all(self):
+        versions, hosts = self.found(f"-DORIEL_MPICC={self.wrapper}")
+        self.assertEqual((versions, hosts), ({"mpich": "4.9.9"}, ["mpich"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
