@@ -1,6 +1,6 @@
 /* Collectives on the user's communicator while a window is made: creation is collective over it, so they cannot meet
- * others.  They are started without blocking and tested, because hosts spin where Oriel yields, and because a rank without
- * Oriel would never answer: then the user is told after 10 s.  window/ calls. */
+ * others.  They are started without blocking and tested, because hosts spin where Oriel yields and then naps, and because a
+ * rank without Oriel would never answer: then the user is told after 10 s.  window/ calls. */
 #include "base/log.h"
 #include "base/wait.h"
 #include "host/host.h"
@@ -10,13 +10,15 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { PATIENCE_S = 10, SPINS = 8, TOLD_NS = 1000000, WATCH_NS = 100000000 };
+enum { PATIENCE_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
 
 static enum oriel_status await(MPI_Request *request, const char *what, const struct oriel_watch *watch, bool *told)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t watched_ns = begin_ns;
+    bool lasts = false;
     bool warned = false;
     int done = 0;
     for (unsigned tests = 0;; tests++) {
@@ -26,11 +28,15 @@ static enum oriel_status await(MPI_Request *request, const char *what, const str
             return ORIEL_OK;
         if (tests < SPINS)
             continue;
-        sched_yield();
-        if (tests % 64 != 0)
+        if (lasts)
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        else
+            sched_yield();
+        if (!lasts && tests % 64 != 0)
             continue;
         uint64_t now_ns = oriel_now_ns();
-        if (!*told && now_ns - begin_ns > TOLD_NS)
+        lasts = now_ns - begin_ns > YIELD_NS;
+        if (!*told && lasts)
             oriel_wait_lasts(watch, begin_ns, told);
         if (watch != NULL && now_ns - watched_ns > WATCH_NS) {
             enum oriel_status status = watch->check(watch->context);

@@ -50,7 +50,7 @@ static bool arrive(struct oriel_common *common, uint32_t all)
 static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
 {
     struct oriel_watch watch = {oriel_watch_all, watched, ORIEL_WAITING_FENCE};
-    enum oriel_status status = oriel_event_wait(&window->common->arrivals, window->arrivals, &watch); /* B2 */
+    enum oriel_status status = oriel_far_event_wait(window, &window->common->arrivals, window->arrivals, &watch); /* B2 */
     return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
 }
 

@@ -94,4 +94,12 @@ void oriel_far_forget(struct oriel_window *window, int32_t rank);
 /* When nobody serves the window any more. */
 void oriel_far_close(struct oriel_window *window);
 
+/* Waits for what ranks of any machine of the window signal. */
+static inline enum oriel_status oriel_far_event_wait(const struct oriel_window *window, struct oriel_event *event,
+                                                     uint32_t at_least, const struct oriel_watch *watch)
+{
+    return oriel_unlikely(window->far != NULL) ? oriel_net_await_event(event, at_least, watch)
+                                               : oriel_event_wait(event, at_least, watch);
+}
+
 #endif

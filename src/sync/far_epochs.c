@@ -72,7 +72,7 @@ enum oriel_status oriel_far_barrier(struct oriel_window *window, uint32_t number
         waiting.watched.dead = waiting.rank;
         status = oriel_far_peer(window, waiting.rank, &waiting.leader);
         if (status == ORIEL_OK)
-            status = oriel_event_wait(&machines->arrived[round], number, &watch);
+            status = oriel_far_event_wait(window, &machines->arrived[round], number, &watch);
         *lost_rank = waiting.watched.dead;
     }
     return status;

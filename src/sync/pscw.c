@@ -146,7 +146,7 @@ static enum oriel_status await_post(struct oriel_window *window, struct oriel_pa
     struct oriel_partner *theirs;
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
-        status = oriel_event_wait(&theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
+        status = oriel_far_event_wait(window, &theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
     if (status == ORIEL_OK)
         take_line(theirs);
     return status;
@@ -202,7 +202,7 @@ static enum oriel_status await_complete(struct oriel_window *window, struct orie
     struct oriel_partner *theirs;
     enum oriel_status status = oriel_partners_await(window, own, &watch, &theirs);
     if (status == ORIEL_OK)
-        status = oriel_event_wait(&theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
+        status = oriel_far_event_wait(window, &theirs->completes, oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
     if (status == ORIEL_OK)
         take_line(theirs);
     return status;

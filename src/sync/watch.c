@@ -62,17 +62,18 @@ enum oriel_status oriel_watch_nobody(void *context)
 enum oriel_status oriel_watch_rank(void *context)
 {
     static _Thread_local uint32_t looks;
-    const struct oriel_watched *watched = context;
+    struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
     struct oriel_net_peer *peer;
-    int32_t dead;
+    watched->dead = -1;
     if (window->group->peers[watched->win_rank] == NULL) { /* it may owe this process its first message */
         enum oriel_status status = oriel_far_peer(window, watched->win_rank, &peer);
         if (status == ORIEL_OK && (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
-            status = oriel_far_serves(window, watched->win_rank, peer, &dead); /* it may have left the window */
+            status = oriel_far_serves(window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
         if (status != ORIEL_OK)
             return status;
     }
+    watched->dead = watched->win_rank;
     return check(window, watched->win_rank);
 }
 

@@ -10,7 +10,8 @@ struct oriel_watched {
     const struct oriel_window *window;
     int32_t win_rank; /* the rank, or the target whose lock is waited for */
     bool by_agent;    /* which cannot wait for answers */
-    int32_t dead;     /* set by oriel_watch_all: whom it has found so */
+    int32_t dead;     /* set by oriel_watch_all: whom it has found so; by oriel_watch_rank of a rank elsewhere, too: it, or who
+                       * has died where it has left the window because of that, or -1: whoever would tell where it is does not */
     uint32_t patience; /* of oriel_watch_locks: so many looks more than one */
 };
 

@@ -73,6 +73,7 @@ struct attempt_watch {
     struct oriel_watch watch;
     struct oriel_watched watched;
     bool is_board;   /* all are here, and known by one */
+    uint64_t since_ns;
     enum oriel_status status;
 };
 void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt *attempt);

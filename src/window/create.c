@@ -264,12 +264,15 @@ static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
     return ORIEL_OK;
 }
 
-/* A message that comes when its window is half made finds words that are not there yet: over several machines nobody returns
- * before all have finished. */
+/* A message that comes when its window is half made would find words that are not there yet: over several machines nobody
+ * returns before all have finished, and the thread that serves asks for is_finished. */
 static enum oriel_status settle(struct attempt *attempt)
 {
     uint32_t agreed;
-    return attempt->machines == NULL ? ORIEL_OK : oriel_attempt_agree(attempt, 1, &agreed);
+    if (attempt->machines == NULL)
+        return ORIEL_OK;
+    atomic_store_explicit(&attempt->window->far->is_finished, true, memory_order_release);
+    return oriel_attempt_agree(attempt, 1, &agreed);
 }
 
 /* Who has died while all told each other that they have finished may have told some of them before: these have the window, and go

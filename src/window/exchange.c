@@ -4,6 +4,7 @@
  * rank has left the board, as all find then.  create.c calls. */
 #include "window/attempt.h"
 
+#include "base/options.h"
 #include "host/host.h"
 #include "sync/far.h"
 #include "window/handle.h"
@@ -34,6 +35,14 @@ static void died(struct attempt_watch *known, int here, enum oriel_status status
     known->status = status;
 }
 
+/* Who knows where it is has died, or left the window: that says nothing of the rank itself, which is given up as if it were
+ * silent. */
+static void miss(struct attempt_watch *known, int here)
+{
+    if (oriel_now_ns() - known->since_ns >= oriel_timeout_ns())
+        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d does not come, and nobody tells where it is", here));
+}
+
 /* Whether a far rank is there to be looked at, which it is then. */
 static bool look_at_one(struct oriel_window *window, int32_t rank, struct attempt_watch *known)
 {
@@ -41,10 +50,16 @@ static bool look_at_one(struct oriel_window *window, int32_t rank, struct attemp
     int here = window->group->peers[rank] != NULL ? MPI_UNDEFINED : rank_here(window, rank, known);
     if (here == MPI_UNDEFINED)
         return false;
-    if (oriel_watch_rank(&watched) != ORIEL_OK) {
-        oriel_far_break(window, rank);
-        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here));
+    if (oriel_watch_rank(&watched) != ORIEL_E_PEER)
+        return true;
+    if (watched.dead < 0) {
+        miss(known, here);
+        return false;
     }
+    oriel_far_break(window, watched.dead);
+    here = rank_here(window, watched.dead, known); /* undefined where it has left that window because of one of no concern here */
+    if (here != MPI_UNDEFINED)
+        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here));
     return true;
 }
 
@@ -71,12 +86,13 @@ static void look_at_known(struct oriel_window *window, void *context)
         return;
     for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
         const struct oriel_peer *peer = window->group->peers[i];
-        int here;
-        if (peer == NULL || oriel_peer_alive(peer) || (here = rank_here(window, i, known)) == MPI_UNDEFINED)
+        if (peer == NULL || oriel_peer_alive(peer))
             continue;
         if (is_far)
-            oriel_far_break(window, i);
-        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid));
+            oriel_far_break(window, i); /* who waits for it elsewhere may know of it by its machine's ranks alone */
+        int here = rank_here(window, i, known);
+        if (here != MPI_UNDEFINED)
+            died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here, (int)peer->identity.pid));
     }
     if (is_far && known->status == ORIEL_OK)
         look_at_far(window, known);
@@ -97,7 +113,8 @@ void oriel_attempt_watch_open(struct attempt_watch *known, const struct attempt 
     *known = (struct attempt_watch){.making = {attempt->window, MPI_GROUP_NULL},
                                     .watched = {.window = attempt->window, .win_rank = -1},
                                     .watch = {watch_attempt, known, ORIEL_WAITING_AGREE},
-                                    .is_board = attempt->window->group != NULL && attempt->machines == NULL};
+                                    .is_board = attempt->window->group != NULL && attempt->machines == NULL,
+                                    .since_ns = oriel_now_ns()};
     if (!known->is_board)
         oriel_host()->Comm_group(attempt->creation->comm, &known->making.group);
 }

@@ -75,7 +75,8 @@ enum oriel_far_mark {
 
 struct oriel_far {
     uint64_t id; /* of the window, for the others */
-    _Atomic bool is_settled; /* it is complete everywhere: messages may be sent */
+    _Atomic bool is_finished; /* its words here are there: messages may be served (window/serve.c) */
+    _Atomic bool is_settled;  /* it is complete everywhere: messages may be sent */
     uint32_t barriers; /* so far, by this process; wraps */
     /* by win_rank: struct oriel_partner in the place of the entry that a rank on this machine would have for this process; its
      * messages count there */

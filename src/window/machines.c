@@ -131,7 +131,11 @@ static enum oriel_status start_net(void)
 {
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
-    return oriel_reached_open(&oriel_service);
+    struct oriel_net_service service = oriel_service;
+    int level = MPI_THREAD_MULTIPLE;
+    oriel_host()->Query_thread(&level);
+    service.has_threads = level == MPI_THREAD_MULTIPLE;
+    return oriel_reached_open(&service);
 }
 
 /* The addresses of all leaders. */

@@ -1,6 +1,7 @@
-/* Leads messages from other machines to their windows.  A window is served from before all have agreed on it until after the
- * barrier of its end, so whoever may send something for it finds it; what is for no window is for one that ended after an
- * error, and is answered so.  The agent's thread serves, one message at a time, under serving, which removal takes too. */
+/* Leads messages from other machines to their windows.  A window is found from before all have agreed on it until after the
+ * barrier of its end, and served from when this process has finished it, before all tell each other so (create.c): whoever may
+ * send something for it is served.  What is for no window is for one that ended after an error, and is answered so.  The agent's
+ * thread serves, one message at a time, under serving, which removal takes too. */
 #include "window/serve.h"
 
 #include "memory/reached.h"
@@ -143,6 +144,8 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     struct oriel_window *window = oriel_table_find(&windows, head->window);
     if (window == NULL)
         answer_gone(asker, head);
+    else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
+        answer_nowhere(asker, head, ORIEL_E_WIN, "the window is not made yet"); /* from one that does not keep to settle() */
     else if (!is_from(window, head, from))
         answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
     else

@@ -168,6 +168,7 @@ static void open_window(bool is_dynamic)
                                    .flavour = is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
     window.far = oriel_far_make(WINDOW_ID, RANKS);
     REQUIRE(window.far != NULL && oriel_serve_add(&window));
+    atomic_store(&window.far->is_finished, true);
 }
 
 /* --- messages --- */

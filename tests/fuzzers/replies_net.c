@@ -46,6 +46,19 @@ void oriel_net_wake_agent(void)
 {
 }
 
+void oriel_net_help_begin(enum oriel_net_helper helper)
+{
+    (void)helper;
+}
+
+void oriel_net_help(void)
+{
+}
+
+void oriel_net_help_end(void)
+{
+}
+
 struct oriel_writers_slot *oriel_net_guard(void)
 {
     return NULL;

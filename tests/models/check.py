@@ -32,6 +32,13 @@ MODELS = {
         ("wait.pml", "fetch_add(event, 1, 8); /* W1 */", "fetch_add_relaxed(event, 1, 8);", ASSERTION,
          "W1 publishes what was stored before"),
     ]),
+    "help": (["transport/ucx/help.c"], set(), [
+        ("help.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
+        ("help.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
+        ("help.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: who may have left"),
+        ("help.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: who leaves opens the gate"),
+        ("help.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes where something has come"),
+    ]),
     "ticket": (["sync/ticket.h", "sync/ticket.c"], set(), [
         ("ticket_steps.pml", "    fence_full();\n", "", STUCK, "X3 before the look for sleepers"),
         ("ticket_steps.pml", "store_release(SERVING", "store_relaxed(SERVING", ASSERTION, "P1: X3 is a release"),

@@ -30,7 +30,8 @@ SCENARIOS = {
                "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "creation-late",
                "creations", "accumulate"],
     "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
-                   "lock-behind-waiter", "lock-all", "unlock-all", "complete", "put-fence"],
+                   "lock-behind-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
+                   "put-fence"],
     "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests"],
 }
 DELAY_MOST_US = 60000
@@ -41,7 +42,7 @@ CHECKER_LOST = "the checker of another machine does not answer"
 DEATHS = 6  # in one launch of drawn rounds
 # Over the rounds of a launch: hosts and libc have some of their own; a round's window has a MiB.
 MAY_GROW = {"mappings": 12, "descriptors": 12, "KiB in its memory file": 900}
-KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate"}
+KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate", "own-window", "own-window-after-free"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # What the hosts themselves leave behind when one of their processes is killed; other jobs may run at the same time.

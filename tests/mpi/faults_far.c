@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -173,6 +174,47 @@ static int wait_behind_waiter(void)
     return code != MPI_SUCCESS ? code : MPI_Win_unlock(0, win);
 }
 
+static MPI_Comm living;
+
+static void part(void)
+{
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank == victim, world_rank, &living);
+    MPI_Comm_set_errhandler(living, MPI_ERRORS_RETURN);
+}
+
+/* The survivors can make a window of their own whatever they know of the first one. */
+static int make_own(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    double *base;
+    MPI_Win own;
+    int code = MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, living, &base, &own);
+    if (code == MPI_SUCCESS)
+        return MPI_Win_free(&own);
+    MPI_Error_string(code, text, &length);
+    fprintf(stderr, "rank %d: no window of the survivors: %s\n", world_rank, text);
+    return code;
+}
+
+/* One comes late.  The others look if it lives, also where its machine's first rank, who would tell where it is, has died. */
+static int wait_own_window(void)
+{
+    usleep(world_rank == world_size - 1 ? 1500000 : 100000);
+    return make_own() == MPI_SUCCESS ? MPI_Win_fence(0, win) : MPI_SUCCESS;
+}
+
+/* The one that comes late has freed the first window, which others still have. */
+static int wait_own_window_after_free(void)
+{
+    let_it_die();
+    if (world_rank != world_size - 1)
+        return wait_own_window();
+    int code = MPI_Win_free(&win);
+    usleep(1500000);
+    return make_own() == MPI_SUCCESS ? code : MPI_SUCCESS;
+}
+
 const struct scenario scenarios[] = {
     { "put", nothing, nothing, wait_put, false, NULL, true },
     { "get", nothing, nothing, wait_get, false, NULL, true },
@@ -187,6 +229,8 @@ const struct scenario scenarios[] = {
     { "lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true },
     { "unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true },
     { "complete", post_to_survivors, nothing, wait_complete, false, connect_all, true },
+    { "own-window", part, nothing, wait_own_window, false, part, true },
+    { "own-window-after-free", part, nothing, wait_own_window_after_free, false, part, true },
     { "put-fence", fence_before, nothing, wait_put_and_fence, false, fence_before, true },
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -59,6 +59,9 @@ bool harness_check_class(int code, int wanted_class, const char *file, int line,
 void harness_skip(const char *reason);
 /* True once the running case has failed on this rank: loops may leave early where no other rank waits for them. */
 bool harness_failed(void);
+
+/* What Oriel says of the last call that failed here; nothing where the program runs on the host alone. */
+const char *said_by_oriel(void);
 /* Whether all ranks are on one machine, as far as Oriel may believe it: with ORIEL_NODE_SIZE they are on several. */
 bool ranks_share_memory(void);
 /* The ranks that are on this one's machine, in their order; the caller frees it. Collective. */

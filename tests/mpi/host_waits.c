@@ -26,6 +26,7 @@ static void hold(void)
         sleep_us(200);
     if (atomic_exchange(&holds, false))
         atomic_store(&was_let_go, true);
+    atomic_store(&is_held, false);
 }
 
 static int64_t ns_of(const struct timespec *time) { return time->tv_sec * INT64_C(1000000000) + time->tv_nsec; }
@@ -105,7 +106,6 @@ static void serves(void (*act)(void))
     barrier(MPI_COMM_WORLD);
     if (world_rank == 0) {
         first = pthread_self();
-        atomic_store(&is_held, false);
         atomic_store(&was_let_go, false);
         atomic_store(&holds, true);
         while (!atomic_load(&is_held))
@@ -119,6 +119,8 @@ static void serves(void (*act)(void))
     }
     act();
     atomic_store(&holds, false);
+    while (atomic_load(&is_held)) /* the next one might begin before it has left */
+        sleep_us(200);
     CHECK(!atomic_load(&was_let_go), "rank 0 does not serve while it waits");
     barrier(MPI_COMM_WORLD);
     MPI_Win_unlock_all(win);

@@ -11,8 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-__attribute__((weak)) const char *oriel_last_error(void);
-
 enum { AREA_BYTES = 8 * PAGE, GUARD = 0x6b };
 
 static MPI_Win named_window(void *base, size_t len_bytes, const char *name)
@@ -48,7 +46,7 @@ static int class_of(int code)
 static void message_check(const char *call, const char *name, int target)
 {
     char rank[32];
-    const char *text = oriel_last_error ? oriel_last_error() : "";
+    const char *text = said_by_oriel();
     snprintf(rank, sizeof rank, "rank %d", target);
     CHECK(strstr(text, call) && strstr(text, name) && strstr(text, rank), "the message names not all of %s, %s, %s: %s", call,
           name, rank, text);

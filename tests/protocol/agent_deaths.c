@@ -106,7 +106,7 @@ static void ask_while_stopped(struct oriel_window *window)
     struct oriel_remote there = asking_share(window, 0);
     for (int round = 0; round < 10; round++) {
         if (window->rank == 2)
-            kill(team->members[0].process.pid, SIGSTOP);
+            team_stop(0);
         if (window->rank != 0)
             team_flag_set(window->rank, (uint32_t)round + 1);
         if (window->rank == 1) {

@@ -222,6 +222,7 @@ static void open_far(struct oriel_window *window)
 {
     window->far = oriel_far_make(meeting->ranks[team_rank].far_id, window->n);
     team_expect(window->far != NULL && oriel_serve_add(window));
+    atomic_store(&window->far->is_finished, true);
 }
 
 struct oriel_window *apart_open(void)

@@ -22,8 +22,8 @@ MACHINE = [
 
     ("sync/barrier.c", [("    if (arrived != all)\n        return false;\n", "    if (arrived + 1 < all)\n        return false;\n")],
      "barrier", "barrier_b2_publishes_stores", "B1: the last one need not wait, not the last but one"),
-    ("sync/barrier.c", [("oriel_event_wait(&window->common->arrivals, window->arrivals, &watch); /* B2 */",
-                         "oriel_event_wait(&window->common->arrivals, window->arrivals - 1, &watch);")],
+    ("sync/barrier.c", [("oriel_far_event_wait(window, &window->common->arrivals, window->arrivals, &watch); /* B2 */",
+                         "oriel_far_event_wait(window, &window->common->arrivals, window->arrivals - 1, &watch);")],
      "barrier", "barrier_b2_publishes_stores", "B2: a rank waits for all"),
     ("sync/barrier.c", [("window->arrivals += (uint32_t)window->n;", "(uint32_t)window->n;")],
      "barrier", "barrier_of_two_publishes_stores", "B2: each barrier needs n arrivals more than the one before"),

@@ -295,31 +295,6 @@ static void net_looks_until_there_is_nothing_to_see(void **state)
     team_run(2, be_looked_after);
 }
 
-/* How often threads of the net and of UCX have gone to sleep. */
-static unsigned long switches(void)
-{
-    unsigned long sum = 0;
-    DIR *folder = opendir("/proc/self/task");
-    team_expect(folder != NULL);
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        char path[300];
-        char line[128];
-        bool is_meant = false;
-        unsigned long count;
-        snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
-        FILE *file = fopen(path, "r");
-        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-            is_meant = is_meant || strcmp(line, "Name:\toriel-net\n") == 0 || strcmp(line, "Name:\tasync\n") == 0;
-            if (is_meant && sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1)
-                sum += count;
-        }
-        if (file != NULL)
-            fclose(file);
-    }
-    closedir(folder);
-    return sum;
-}
-
 static void be_idle(struct oriel_window *window)
 {
     struct question question;
@@ -329,9 +304,9 @@ static void be_idle(struct oriel_window *window)
     netting_await(&question);
     team_meet();
     usleep(300000);
-    unsigned long before = switches();
+    unsigned long before = netting_sleeps();
     usleep(1000000);
-    team_expect(before > 0 && switches() - before <= 6);
+    team_expect(before > 0 && netting_sleeps() - before <= 6);
     free(stream.data);
     netting_stop();
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void expect_lost(struct oriel_net_peer *peer, enum oriel_status status)
 {
@@ -155,7 +156,7 @@ static void stand_still(struct oriel_window *window)
     team_flag_await(2, 1);
     team_flag_await(3, 1);
     if (team_rank == 0)
-        kill(team->members[1].process.pid, SIGSTOP);
+        team_stop(1);
     meet_a_death(1, false);
     atomic_fetch_add(&team->flags[1], 1);
     team_flag_await(1, 2);
@@ -171,6 +172,49 @@ static void net_n4_gives_up_who_is_silent(void **state)
     unsetenv("ORIEL_TIMEOUT");
 }
 
+static uint64_t processor_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Rank 1 stands still before anybody has spoken to it.  Its kernel takes the connection all the same, of which UCX then says
+ * all the time that there is something to do: neither who waits for an answer nor, where nobody waits, the agent's thread takes
+ * a processor for that, on which rank 1 might go on. */
+static void wait_for_a_first_contact(struct oriel_window *window)
+{
+    enum { GOES_ON = 2 };
+    netting_start(window);
+    team_meet();
+    if (team_rank == 0) {
+        struct question question;
+        struct stream stream = netting_stream(1, 0);
+        team_stop(1);
+        uint64_t begin_ns = processor_ns();
+        netting_send(&stream, ECHO, 8, &question);
+        usleep(500000);
+        team_expect(processor_ns() - begin_ns < 200000000); /* the agent's thread */
+        begin_ns = processor_ns();
+        team_flag_set(GOES_ON, 1);
+        netting_await(&question);
+        team_expect(processor_ns() - begin_ns < 500000000); /* both, in 1 s */
+        free(stream.data);
+    } else if (team_rank == 2) {
+        team_flag_await(GOES_ON, 1);
+        usleep(1000000);
+        kill(team->members[1].process.pid, SIGCONT);
+    }
+    team_meet();
+    netting_stop();
+}
+
+static void net_first_contact_with_a_slow_process_takes_little_time(void **state)
+{
+    (void)state;
+    team_run(3, wait_for_a_first_contact);
+}
+
 /* Rank 0 stands still for longer than the limit while it waits for rank 1, and finds nothing from it when it goes on: that
  * silence was its own.  Rank 2, which waits for rank 0 meanwhile, gives it up. */
 static void stand_still_oneself(struct oriel_window *window)
@@ -179,7 +223,6 @@ static void stand_still_oneself(struct oriel_window *window)
     netting_start(window);
     struct question question;
     struct stream stream = netting_stream(team_rank == 0 ? 1 : 0, 0);
-    pid_t stopped = team->members[0].process.pid;
     if (team_rank == 0) {
         netting_send(&stream, KEEP, 8, &question);
         team_flag_set(ASKED, 1);
@@ -189,11 +232,11 @@ static void stand_still_oneself(struct oriel_window *window)
     } else if (team_rank == 1) {
         team_flag_await(ASKED, 1);
         usleep(300000); /* it has asked whether this one lives, and sleeps */
-        kill(stopped, SIGSTOP);
+        team_stop(0);
         team_flag_set(STOPPED, 1);
         usleep(1500000);
         team_flag_await(GIVEN_UP, 1);
-        kill(stopped, SIGCONT);
+        kill(team->members[0].process.pid, SIGCONT);
         usleep(500000);
         netting_answer(&netting_kept[0], &netting_kept_notes[0], NULL, 0);
     } else {
@@ -251,6 +294,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_n4_tells_of_a_process_that_died_before),
         cmocka_unit_test(net_n4_tells_of_a_killed_process_whose_child_lives),
         cmocka_unit_test(net_n4_gives_up_who_is_silent),
+        cmocka_unit_test(net_first_contact_with_a_slow_process_takes_little_time),
         cmocka_unit_test(net_n4_blames_nobody_for_its_own_silence),
         cmocka_unit_test(net_n4_waits_for_who_lives),
     };

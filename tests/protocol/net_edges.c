@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 enum { STARTS = 12 };
 
@@ -334,6 +335,44 @@ static void net_does_not_start_where_ucx_may_not_leave_the_machine(void **state)
     team_run(1, start_without_a_device);
 }
 
+/* Connections of this process that the kernel would end by itself. */
+static int count_watched_by_the_kernel(int *all)
+{
+    int watched = 0;
+    for (int fd = *all = 0; fd < 1024; fd++) {
+        int domain = 0, type = 0, listens = 0, watches = 0;
+        socklen_t size = sizeof(int);
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || (domain != AF_INET && domain != AF_INET6) ||
+            getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
+            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens ||
+            getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &watches, &size) != 0)
+            continue;
+        ++*all;
+        watched += watches != 0;
+    }
+    return watched;
+}
+
+static void look_at_sockets(struct oriel_window *window)
+{
+    struct question question;
+    int all;
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    netting_send(&stream, ECHO, 100, &question);
+    netting_await(&question);
+    team_expect(count_watched_by_the_kernel(&all) == 0 && all > 0);
+    free(stream.data);
+    netting_stop();
+}
+
+/* Else the link's failure would end them after UCX's time, though nobody waits, and not after ORIEL_TIMEOUT. */
+static void net_connections_over_which_nothing_goes_are_left_alone(void **state)
+{
+    (void)state;
+    team_run(2, look_at_sockets);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +383,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
         cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),
         cmocka_unit_test(net_does_not_start_where_ucx_may_not_leave_the_machine),
+        cmocka_unit_test(net_connections_over_which_nothing_goes_are_left_alone),
     };
     netting_prepare(argc, argv);
     victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

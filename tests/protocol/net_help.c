@@ -1,13 +1,13 @@
-/* src/transport/ucx/serve.c: a thread of the program that waits in the host serves what comes by itself, in order with what the
- * agent's thread serves; and that one serves again as soon as nobody helps, or as the helper is held up.  How often it looks after
- * who waits for more than messages. */
+/* src/transport/ucx/help.c: a thread of the program that waits serves what comes by itself, in order with what the agent's thread
+ * serves; and that one serves again as soon as nobody helps, or as the helper is held up.  serve.c: how often it looks after who
+ * waits for more than messages, and when it naps. */
 #include "netting.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ECHOES = 400, ECHOES_EACH = 20, STAYS = 180, LOOKS = 40 };
+enum { ECHOES = 400, SIGNALS = 1000, ECHOES_EACH = 20, STAYS = 180, LOOKS = 40 };
 
 static uint64_t served(void)
 {
@@ -17,13 +17,13 @@ static uint64_t served(void)
 /* Helps until so many messages have been served: waiting, or asking again and again. */
 static void help_until(uint64_t wanted, bool waits)
 {
-    oriel_net_help_begin(waits);
+    oriel_net_help_begin(waits ? ORIEL_NET_WAITS : ORIEL_NET_ASKS);
     while (served() < wanted) {
         oriel_net_help();
         if (waits)
             continue;
         oriel_net_help_end();
-        oriel_net_help_begin(false);
+        oriel_net_help_begin(ORIEL_NET_ASKS);
     }
     oriel_net_help_end();
 }
@@ -45,10 +45,10 @@ static void help_one(struct oriel_window *window)
 {
     netting_start(window);
     struct stream stream = netting_stream(1 - team_rank, 0);
-    if (team_rank == 0)
-        help_until(ECHOES, true);
     for (int i = 0; team_rank == 1 && i < ECHOES; i++)
         echo(&stream);
+    if (team_rank == 0)
+        help_until(ECHOES, true);
     team_meet();
     team_expect(served() == (team_rank == 0 ? ECHOES : 0));
     /* the agent's thread may have come first now and then, and goes on for a while where this one has no processor */
@@ -63,6 +63,45 @@ static void net_helper_serves_what_comes(void **state)
     netting_has_limit = true;
     forget_counts();
     team_run(2, help_one);
+}
+
+/* Each waits for what the other's messages signal. */
+static void signal_each_other(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    unsigned long before = netting_sleeps();
+    for (uint32_t i = 1; i <= SIGNALS; i++) {
+        if (team_rank == 0)
+            netting_send(&stream, SIGNAL, 8, NULL);
+        team_expect(oriel_net_await_event(&netting_signals, i, NULL) == ORIEL_OK);
+        if (team_rank == 1)
+            netting_send(&stream, SIGNAL, 8, NULL);
+    }
+    uint64_t helped = atomic_load(&netting_shared->helped[team_rank]);
+    /* nobody wakes the agent's thread at the end of a wait */
+    team_expect(netting_has_threads ? helped == 0 : helped >= SIGNALS / 5 && netting_sleeps() - before < SIGNALS / 5 * 4);
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_who_waits_for_signals_serves(void **state)
+{
+    (void)state;
+    netting_has_limit = true;
+    forget_counts();
+    team_run(2, signal_each_other);
+}
+
+/* Not where others may be in calls. */
+static void net_nobody_serves_beside_threads(void **state)
+{
+    (void)state;
+    netting_has_limit = true;
+    netting_has_threads = true;
+    forget_counts();
+    team_run(2, signal_each_other);
+    netting_has_threads = false;
 }
 
 /* Rank 0 helps for some echoes, and then sleeps outside of the net for one more; held up, it still says that it helps. */
@@ -81,7 +120,7 @@ static void help_and_leave(struct oriel_window *window)
             team_flag_set(1, stay);
             continue;
         }
-        oriel_net_help_begin(true);
+        oriel_net_help_begin(ORIEL_NET_WAITS);
         while (served() < (ECHOES_EACH + 1) * (stay - 1) + ECHOES_EACH)
             oriel_net_help();
         if (!is_held_up)
@@ -136,7 +175,7 @@ static void leave_before_the_sleep(struct oriel_window *window)
         team_flag_set(1, 1);
     } else {
         team_at_delay = await_the_helpers_end;
-        oriel_net_help_begin(true);
+        oriel_net_help_begin(ORIEL_NET_WAITS);
         while (!atomic_load(&is_about_to_sleep))
             oriel_net_help();
         oriel_net_help_end();
@@ -192,7 +231,7 @@ static void help_now_and_then(uint64_t random)
 {
     if ((random >> 40) % 4 != 0)
         return;
-    oriel_net_help_begin((random >> 44) % 2 == 0);
+    oriel_net_help_begin((random >> 44) % 3); /* any */
     for (uint64_t turns = (random >> 48) % 64; turns > 0; turns--)
         oriel_net_help();
     oriel_net_help_end();
@@ -230,7 +269,7 @@ static uint32_t looks_in(struct stream *stream, useconds_t time_us)
     return count;
 }
 
-/* 300 ms at one look each 50 us are some 4,000; 2 ms, where the machine is not too busy, some 20, and 2 where it is still asleep. */
+/* 300 ms at one look each 50 us are some 4,000; 2 ms, where the machine is not too busy, some 20, and 2 where it still sleeps. */
 static void be_looked_after_for_long(struct oriel_window *window)
 {
     netting_start(window);
@@ -253,6 +292,27 @@ static void net_looks_less_often_after_who_waits_for_long(void **state)
     team_run(2, be_looked_after_for_long);
 }
 
+/* Rank 1 asks so seldom that the agent's thread of rank 0 is asleep each time. */
+static void ask_now_and_then(struct oriel_window *window)
+{
+    netting_start(window);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    for (int i = 0; team_rank == 1 && i < ECHOES; i++) {
+        echo(&stream);
+        usleep(300);
+    }
+    team_meet();
+    team_expect(atomic_load(&netting_naps) < ECHOES / 10);
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_nobody_naps_after_a_message(void **state)
+{
+    (void)state;
+    team_run(2, ask_now_and_then);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -262,7 +322,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_helper_that_is_held_up_is_replaced),
         cmocka_unit_test(net_helper_leaves_its_looks_to_the_agent),
         cmocka_unit_test(net_n1_holds_beside_helpers),
+        cmocka_unit_test(net_who_waits_for_signals_serves),
+        cmocka_unit_test(net_nobody_serves_beside_threads),
         cmocka_unit_test(net_looks_less_often_after_who_waits_for_long),
+        cmocka_unit_test(net_nobody_naps_after_a_message),
     };
     netting_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

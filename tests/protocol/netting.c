@@ -4,12 +4,14 @@
 
 #include "transport/ucx/inner.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { MESSAGES = 400 };
 
@@ -22,6 +24,8 @@ struct note netting_kept_notes[ASKERS_MOST];
 _Atomic uint32_t netting_kept_count;
 _Atomic int netting_looks_left;
 _Atomic uint32_t netting_looks;
+struct oriel_event netting_signals;
+bool netting_has_threads;
 
 void netting_fill(char *bytes, size_t len_bytes, uint64_t seed)
 {
@@ -67,6 +71,8 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
         usleep(1000);
     } else if (note.op == VERY_SLOWLY) {
         usleep(6000);
+    } else if (note.op == SIGNAL) {
+        oriel_event_signal(&netting_signals);
     }
 }
 
@@ -83,20 +89,23 @@ static void lost(const struct oriel_identity *who)
             atomic_fetch_add(&netting_shared->lost[self], UINT64_C(1) << i);
 }
 
-const struct oriel_net_service netting_service = {serve, look, lost};
+const struct oriel_net_service netting_service = {.serve = serve, .look = look, .lost = lost};
+static const struct oriel_net_service service_of_threads = {.serve = serve, .look = look, .lost = lost, .has_threads = true};
 
 void netting_start(struct oriel_window *window)
 {
     self = window->rank;
     memset(next_index, 0, sizeof next_index);
     atomic_store(&netting_kept_count, 0);
+    atomic_store(&netting_signals.value, 0);
     struct sigaction before;
     struct sigaction after;
     char code[16];
     void *call = dlsym(RTLD_DEFAULT, "munmap");
     sigaction(SIGSEGV, NULL, &before);
     memcpy(code, call, sizeof code);
-    enum oriel_status status = oriel_net_start(&team->members[team_rank].process, NULL, &netting_service);
+    const struct oriel_net_service *service = netting_has_threads ? &service_of_threads : &netting_service;
+    enum oriel_status status = oriel_net_start(&team->members[team_rank].process, NULL, service);
     if (status != ORIEL_OK)
         fprintf(stderr, "%s\n", oriel_fail_message());
     team_expect(status == ORIEL_OK && oriel_net_is_started());
@@ -195,6 +204,43 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
     return status;
 }
 
+/* --- asleep --- */
+
+unsigned long netting_sleeps(void)
+{
+    unsigned long sum = 0;
+    DIR *folder = opendir("/proc/self/task");
+    team_expect(folder != NULL);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char path[300];
+        char line[128];
+        bool is_meant = false;
+        unsigned long count;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+        FILE *file = fopen(path, "r");
+        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+            is_meant = is_meant || strcmp(line, "Name:\toriel-net\n") == 0 || strcmp(line, "Name:\tasync\n") == 0;
+            if (is_meant && sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1)
+                sum += count;
+        }
+        if (file != NULL)
+            fclose(file);
+    }
+    closedir(folder);
+    return sum;
+}
+
+_Atomic uint32_t netting_naps;
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    atomic_fetch_add(&netting_naps, gettid() != getpid());
+    return __real_nanosleep(time, left);
+}
+
 /* --- a clock that stands still --- */
 
 bool netting_has_limit = true;
@@ -204,7 +250,7 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
 
 int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask)
 {
-    return __real_ppoll(fds, count, count == 1 && !netting_has_limit ? NULL : limit, mask);
+    return __real_ppoll(fds, count, count == 2 && !netting_has_limit ? NULL : limit, mask);
 }
 
 /* --- asking --- */

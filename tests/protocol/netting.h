@@ -9,7 +9,7 @@
 
 enum { STREAMS = TEAM_MOST * 2, ASKERS_MOST = 256 };
 
-enum op { PASS, ECHO, KEEP, SLOWLY, VERY_SLOWLY };
+enum op { PASS, ECHO, KEEP, SLOWLY, VERY_SLOWLY, SIGNAL };
 
 /* The head of every message. */
 struct note {
@@ -51,6 +51,9 @@ extern struct note netting_kept_notes[ASKERS_MOST];
 extern _Atomic uint32_t netting_kept_count;
 extern _Atomic int netting_looks_left;
 extern _Atomic uint32_t netting_looks;
+extern struct oriel_event netting_signals; /* by SIGNAL; from 0 at each start */
+extern bool netting_has_threads; /* the service says that several may be in calls at once */
+extern _Atomic uint32_t netting_naps; /* of threads that are not the main one */
 extern const struct oriel_net_service netting_service;
 
 /* Whether the network brings some of what is told late, and some twice. */
@@ -61,6 +64,9 @@ extern bool netting_gathers; /* most messages and questions later */
 /* By all ranks: starts, and opens all to all; stops. */
 void netting_start(struct oriel_window *window);
 void netting_stop(void);
+
+/* How often threads of the net and of UCX have gone to sleep so far. */
+unsigned long netting_sleeps(void);
 
 /* half: 0 or 1, for two threads. */
 struct stream netting_stream(int32_t rank, uint32_t half);

@@ -5,6 +5,7 @@
 
 #include "fabricate.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -134,6 +135,35 @@ void team_kill(int32_t rank)
     kill(team->members[rank].process.pid, SIGKILL);
     while (oriel_identity_alive(&team->members[rank].process))
         usleep(1000);
+}
+
+static bool has_stopped(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    bool stopped = tasks != NULL;
+    for (struct dirent *task; stopped && (task = readdir(tasks));) {
+        char state = 0;
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, task->d_name);
+        FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "re");
+        stopped = !file || (fscanf(file, "%*d %*s %c", &state) == 1 && state == 'T'); /* a thread may have ended since */
+        if (file)
+            fclose(file);
+    }
+    if (tasks)
+        closedir(tasks);
+    return stopped;
+}
+
+void team_stop(int32_t rank)
+{
+    pid_t pid = team->members[rank].process.pid;
+    kill(pid, SIGSTOP);
+    for (int tries = 0; !has_stopped(pid); tries++) {
+        team_expect(tries < 10000);
+        usleep(1000);
+    }
 }
 
 int team_rounds(int most)

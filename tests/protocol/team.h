@@ -73,6 +73,9 @@ void team_die(void) __attribute__((noreturn));
 /* Kills another rank, whatever it is doing, and returns when it is dead. */
 void team_kill(int32_t rank);
 
+/* Stops another rank by SIGSTOP and returns when each of its threads stands still: the signal alone is only on its way. */
+void team_stop(int32_t rank);
+
 /* What a delay is instead of random, if set: a test may hold a thread back at one step. */
 extern void (*team_at_delay)(void);
 

@@ -45,9 +45,11 @@ static void nobody_is_reached(void **state)
 static void what_waits_do_meanwhile_is_nothing(void **state)
 {
     (void)state;
-    oriel_net_help_begin(true);
+    oriel_net_help_begin(ORIEL_NET_WAITS);
     oriel_net_help();
     oriel_net_help_end();
+    struct oriel_event event = {1, 0};
+    assert_int_equal(oriel_net_await_event(&event, 1, NULL), ORIEL_OK);
     oriel_net_progress();
     oriel_net_answer(NULL, NULL);
     oriel_net_stop();

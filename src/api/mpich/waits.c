@@ -4,9 +4,7 @@
  * and, while the program is in one of the functions of waits.def, gives Oriel's net a turn as well.  An MPICH without UCX never
  * calls it: the agent's thread serves then.
  *
- * W1  It serves where the program has called the host, never where Oriel has, which might hold what serving takes.
- * W2  Not where several threads may be in MPI at once: one that moves pages stops the others wherever they are, and what serving
- *     holds then would be held for so long.
+ * It serves where the program has called the host, never where Oriel has, which might hold what serving takes.
  * Programs, the host's Fortran wrappers and PMPI tools call. */
 #include "api/api.h"
 #include "api/waits.h"
@@ -40,30 +38,14 @@ unsigned ucp_worker_progress(void *worker)
     return events;
 }
 
-static bool has_one_thread(void)
-{
-    int level = MPI_THREAD_MULTIPLE;
-    oriel_host()->Query_thread(&level);
-    return level != MPI_THREAD_MULTIPLE; /* W2 */
-}
-
-static bool begin(bool lasts)
-{
-    bool helps = oriel_net_is_started() && has_one_thread();
-    if (helps)
-        oriel_net_help_begin(lasts);
-    return helps;
-}
-
-#define HELPED(lasts, call)                                                                        \
-    const bool helps = begin(lasts); /* W1 */                                                          \
+#define HELPED(helper, call)                                                                       \
+    oriel_net_help_begin(helper);                                                                  \
     int code = call;                                                                               \
-    if (helps)                                                                                     \
-        oriel_net_help_end();                                                                      \
+    oriel_net_help_end();                                                                          \
     return code;
 
 /* Each knows what stands behind it from its first call on. */
-#define HELPING(lasts, name, parameters, arguments)                                                \
+#define HELPING(helper, name, parameters, arguments)                                                \
     ORIEL_EXPORT int PMPI_##name parameters                                                        \
     {                                                                                              \
         static _Atomic(__typeof__(&PMPI_##name)) known;                                            \
@@ -72,23 +54,23 @@ static bool begin(bool lasts)
             next = (__typeof__(&PMPI_##name))oriel_host_symbol("PMPI_" #name);                     \
             atomic_store_explicit(&known, next, memory_order_relaxed);                             \
         }                                                                                          \
-        HELPED(lasts, next arguments)                                                              \
+        HELPED(helper, next arguments)                                                              \
     }                                                                                              \
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
-#define HELPING_OWN(lasts, name, parameters, arguments)                                            \
+#define HELPING_OWN(helper, name, parameters, arguments)                                            \
     static int helped_##name parameters                                                            \
     {                                                                                              \
-        HELPED(lasts, oriel_host()->name arguments)                                                \
+        HELPED(helper, oriel_host()->name arguments)                                                \
     }
 
-#define WAITS_OWN(...) HELPING_OWN(true, __VA_ARGS__)
-#define TESTS_OWN(...) HELPING_OWN(false, __VA_ARGS__)
+#define WAITS_OWN(...) HELPING_OWN(ORIEL_NET_WAITS, __VA_ARGS__)
+#define TESTS_OWN(...) HELPING_OWN(ORIEL_NET_ASKS, __VA_ARGS__)
 
 #define Count int
 #define Displ int
 #define ORIEL_ROWS_WITHOUT_COUNTS 1
-#define WAITS(...) HELPING(true, __VA_ARGS__)
-#define TESTS(...) HELPING(false, __VA_ARGS__)
+#define WAITS(...) HELPING(ORIEL_NET_WAITS, __VA_ARGS__)
+#define TESTS(...) HELPING(ORIEL_NET_ASKS, __VA_ARGS__)
 #include "api/mpich/waits.def"
 #undef Count
 #undef Displ
@@ -101,7 +83,7 @@ static bool begin(bool lasts)
 #define Count MPI_Count
 #define Displ MPI_Aint
 #define ORIEL_ROWS_WITHOUT_COUNTS 0
-#define WAITS(name, parameters, arguments) HELPING(true, name##_c, parameters, arguments)
+#define WAITS(name, parameters, arguments) HELPING(ORIEL_NET_WAITS, name##_c, parameters, arguments)
 #include "api/mpich/waits.def"
 #undef ORIEL_ROWS_WITHOUT_COUNTS
 #undef WAITS

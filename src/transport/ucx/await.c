@@ -1,5 +1,6 @@
 /* Waiting for answers, and who is still there.  Whoever waits takes the origin's turns by itself: spins, yields, then sleeps on
- * UCX's descriptor, a millisecond at a time, since nobody wakes it for what the host must do.  Called through net.h. */
+ * UCX's descriptor, a millisecond at a time, since nobody wakes it for what the host must do.  Who waits for an event instead
+ * serves others until it sleeps (help.c).  Called through net.h. */
 #include "transport/ucx/inner.h"
 
 #include "base/options.h"
@@ -7,14 +8,17 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 enum {
     YIELD_NS = 1000000,
     SLEEP_MS = 1,
+    NAP_NS = 100000,
     WATCH_NS = 100000000,
     PING_LEAST_NS = 100000000,
     TURNS_PER_YIELD = 4, /* a yield to nobody takes about as long as a turn, for which an answer would wait */
     YIELDS_PER_PROGRESS = 32,
+    HELP_NS = 200000, /* by who waits for an event: some ways there and back */
     GAP_NS = 200000000, /* more than this between two looks is not the peer's silence: nobody waited */
 };
 
@@ -35,23 +39,30 @@ static bool has_answer(void)
     return oriel_net.answered != answered_before;
 }
 
-/* A turn of a program's thread. */
-static void turn(void)
+/* A turn of a program's thread; whether there was anything. */
+static bool turn(void)
 {
     oriel_net.turns++;
     oriel_net_send_gathered();
     answered_before = oriel_net.answered;
-    oriel_net_turn_until(&oriel_net.origin, has_answer);
+    bool any = oriel_net_turn_until(&oriel_net.origin, has_answer);
     if (oriel_net.any_broken)
         oriel_net_bury_peers();
+    return any;
+}
+
+static bool progress(void)
+{
+    if (!oriel_net_enter(&oriel_net.origin))
+        return false;
+    bool any = turn();
+    oriel_net_leave();
+    return any;
 }
 
 void oriel_net_progress(void)
 {
-    if (!oriel_net_enter(&oriel_net.origin))
-        return;
-    turn();
-    oriel_net_leave();
+    (void)progress();
 }
 
 /* Counts how long a peer has been silent while it was waited for, after a turn has taken what has come.  Asks it now and then
@@ -79,7 +90,7 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 {
     struct oriel_writers_slot *slot = oriel_net_guard();
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    turn();
+    (void)turn();
     judge(peer, oriel_now_ns());
     bool is_lost = peer->is_lost;
     oriel_net_leave();
@@ -87,15 +98,21 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
     return is_lost ? oriel_fail(ORIEL_E_PEER, "%s", peer->why) : ORIEL_OK;
 }
 
-static void sleep_a_little(void)
+/* Whether UCX says that it has something to do.  While a connection is being made it says so all the time, since the socket can
+ * be written to, and has nothing to do until the other side has run, perhaps on this processor: who found nothing naps. */
+static bool sleep_a_little(bool in_vain)
 {
+    if (in_vain) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        return false;
+    }
     pthread_mutex_lock(&oriel_net.origin.mutex);
     bool is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.origin.ucp) == UCS_OK;
     oriel_net_leave();
     if (!is_armed)
-        return;
+        return true;
     struct pollfd ready = {.fd = oriel_net.origin.fd, .events = POLLIN};
-    (void)poll(&ready, 1, SLEEP_MS);
+    return poll(&ready, 1, SLEEP_MS) > 0;
 }
 
 /* The same as oriel_net_check for the peer of a request that is still the net's. */
@@ -123,8 +140,8 @@ static enum oriel_status outcome(const struct oriel_net_request *request)
 static enum oriel_status await_asleep(struct oriel_net_request *request, const struct oriel_watch *watch, uint64_t since_ns)
 {
     uint64_t watched_ns = oriel_now_ns();
-    for (bool told = false;;) {
-        oriel_net_progress();
+    for (bool told = false, is_ready = false;;) {
+        is_ready = !progress() && is_ready;
         if (!is_done(request))
             judge_request(request);
         enum oriel_status status = ORIEL_OK;
@@ -139,7 +156,7 @@ static enum oriel_status await_asleep(struct oriel_net_request *request, const s
             return is_done(request) ? outcome(request) : status;
         }
         oriel_wait_progress();
-        sleep_a_little();
+        is_ready = sleep_a_little(is_ready);
     }
 }
 
@@ -170,4 +187,30 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request, const struc
     enum oriel_status status = await(request, watch);
     oriel_wait_time_end(watch, begin_ns);
     return status;
+}
+
+static void serve_until(const struct oriel_event *event, uint32_t at_least)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
+    for (unsigned turns = 0;;) {
+        oriel_net_help();
+        uint64_t waited_ns = oriel_now_ns() - begin_ns;
+        if (oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least) || waited_ns >= HELP_NS)
+            return;
+        if (waited_ns >= spin_ns && ++turns % TURNS_PER_YIELD == 0)
+            sched_yield();
+    }
+}
+
+enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least, const struct oriel_watch *watch)
+{
+    if (!oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least)) {
+        uint64_t begin_ns = oriel_wait_time_begin(watch);
+        oriel_net_help_begin(ORIEL_NET_SERVES);
+        serve_until(event, at_least);
+        oriel_net_help_end();
+        oriel_wait_time_end(watch, begin_ns);
+    }
+    return oriel_event_wait(event, at_least, watch);
 }

@@ -97,6 +97,8 @@ struct oriel_net {
     bool any_ended; /* callers */
     _Atomic(struct oriel_net_peer *) lost; /* peers whose callers are to be given up as well, newest first */
     int wake_fd;                   /* eventfd: wakes the agent's thread */
+    int gate_fd;                   /* epoll: tells of messages for it while somebody may help (help.c) */
+    _Atomic bool looks;            /* the service wants its look again; changed by who serves */
     _Atomic bool is_minded;        /* the agent's thread looks after sends of the origin's worker (N3) */
     _Atomic bool is_ending;
     pthread_t thread;
@@ -191,10 +193,20 @@ void oriel_net_drop_early(struct oriel_net_caller *caller);
 
 /* --- serve.c --- */
 void *oriel_net_serve(void *unused);
+/* What the agent's worker has to do now: whether there was anything, and a message.  False where another thread is at it. */
+bool oriel_net_serve_turn(bool *any, bool *served);
 /* Around what may bring answers into memory of the program, in any thread: the agent's keeps out while pages move
  * (transport/writers.h); others are stopped then.  Without any mutex. */
 struct oriel_writers_slot *oriel_net_guard(void);
 void oriel_net_unguard(struct oriel_writers_slot *slot);
+
+/* --- help.c --- */
+bool oriel_net_make_gate(void);
+/* For the agent's thread: whether another one has served since it asked last, which *seen is of; its sleep then; and the end of
+ * a wake. */
+bool oriel_net_is_helped(uint64_t *seen);
+void oriel_net_step_aside(void);
+void oriel_net_drain_wakes(void);
 
 /* --- threads.c --- */
 enum { ORIEL_NET_THREADS = 4 };

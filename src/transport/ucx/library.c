@@ -116,17 +116,18 @@ static enum oriel_status refuse(const char *what, ucs_status_t status)
 }
 
 /* What the user has not chosen.  By default a machine that is out of reach stops the whole process while it is being connected;
- * and messages go in pieces of 8 KiB, each with a system call at both sides and a copy where UCX puts them together: with 64 KiB
- * the largest of ours is one.  The names of settings have their prefix from UCX 1.14 on. */
+ * the kernel gives a connection up over which nothing went for 16 s of a link's failure, whatever ORIEL_TIMEOUT says, though
+ * nobody waits; and messages go in pieces of 8 KiB, each with a system call at both sides and a copy where UCX puts them
+ * together: with 64 KiB the largest of ours is one.  The names of settings have their prefix from UCX 1.14 on. */
 static void choose_for_tcp(ucp_config_t *config)
 {
     static const char *const settings[][2] = {
-        {"UCX_TCP_CONN_NB", "y"}, {"UCX_TCP_TX_SEG_SIZE", "64k"}, {"UCX_TCP_RX_SEG_SIZE", "64k"}};
-    bool has_sizes = getenv(settings[1][0]) != NULL || getenv(settings[2][0]) != NULL; /* they must go with each other */
+        {"UCX_TCP_CONN_NB", "y"}, {"UCX_TCP_KEEPIDLE", "inf"}, {"UCX_TCP_TX_SEG_SIZE", "64k"}, {"UCX_TCP_RX_SEG_SIZE", "64k"}};
+    bool has_sizes = getenv(settings[2][0]) != NULL || getenv(settings[3][0]) != NULL; /* they must go with each other */
     unsigned minor = 0;
     bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
     size_t prefix_len = strlen(is_old ? "UCX_TCP_" : "UCX_");
-    for (size_t i = 0; i < (has_sizes ? 1 : sizeof settings / sizeof settings[0]); i++)
+    for (size_t i = 0; i < (has_sizes ? 2 : sizeof settings / sizeof settings[0]); i++)
         if (getenv(settings[i][0]) == NULL)
             oriel_ucp()->ucp_config_modify(config, settings[i][0] + prefix_len, settings[i][1]);
 }

@@ -4,7 +4,7 @@
  *
  * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by any
  * thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
- * Progress.  Messages are served by the agent's thread, or by one of the program that waits in the host (oriel_net_help).  What
+ * Progress.  Messages are served by the agent's thread, or by one of the program that waits (help.c).  What
  * was told or asked, but not later, leaves without further calls of the program: where none of its threads is in a call, the
  * agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's threads to await,
  * check and progress.
@@ -67,6 +67,7 @@ struct oriel_net_service {
     bool (*look)(void);
     /* The process is lost (N4); in the agent's thread.  Its messages that came before have been served. */
     void (*lost)(const struct oriel_identity *who);
+    bool has_threads; /* several of the program may be in calls at once: none of them serves, see oriel_net_help_begin */
 };
 
 /* Once for each asker, in any thread. */
@@ -84,11 +85,16 @@ bool oriel_net_is_started(void);
 /* Sends what is left, and ends the thread and all connections.  When no window is left. */
 void oriel_net_stop(void);
 
-/* Around calls in which a thread of the program waits (lasts) or asks for something that is not the net's: in between
- * oriel_net_help, which who waits calls again and again, serves what has come, which else the agent's thread is woken for.
- * The thread must hold nothing that serving takes; not where several threads of the program may be in calls at once.  Nothing
- * where the net does not run. */
-void oriel_net_help_begin(bool lasts);
+/* Around calls in which a thread of the program waits or asks for something: in between oriel_net_help serves what has come,
+ * which else the agent's thread is woken for.  The thread must hold nothing that serving takes.  Nothing where the net does not
+ * run, or where several threads of the program may be in calls at once: one that moves pages stops the others wherever they are,
+ * and what serving holds then would be held for so long. */
+enum oriel_net_helper {
+    ORIEL_NET_ASKS,   /* and goes on: the agent's thread stays where it is */
+    ORIEL_NET_WAITS,  /* and will call oriel_net_help if the host is one that lets it */
+    ORIEL_NET_SERVES, /* calls oriel_net_help all the time */
+};
+void oriel_net_help_begin(enum oriel_net_helper helper);
 void oriel_net_help(void);
 void oriel_net_help_end(void);
 
@@ -136,6 +142,9 @@ enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer, const struct 
 /* Until it is done; its status, with a message when it is not ORIEL_OK.  watch (or NULL) is asked as in base/wait.h, and may end
  * the wait while the request is still the net's. */
 enum oriel_status oriel_net_await(struct oriel_net_request *request, const struct oriel_watch *watch);
+
+/* As oriel_event_wait, for what messages from other machines signal, which this thread may serve by itself. */
+enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least, const struct oriel_watch *watch);
 
 /* For those who wait by other means for what the peer will do: ORIEL_E_PEER if it is lost.  Asks whether it lives (N4). */
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer);

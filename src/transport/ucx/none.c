@@ -24,9 +24,9 @@ void oriel_net_stop(void)
 {
 }
 
-void oriel_net_help_begin(bool lasts)
+void oriel_net_help_begin(enum oriel_net_helper helper)
 {
-    (void)lasts;
+    (void)helper;
 }
 
 void oriel_net_help(void)
@@ -35,6 +35,11 @@ void oriel_net_help(void)
 
 void oriel_net_help_end(void)
 {
+}
+
+enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least, const struct oriel_watch *watch)
+{
+    return oriel_event_wait(event, at_least, watch);
 }
 
 void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)

@@ -8,17 +8,9 @@
  * Awake or asleep.  After a message the thread stays awake for the next one, AWAKE_NS long, and lets others run meanwhile.
  * But where a rank computes on the same processor, it is that rank which runs then, for 0.1 ms and more, whatever comes: who
  * sleeps is woken at once.  So the thread sleeps as soon as it has nothing to do, and tries now and then whether it is alone.
- *
- * Help.  A program's thread that waits in the host, which lets it take turns again and again, serves what comes by itself
- * (oriel_net_help): nobody has to be woken.  One that only asks the host and goes on does so, too, but the agent's thread then
- * stays where it is.  Where one that waits did since the agent's thread looked last, that one sleeps without looking
- * at the worker (is_aside), HELPED_NS at a time: a helper that is held up is found out so.
- *     A1: is_aside = true (seq_cst)      A2: sleeps aside if somebody is helping (seq_cst), else as ever
- *     H1: is_helping = false (seq_cst)   H2: wakes the agent's thread if it is aside (seq_cst), or if something is left to do
- * Either H2 sees A1, or it came before A1 in the one order of these, then H1 came before A2, which sees that nobody helps. */
+ * Where a program's thread serves meanwhile, this one steps aside (help.c). */
 #include "transport/ucx/inner.h"
 
-#include "base/delay.h"
 #include "base/schedule.h"
 
 #include <poll.h>
@@ -29,9 +21,9 @@
 
 _Thread_local bool oriel_net_in_agent;
 
-enum { AWAKE_NS = 30000, MIND_NS = 300000, ARMED_NS = 1000000, ENDING_NS = 1000000000 };
+enum { AWAKE_NS = 30000, MIND_NS = 300000, ARMED_NS = 1000000, NAP_NS = 100000, ENDING_NS = 1000000000 };
 enum { LOOK_LEAST_NS = 50000, LOOK_MOST_NS = 1000000, LOOK_SHARE = 32 };
-enum { SPIN_NS = 20000, VAIN_MOST = 4, CROWD_NS = 40000, CROWD_LASTS = 64, HELPED_NS = 4000000, TURNS_HELPED = 4 };
+enum { SPIN_NS = 20000, VAIN_MOST = 4, CROWD_NS = 40000, CROWD_LASTS = 64 };
 
 struct turn {
     bool any;        /* something was done: there may be more soon */
@@ -39,20 +31,19 @@ struct turn {
     bool is_spinning;
     bool is_minding; /* the origin's worker has something to send */
     bool is_armed;   /* and its descriptor tells when it can */
+    bool has_minded; /* something was sent there */
+    bool was_ready;  /* a descriptor woke this thread last, and nothing was done since */
     uint64_t turns;  /* the program's, when this thread looked last */
     uint64_t busy_ns;  /* when something was done last */
     unsigned crowded;  /* so many sleeps until it is tried whether others want the processor */
     unsigned vain;     /* so often in a row nothing came while it spun */
     unsigned sleeps;   /* since then */
-    uint64_t helped;   /* messages that others have served, when this thread looked last */
+    unsigned vain_wakes; /* so often in a row was_ready was true at the next sleep */
+    uint64_t helped;   /* as oriel_net_is_helped has left it */
 };
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER; /* before any other of the net's */
-static _Atomic bool looks; /* the service wants its look again; changed with serving held */
 static _Atomic uint64_t looks_since_ns; /* what was served last before; likewise */
-static _Atomic bool is_helping;
-static _Atomic bool is_aside;
-static _Atomic uint64_t helped; /* turns that brought something; with serving held */
 
 static bool has_ready(void)
 {
@@ -93,7 +84,7 @@ void oriel_net_unguard(struct oriel_writers_slot *slot)
 static void go_on_sending(struct turn *turn)
 {
     if (turn->turns == oriel_net.turns) {
-        oriel_net_turn(&oriel_net.origin);
+        turn->has_minded = oriel_net_turn(&oriel_net.origin);
         if (oriel_net.any_broken)
             oriel_net_bury_peers();
         if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
@@ -110,6 +101,7 @@ static void go_on_sending(struct turn *turn)
 static void mind_origin(struct turn *turn)
 {
     turn->is_armed = false;
+    turn->has_minded = false;
     turn->is_minding = atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed);
     if (!turn->is_minding)
         return;
@@ -119,7 +111,6 @@ static void mind_origin(struct turn *turn)
     oriel_net_unguard(slot);
 }
 
-/* With serving held; whether there was anything, and a message to be served. */
 static bool serve_turn(bool *served)
 {
     oriel_net_shun_lost();
@@ -130,111 +121,25 @@ static bool serve_turn(bool *served)
     *served = serve_ready();
     if (is_broken)
         oriel_net_bury_callers();
-    if (*served || looks)
-        looks = oriel_net.service.look != NULL && oriel_net.service.look();
-    if (*served && looks)
+    if (*served || oriel_net.looks)
+        oriel_net.looks = oriel_net.service.look != NULL && oriel_net.service.look();
+    if (*served && oriel_net.looks)
         atomic_store_explicit(&looks_since_ns, oriel_now_ns(), memory_order_relaxed);
     oriel_net_send_answers();
     return any || *served;
 }
 
-/* A turn of the agent's thread, if nobody else is at it. */
-static void take_turn(struct turn *turn)
+bool oriel_net_serve_turn(bool *any, bool *served)
 {
-    turn->any = false;
-    if (pthread_mutex_trylock(&serving) != 0)
-        return;
-    turn->any = serve_turn(&turn->served);
-    pthread_mutex_unlock(&serving);
-}
-
-/* --- help --- */
-
-static _Thread_local bool may_help;
-static _Thread_local bool has_helped; /* since it began: there may be more to do than before */
-
-void oriel_net_help_begin(bool lasts)
-{
-    may_help = oriel_net_is_started();
-    has_helped = false;
-    if (may_help && lasts)
-        atomic_store_explicit(&is_helping, true, memory_order_relaxed);
-}
-
-void oriel_net_help_end(void)
-{
-    if (!may_help)
-        return;
-    may_help = false;
-    atomic_store_explicit(&is_helping, false, memory_order_seq_cst); /* H1 */
-    oriel_delay();
-    if (atomic_load_explicit(&is_aside, memory_order_seq_cst) ||
-        (has_helped && (atomic_load_explicit(&looks, memory_order_relaxed) ||
-                        atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed))))
-        oriel_net_wake_agent(); /* H2 */
-}
-
-/* The program's thread is the agent's for as long as that lasts: who waits for its answers does so at other processes. */
-static bool help_once(void)
-{
+    *any = *served = false;
     if (pthread_mutex_trylock(&serving) != 0)
         return false;
-    bool untold = oriel_wait_untold;
-    bool served;
-    oriel_net_in_agent = true;
-    oriel_wait_untold = true;
-    bool any = serve_turn(&served);
-    oriel_wait_untold = untold;
-    oriel_net_in_agent = false;
-    if (any) {
-        atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
-        has_helped = true;
-    }
+    *any = serve_turn(served);
     pthread_mutex_unlock(&serving);
-    return any;
-}
-
-void oriel_net_help(void)
-{
-    static _Thread_local unsigned more; /* looks, for each of the host's, since the next often follows soon */
-    if (!may_help)
-        return;
-    may_help = false; /* nothing of this comes back here */
-    for (unsigned i = 0; i <= more; i++)
-        more = help_once() ? TURNS_HELPED : more;
-    more -= more > 0;
-    may_help = true;
+    return true;
 }
 
 /* --- the agent's thread --- */
-
-/* Whether it may leave what comes to a helper, which has served something since the last time. */
-static bool is_helped(struct turn *turn)
-{
-    uint64_t now = atomic_load_explicit(&helped, memory_order_relaxed);
-    bool more = now != turn->helped;
-    turn->helped = now;
-    return more && !turn->is_minding && atomic_load_explicit(&is_helping, memory_order_relaxed);
-}
-
-static void drain_wakes(void)
-{
-    uint64_t count;
-    if (read(oriel_net.wake_fd, &count, sizeof count) < 0)
-        return; /* somebody else's descriptor by now */
-}
-
-static void sleep_aside(void)
-{
-    struct pollfd woken = {.fd = oriel_net.wake_fd, .events = POLLIN};
-    struct timespec limit = {.tv_nsec = HELPED_NS};
-    oriel_delay();
-    atomic_store_explicit(&is_aside, true, memory_order_seq_cst); /* A1 */
-    oriel_delay();
-    if (atomic_load_explicit(&is_helping, memory_order_seq_cst) && ppoll(&woken, 1, &limit, NULL) > 0) /* A2 */
-        drain_wakes();
-    atomic_store_explicit(&is_aside, false, memory_order_relaxed);
-}
 
 /* Until the next look: who has waited for long may wait a little longer, so that this processor is not taken all the time from
  * whoever is waited for. */
@@ -244,8 +149,15 @@ static long look_ns(void)
     return share_ns < LOOK_LEAST_NS ? LOOK_LEAST_NS : share_ns > LOOK_MOST_NS ? LOOK_MOST_NS : (long)share_ns;
 }
 
-static void sleep_until_asked(const struct turn *turn)
+/* Whoever is woken by a descriptor and finds nothing to do, again and again, naps: see sleep_a_little in await.c. */
+static void sleep_until_asked(struct turn *turn)
 {
+    bool is_vain = turn->was_ready && ++turn->vain_wakes >= VAIN_MOST;
+    turn->was_ready = false;
+    if (is_vain) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        return;
+    }
     pthread_mutex_lock(&oriel_net.agent.mutex);
     bool is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.agent.ucp) == UCS_OK;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
@@ -254,11 +166,12 @@ static void sleep_until_asked(const struct turn *turn)
     struct pollfd ready[] = {{.fd = oriel_net.agent.fd, .events = POLLIN},
                              {.fd = oriel_net.wake_fd, .events = POLLIN},
                              {.fd = turn->is_armed ? oriel_net.origin.fd : -1, .events = POLLIN}};
-    bool must_look = atomic_load_explicit(&looks, memory_order_relaxed);
+    bool must_look = atomic_load_explicit(&oriel_net.looks, memory_order_relaxed);
     struct timespec limit = {.tv_nsec = must_look ? look_ns() : turn->is_armed ? ARMED_NS : MIND_NS};
     (void)ppoll(ready, 3, must_look || turn->is_minding ? &limit : NULL, NULL);
+    turn->was_ready = ready[0].revents != 0 || ready[2].revents != 0;
     if (ready[1].revents != 0)
-        drain_wakes();
+        oriel_net_drain_wakes();
 }
 
 /* Whether it looks again at once.  As long as a sleep and its end take, it spins as well: what comes next is often there by
@@ -281,14 +194,18 @@ static bool spins(struct turn *turn, uint64_t now_ns)
 static void rest(struct turn *turn)
 {
     uint64_t now_ns = oriel_now_ns();
+    if (turn->any || turn->has_minded) {
+        turn->was_ready = false;
+        turn->vain_wakes = 0;
+    }
     if (turn->any)
         turn->busy_ns = now_ns;
-    if (spins(turn, now_ns))
-        return;
-    if (is_helped(turn)) {
-        sleep_aside();
+    if (!turn->any && !turn->is_minding && oriel_net_is_helped(&turn->helped)) {
+        oriel_net_step_aside();
         return;
     }
+    if (spins(turn, now_ns))
+        return;
     if (turn->crowded == 0 && now_ns - turn->busy_ns < AWAKE_NS) {
         sched_yield();
         if (oriel_now_ns() - now_ns >= CROWD_NS)
@@ -307,15 +224,16 @@ static void send_rest(void)
 {
     uint64_t begin_ns = oriel_now_ns();
     while (atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0 && oriel_now_ns() - begin_ns < ENDING_NS) {
-        struct turn turn = {.any = false};
-        take_turn(&turn);
+        bool any, served;
+        (void)oriel_net_serve_turn(&any, &served);
         sched_yield();
     }
 }
 
 void *oriel_net_serve(void *unused)
 {
-    struct turn turn = {.crowded = CROWD_LASTS, .helped = atomic_load_explicit(&helped, memory_order_relaxed)};
+    struct turn turn = {.crowded = CROWD_LASTS};
+    (void)oriel_net_is_helped(&turn.helped);
     (void)unused;
     oriel_net_in_agent = true;
     oriel_wait_untold = true;
@@ -324,7 +242,7 @@ void *oriel_net_serve(void *unused)
     oriel_schedule_soon();
     oriel_schedule_anywhere();
     while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
-        take_turn(&turn);
+        (void)oriel_net_serve_turn(&turn.any, &turn.served);
         mind_origin(&turn);
         rest(&turn);
     }

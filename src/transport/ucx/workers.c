@@ -158,9 +158,15 @@ static enum oriel_status open_all(void)
         status = oriel_fail(ORIEL_E_OTHER, "no event descriptor: %s", strerror(errno));
         goto no_event;
     }
+    if (!oriel_net_make_gate()) {
+        status = oriel_fail(ORIEL_E_OTHER, "no epoll descriptor: %s", strerror(errno));
+        goto no_gate;
+    }
     status = start_thread();
     if (status == ORIEL_OK)
         return ORIEL_OK;
+    close(oriel_net.gate_fd);
+no_gate:
     close(oriel_net.wake_fd);
 no_event:
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
@@ -230,13 +236,12 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, struct orie
     enum oriel_status status = oriel_ucp_load();
     if (status != ORIEL_OK)
         return status;
-    int timeout_s = oriel_options()->timeout_s;
     pthread_once(&watch_fork_once, watch_fork);
     forget_all();
     oriel_net.service = *service;
     oriel_net.self = *self;
     oriel_net.writers = writers;
-    oriel_net.timeout_ns = UINT64_C(1000000000) * (uint64_t)(timeout_s > 0 ? timeout_s : 1);
+    oriel_net.timeout_ns = oriel_timeout_ns();
     if (getrandom(&oriel_net.session, sizeof oriel_net.session, 0) != (ssize_t)sizeof oriel_net.session)
         return oriel_fail(ORIEL_E_OTHER, "no random number for a session: %s", strerror(errno));
     sigset_t all;
@@ -385,5 +390,6 @@ void oriel_net_stop(void)
     close_worker(&oriel_net.origin);
     free_peers();
     oriel_ucp()->ucp_cleanup(oriel_net.context);
+    close(oriel_net.gate_fd);
     close(oriel_net.wake_fd);
 }

@@ -1,0 +1,80 @@
+/* The helper that is kept: who has taken the name of one that has ended, and is of another user, is told nothing.
+ * There is no `oriel` command beside this program, so that no helper takes its place.  Run by CTest. */
+#include "base/helper.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { NOBODY = 65534, HEARD = 3, CANNOT = 4 };
+
+/* Whether somebody who asks says anything. */
+static int listen_as(uid_t user, uint64_t name, int ready)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx", (unsigned long long)name);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    char byte = 0;
+    if (setresuid(user, user, user) != 0 ||
+        bind(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) != 0 ||
+        listen(fd, 8) != 0 || write(ready, &byte, 1) != 1)
+        return CANNOT;
+    int asker = accept(fd, NULL, NULL);
+    return asker >= 0 && read(asker, &byte, 1) == 1 ? HEARD : 0;
+}
+
+/* The listener's status; what is answered to who asks for the name. */
+static int ask(uid_t user, _Atomic uint64_t *kept)
+{
+    int ready[2], status;
+    char byte;
+    void *answer;
+    size_t answer_bytes;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(listen_as(user, *kept, ready[1]));
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_false(oriel_helper_ask_kept(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer, &answer_bytes));
+    assert_null(answer);
+    close(ready[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void who_has_the_name_and_is_of_another_user_hears_nothing(void **state)
+{
+    _Atomic uint64_t kept = 0x1000000000000000u + (uint64_t)getpid();
+    uint64_t before = kept;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(ask(NOBODY, &kept), 0);
+    assert_true(kept != before); /* nobody asks that one again */
+}
+
+static void who_has_the_name_and_is_of_the_same_user_is_asked(void **state)
+{
+    _Atomic uint64_t kept = 0x2000000000000000u + (uint64_t)getpid();
+    (void)state;
+    assert_int_equal(ask(geteuid(), &kept), HEARD);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_has_the_name_and_is_of_another_user_hears_nothing),
+        cmocka_unit_test(who_has_the_name_and_is_of_the_same_user_is_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
