@@ -16,14 +16,6 @@ static size_t clock_bytes(void)
     return (size_t)oriel_board_world_size() * sizeof(oriel_tick);
 }
 
-/* The key as it stands at its home. */
-static int home_of(const struct oriel_key *key, struct oriel_key *there)
-{
-    *there = *key;
-    there->words[0] &= (UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1;
-    return (int)(key->words[0] >> ORIEL_ORDER_HOME_SHIFT) - 1;
-}
-
 static uint64_t home(int world_rank)
 {
     int machine = oriel_afar_machine(world_rank);
@@ -35,7 +27,7 @@ static void give(const struct oriel_key *key, uint32_t takers, bool more, const 
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .words = {takers, more}};
     struct oriel_afar_answer answer;
     struct iovec part = {.iov_base = (void *)(uintptr_t)clock, .iov_len = clock_bytes()};
-    int machine = home_of(key, &request.key);
+    int machine = oriel_order_machine(key, &request.key);
     oriel_afar_ask(machine, &request, &part, 1, &answer, NULL, 0);
 }
 
@@ -57,7 +49,7 @@ static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, ori
 {
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_TAKE, .words = {takers, how}};
     uint64_t word = 0;
-    ask_clock(home_of(key, &request.key), &request, &word, out);
+    ask_clock(oriel_order_machine(key, &request.key), &request, &word, out);
     *made = (word & 2) != 0;
     *lost = (word & 4) != 0;
     return (word & 1) != 0;
@@ -67,7 +59,7 @@ static void forget(const struct oriel_key *key)
 {
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_FORGET};
     struct oriel_afar_answer answer;
-    int machine = home_of(key, &request.key);
+    int machine = oriel_order_machine(key, &request.key);
     oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
 }
 
@@ -103,7 +95,7 @@ static uint32_t count(const struct oriel_key *key, uint32_t more)
 {
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .words = {more}};
     struct oriel_afar_answer answer = {.word = 0};
-    int machine = home_of(key, &request.key);
+    int machine = oriel_order_machine(key, &request.key);
     oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
     return (uint32_t)answer.word;
 }

@@ -130,10 +130,9 @@ bool oriel_wait_is_given(const struct oriel_key *key)
 
 static bool is_given(const struct oriel_look *look, int waiter, const uint64_t words[4])
 {
-    struct oriel_key key;
-    memcpy(key.words, words, sizeof key.words);
-    int machine = (int)(key.words[0] >> ORIEL_ORDER_HOME_SHIFT) - 1;
-    key.words[0] &= (UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1;
+    struct oriel_key asked, key;
+    memcpy(asked.words, words, sizeof asked.words);
+    int machine = oriel_order_machine(&asked, &key);
     return look->far == NULL ? oriel_wait_is_given(&key)
                              : look->far->is_given(machine < 0 ? look->far->machine_of(waiter) : machine, &key);
 }

@@ -8,6 +8,7 @@
 #include "check/board.h"
 #include "check/clock.h"
 
+#include <limits.h>
 #include <stdbool.h>
 
 /* words[0] of a key; in its upper half the key's home (oriel_order_home) */
@@ -50,6 +51,16 @@ void oriel_order_span(const struct oriel_order_far *far);
 /* Added to words[0]: the key stands on the board of that rank's machine.  All who use a key must say the same rank, or one of
  * the same machine. */
 uint64_t oriel_order_home(int world_rank);
+
+/* The key's home machine, -1 where it says none; *there: the key as it stands on that one's board.  A key from another machine
+ * may say any number, one beyond int too. */
+static inline int oriel_order_machine(const struct oriel_key *key, struct oriel_key *there)
+{
+    *there = *key;
+    there->words[0] &= (UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1;
+    uint64_t home = key->words[0] >> ORIEL_ORDER_HOME_SHIFT;
+    return home > INT_MAX ? -1 : (int)home - 1;
+}
 
 /* --- giving and taking --- */
 

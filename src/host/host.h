@@ -34,6 +34,14 @@ extern struct oriel_host_calls oriel_host_calls __attribute__((visibility("hidde
 /* A function of the host by name, behind Oriel; NULL when it has none. */
 void *oriel_host_symbol(const char *name);
 
+/* Whether threads of the program may call at the same time (MPI_THREAD_MULTIPLE); the host is initialised. */
+static inline bool oriel_host_has_threads(void)
+{
+    int level = MPI_THREAD_MULTIPLE;
+    oriel_host()->Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE;
+}
+
 /* The host's name as in `oriel run --host`. */
 const char *oriel_host_name(void);
 

@@ -100,7 +100,6 @@ static bool attach_stop(void)
 void oriel_observe_start(struct oriel_api *table)
 {
     const struct oriel_options *options = oriel_options();
-    int level = MPI_THREAD_SINGLE;
     int rank = 0;
     int ranks = 1;
     oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
@@ -111,8 +110,7 @@ void oriel_observe_start(struct oriel_api *table)
     oriel_trace_start(rank, ranks);
     if (!oriel_observe_gathers && !options->watch && !oriel_tracing)
         return;
-    oriel_host()->Query_thread(&level);
-    oriel_observe_threads = level == MPI_THREAD_MULTIPLE;
+    oriel_observe_threads = oriel_host_has_threads();
     oriel_observe_before = *table;
     oriel_waiting_start();
     oriel_observe_operations(table);

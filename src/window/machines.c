@@ -132,9 +132,7 @@ static enum oriel_status start_net(void)
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     struct oriel_net_service service = oriel_service;
-    int level = MPI_THREAD_MULTIPLE;
-    oriel_host()->Query_thread(&level);
-    service.has_threads = level == MPI_THREAD_MULTIPLE;
+    service.has_threads = oriel_host_has_threads();
     return oriel_reached_open(&service);
 }
 

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Runs fuzzers: so many inputs of each (8 s at most), or for so many minutes in all, from the corpus that is checked in.
 
+The run of so many inputs draws the same ones each time, so that what it says depends on the code alone; the one by minutes
+draws others each time.
+
 Inputs that reach something new are kept beside the program (NAME.found), and are where the next run begins.  One that fails is
 kept as well, and how to repeat it is printed.  libFuzzer's limit of an input is time that passes, on a busy machine that of
 others too: one that has met it is tried by itself, where only its own time counts.  The status is 0 when nothing has failed."""
@@ -61,7 +64,7 @@ def main():
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
     programs = [os.path.join(arguments.build, "tests", "fuzzers", name) for name in names]
     programs = [program for program in programs if os.path.exists(program)]  # one needs headers of UCX
-    limits = [f"-runs={arguments.runs}", f"-max_total_time={SHORT_S}"]
+    limits = ["-seed=1", f"-runs={arguments.runs}", f"-max_total_time={SHORT_S}"]
     if arguments.minutes is not None:
         limits = [f"-max_total_time={max(1, int(60 * arguments.minutes / max(1, len(programs))))}"]
     results = [run(program, limits) for program in programs]

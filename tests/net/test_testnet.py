@@ -192,6 +192,7 @@ class Testnet(unittest.TestCase):
 
     def test_loss_loses_about_what_it_says(self):
         net = self.up()
+        self.passes(net)
         result = testnet(net, "loss", "b", "30")
         if result.returncode == SKIP:
             self.skipTest(result.stderr)
@@ -206,6 +207,7 @@ class Testnet(unittest.TestCase):
 
     def test_delay_holds_each_packet_at_least_so_long(self):
         net = self.up()
+        self.passes(net)
         for ms in (40, 10):
             self.assertEqual(testnet(net, "delay", "a", str(ms)).returncode, 0)
             heard, shortest, _ = self.traffic(net)

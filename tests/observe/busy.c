@@ -1,5 +1,5 @@
 /* Puts to the next rank, for those who look at it from outside: argv[1] puts of 64 bytes of each rank, "done", then nothing until
- * it is ended; or "busy", as many in argv[2] seconds as pauses for the sake of other tests let it, and "done". */
+ * it is ended; or "busy", as many as pauses for the sake of other tests let it until there is a file argv[2], and "done". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,19 +15,18 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n);
     long puts_wanted = argc > 1 ? atol(argv[1]) : 0;
-    double limit_s = argc > 2 ? atof(argv[2]) : 0;
+    const char *end = argc > 2 ? argv[2] : NULL;
     MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Win_set_name(win, "busy");
     MPI_Win_lock_all(0, win);
-    if (rank == 0 && limit_s > 0) {
+    if (rank == 0 && end) {
         puts("busy");
         fflush(stdout);
     }
-    double begin_s = MPI_Wtime();
-    for (long i = 0; limit_s > 0 ? MPI_Wtime() - begin_s < limit_s : i < puts_wanted; i++) {
+    for (long i = 0; end ? i % 64 != 0 || access(end, F_OK) != 0 : i < puts_wanted; i++) {
         MPI_Put(bytes, 64, MPI_CHAR, (rank + 1) % n, 0, 64, MPI_CHAR, win);
         MPI_Win_flush((rank + 1) % n, win);
-        if (limit_s > 0 && i % 64 == 0)
+        if (end && i % 64 == 0)
             usleep(1000);
     }
     MPI_Win_unlock_all(win);
@@ -36,7 +35,7 @@ int main(int argc, char **argv)
         puts("done");
         fflush(stdout);
     }
-    while (limit_s == 0)
+    while (end == NULL)
         sleep(1000);
     MPI_Win_free(&win);
     MPI_Finalize();

@@ -120,7 +120,7 @@ class Counts(Case):
             self.assertEqual((rank["operations_per_s"], rank["bytes_per_s"]), (0, 0))
 
     def test_rates_while_busy(self):
-        job = self.job("busy", 0, 30, env=["ORIEL_WATCH=1"])
+        job = self.job("busy", 0, self.end, env=["ORIEL_WATCH=1"])
         self.assertEqual(job.first, "busy")
         # Where processors are scarce some begin late, and stand still between two looks.
         rates = {}

@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import unittest
@@ -81,7 +82,23 @@ class Job:
         return self.process.communicate(timeout=60)
 
 
-class Case(unittest.TestCase):
+class Ended(unittest.TestCase):
+    """Jobs that go on until they are told to end."""
+
+    def setUp(self):
+        self.end = os.path.join(tempfile.gettempdir(), f"oriel-busy.{os.getpid()}.{self.id()}")
+        self.addCleanup(self.forget)
+
+    def tell_to_end(self):
+        with open(self.end, "x", encoding="ascii"):
+            pass
+
+    def forget(self):
+        if os.path.exists(self.end):
+            os.unlink(self.end)
+
+
+class Case(Ended):
     def job(self, *arguments, **words):
         job = Job(*arguments, **words)
         self.addCleanup(job.end)

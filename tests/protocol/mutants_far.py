@@ -50,7 +50,7 @@ FAR = [
      "net_deaths", "net_first_contact_with_a_slow_process_takes_little_time", "nor does who waits"),
     ("transport/ucx/serve.c", [("        turn->was_ready = false;\n        turn->vain_wakes = 0;\n", "")],
      "net_help", "net_nobody_naps_after_a_message", "only vain wakes make the agent's thread nap"),
-    ("transport/ucx/help.c", [("    if (oriel_net_serve_turn(&any, &served) && any) {", "    any = served = false;\n    if (any) {")],
+    ("transport/ucx/help.c", [("    bool any = oriel_net_serve_turn(&served);", "    bool any = served = false;")],
      "net_help", "net_helper_serves_what_comes", "a helper serves"),
     ("transport/ucx/help.c", [("    if ((atomic_load_explicit(&is_aside, memory_order_seq_cst) && !leave_gate_open()) ||\n        (", "    if (("),
                               ("static bool leave_gate_open", "__attribute__((unused)) static bool leave_gate_open")],

@@ -410,9 +410,26 @@ static void not_started(void **state)
     oriel_order_stop();
 }
 
+/* Keys of other machines may say anything. */
+static void home_of_a_key_is_a_machine_or_none(void **state)
+{
+    static const struct {
+        uint32_t home;
+        int machine;
+    } keys[] = {{0, -1}, {1, 0}, {7, 6}, {INT_MAX, INT_MAX - 1}, {UINT32_C(1) << 31, -1}, {UINT32_MAX, -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct oriel_key bare = key_of(i), key = bare, there;
+        key.words[0] |= (uint64_t)keys[i].home << ORIEL_ORDER_HOME_SHIFT;
+        assert_int_equal(oriel_order_machine(&key, &there), keys[i].machine);
+        assert_memory_equal(&there, &bare, sizeof there);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(home_of_a_key_is_a_machine_or_none),
         cmocka_unit_test(not_started),
         cmocka_unit_test(taker_knows_what_was_complete_and_no_more),
         cmocka_unit_test(order_is_passed_on),

@@ -183,8 +183,10 @@ static void file_size_limit_is_an_error(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     struct rlimit tight = {.rlim_cur = (rlim_t)info.st_size + 100, .rlim_max = limit.rlim_max};
     uint64_t more_bytes = (uint64_t)info.st_size + MIB;
-    if (oriel_limit_available() < 2 * more_bytes)
+    if (oriel_limit_available() < 2 * more_bytes) {
+        print_message("skipped: too little memory is free\n");
         skip();
+    }
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
     enum oriel_status status = oriel_file_alloc(more_bytes, 64, &offset);
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -255,8 +257,10 @@ static void signals_do_not_spoil_an_allocation(void **state)
     struct itimerval never = {{0, 0}, {0, 0}};
     uint64_t offset;
     int refused = 0;
-    if (oriel_limit_available() < 512 * MIB)
+    if (oriel_limit_available() < 512 * MIB) {
+        print_message("skipped: too little memory is free\n");
         skip();
+    }
     assert_int_equal(sigaction(SIGALRM, &caught, NULL), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
     while (alarms < 10) {

@@ -106,6 +106,7 @@ static void integers_of_16_bytes_compute(void **state)
     expect_wide(ORIEL_OPERATOR_REPLACE, wide(6, 0), wide(3, 9), wide(3, 9));
     expect_wide(ORIEL_OPERATOR_NO_OP, wide(6, 1), wide(3, 9), wide(6, 1));
 #else
+    print_message("skipped: the compiler has no type of 16 bytes\n");
     skip();
 #endif
 }
@@ -135,6 +136,7 @@ static void reals_of_16_bytes_compute_in_their_own_precision(void **state)
     apply(ORIEL_KIND_QUAD_COMPLEX, ORIEL_OPERATOR_SUM, left, right);
     assert_true(left[0] == -2 * tiny && left[1] == 4);
 #else
+    print_message("skipped: the compiler has no real type of 16 bytes\n");
     skip();
 #endif
 }

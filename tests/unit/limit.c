@@ -51,8 +51,10 @@ static void reserve_holds_the_physical_memory(void **state)
     uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     struct rlimit space;
     assert_int_equal(getrlimit(RLIMIT_AS, &space), 0);
-    if (space.rlim_cur != RLIM_INFINITY || sysconf(_SC_NPROCESSORS_CONF) > 16 || physical > UINT64_C(1) << 41)
+    if (space.rlim_cur != RLIM_INFINITY || sysconf(_SC_NPROCESSORS_CONF) > 16 || physical > UINT64_C(1) << 41) {
+        print_message("skipped: the machine is too large, or this process limited\n");
         skip();
+    }
     uint64_t reserve_bytes = reserve_with(0, NULL);
     assert_true(reserve_bytes >= physical);
     assert_int_equal(reserve_bytes % 4096, 0);
@@ -61,8 +63,10 @@ static void reserve_holds_the_physical_memory(void **state)
 static void limited_address_space_makes_the_reserve_smaller(void **state)
 {
     (void)state;
-    if (SANITIZED)
+    if (SANITIZED) {
+        print_message("skipped: a sanitizer takes the address space\n");
         skip();
+    }
     uint64_t free_bytes = reserve_with(0, NULL);
     uint64_t large = reserve_with(UINT64_C(16) << 30, NULL);
     uint64_t small = reserve_with(UINT64_C(2) << 30, NULL);
@@ -75,8 +79,10 @@ static void limited_address_space_makes_the_reserve_smaller(void **state)
 static void nothing_is_reserved_where_the_host_would_miss_it(void **state)
 {
     (void)state;
-    if (SANITIZED)
+    if (SANITIZED) {
+        print_message("skipped: a sanitizer takes the address space\n");
         skip();
+    }
     assert_int_equal(reserve_with(UINT64_C(24) << 20, NULL), 0);
     assert_int_equal(reserve_with(UINT64_C(24) << 20, "4M"), UINT64_C(4) << 20); /* who says so means it */
 }

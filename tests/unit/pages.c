@@ -298,8 +298,10 @@ static void a_rule_of_the_program_is_put_back(void **state)
     uint64_t offset;
     unsigned long nodes = 1, nodes_after;
     const struct oriel_file_part parts[] = {{100000, 1}, {100000, 0}};
-    if (__real_syscall(SYS_set_mempolicy, MPOL_BIND, (long)&nodes, 64, 0, 0, 0) != 0)
+    if (__real_syscall(SYS_set_mempolicy, MPOL_BIND, (long)&nodes, 64, 0, 0, 0) != 0) {
+        print_message("skipped: the kernel has no memory policies\n");
         skip();
+    }
     two_nodes = true;
     enum oriel_status status = oriel_file_alloc_parts(parts, 2, 64, &offset);
     two_nodes = false;
@@ -334,8 +336,10 @@ static void pages_lie_near_the_thread_that_reserves_them(void **state)
     uint64_t offset;
     int32_t node = oriel_pages_node();
     int where = -1;
-    if (node < 0)
+    if (node < 0) {
+        print_message("skipped: the kernel does not say where memory lies\n");
         skip();
+    }
     assert_int_equal(oriel_file_alloc(MIB, 64, &offset), ORIEL_OK);
     oriel_file_base()[offset] = 1;
     if (__real_syscall(SYS_get_mempolicy, (long)&where, 0, 0, (long)(oriel_file_base() + offset), MPOL_F_NODE | MPOL_F_ADDR,

@@ -45,7 +45,7 @@ unsigned ucp_worker_progress(void *worker)
     return code;
 
 /* Each knows what stands behind it from its first call on. */
-#define HELPING(helper, name, parameters, arguments)                                                \
+#define HELPING(helper, name, parameters, arguments)                                               \
     ORIEL_EXPORT int PMPI_##name parameters                                                        \
     {                                                                                              \
         static _Atomic(__typeof__(&PMPI_##name)) known;                                            \
@@ -54,13 +54,13 @@ unsigned ucp_worker_progress(void *worker)
             next = (__typeof__(&PMPI_##name))oriel_host_symbol("PMPI_" #name);                     \
             atomic_store_explicit(&known, next, memory_order_relaxed);                             \
         }                                                                                          \
-        HELPED(helper, next arguments)                                                              \
+        HELPED(helper, next arguments)                                                             \
     }                                                                                              \
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
-#define HELPING_OWN(helper, name, parameters, arguments)                                            \
+#define HELPING_OWN(helper, name, parameters, arguments)                                           \
     static int helped_##name parameters                                                            \
     {                                                                                              \
-        HELPED(helper, oriel_host()->name arguments)                                                \
+        HELPED(helper, oriel_host()->name arguments)                                               \
     }
 
 #define WAITS_OWN(...) HELPING_OWN(ORIEL_NET_WAITS, __VA_ARGS__)

@@ -82,10 +82,11 @@ void oriel_net_help_begin(enum oriel_net_helper helper)
 /* The program's thread is the agent's for as long as that lasts: who waits for its answers does so at other processes. */
 static bool help_once(void)
 {
-    bool any, served, untold = oriel_wait_untold;
+    bool served, untold = oriel_wait_untold;
     oriel_net_in_agent = true;
     oriel_wait_untold = true;
-    if (oriel_net_serve_turn(&any, &served) && any) {
+    bool any = oriel_net_serve_turn(&served);
+    if (any) {
         atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
         has_helped = true;
     }

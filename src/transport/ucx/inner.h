@@ -193,8 +193,8 @@ void oriel_net_drop_early(struct oriel_net_caller *caller);
 
 /* --- serve.c --- */
 void *oriel_net_serve(void *unused);
-/* What the agent's worker has to do now: whether there was anything, and a message.  False where another thread is at it. */
-bool oriel_net_serve_turn(bool *any, bool *served);
+/* What the agent's worker has to do now: whether there was anything; *served: a message.  Nothing where another thread is at it. */
+bool oriel_net_serve_turn(bool *served);
 /* Around what may bring answers into memory of the program, in any thread: the agent's keeps out while pages move
  * (transport/writers.h); others are stopped then.  Without any mutex. */
 struct oriel_writers_slot *oriel_net_guard(void);

@@ -129,14 +129,14 @@ static bool serve_turn(bool *served)
     return any || *served;
 }
 
-bool oriel_net_serve_turn(bool *any, bool *served)
+bool oriel_net_serve_turn(bool *served)
 {
-    *any = *served = false;
+    *served = false;
     if (pthread_mutex_trylock(&serving) != 0)
         return false;
-    *any = serve_turn(served);
+    bool any = serve_turn(served);
     pthread_mutex_unlock(&serving);
-    return true;
+    return any;
 }
 
 /* --- the agent's thread --- */
@@ -224,8 +224,8 @@ static void send_rest(void)
 {
     uint64_t begin_ns = oriel_now_ns();
     while (atomic_load_explicit(&oriel_net.agent.pending, memory_order_relaxed) != 0 && oriel_now_ns() - begin_ns < ENDING_NS) {
-        bool any, served;
-        (void)oriel_net_serve_turn(&any, &served);
+        bool served;
+        (void)oriel_net_serve_turn(&served);
         sched_yield();
     }
 }
@@ -242,7 +242,7 @@ void *oriel_net_serve(void *unused)
     oriel_schedule_soon();
     oriel_schedule_anywhere();
     while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
-        (void)oriel_net_serve_turn(&turn.any, &turn.served);
+        turn.any = oriel_net_serve_turn(&turn.served);
         mind_origin(&turn);
         rest(&turn);
     }
