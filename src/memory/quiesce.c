@@ -33,14 +33,16 @@
 #include <unistd.h>
 
 enum { THREADS_MAX = 2048, TRIES = 4, LOOK_NS = 500000, PAUSE_NS = 2000000 };
-/* Who blocks the signal and sleeps, anybody, who will come once it gets a processor: that takes half a second at times. */
-enum { DEAF_NS = 10000000, LIMIT_NS = 100000000, CROWDED_NS = 1000000000 };
+/* Who blocks the signal and sleeps, anybody, who will come once it gets a processor: that takes half a second at times.  Who has
+ * had one for so long and still blocks the signal is not about to begin, to end, or to leave the handler. */
+enum { DEAF_NS = 10000000, LIMIT_NS = 100000000, CROWDED_NS = 1000000000, MOMENT_NS = 1000000 };
 
 enum phase { FREE, SENT, PARKED, RELEASED };
 
 struct slot {
     _Atomic uint32_t word;    /* number * 4 + phase; 0 when it is free */
     int32_t tid;              /* the caller's alone */
+    uint64_t ran_ns;          /* of processors, when it was first seen to block the signal; 0 before; likewise */
     _Atomic uintptr_t stack;  /* an address on the stack where the thread stopped; written before T1 */
     struct oriel_call call;   /* in which it was before the signal; written before SENT, read after T1 */
 };
@@ -241,6 +243,7 @@ static bool stop_thread(int32_t tid, void *context)
     if (slot == NULL)
         return refuse(freeze, tid, "is one too many to stop");
     slot->tid = tid;
+    slot->ran_ns = 0;
     slot->call = call;
     atomic_store_explicit(&slot->stack, 0, memory_order_relaxed);
     oriel_store_release(&slot->word, parking.number * 4 + SENT);
@@ -262,12 +265,23 @@ static int first_absent(int from)
     return from;
 }
 
+/* Whether a thread that blocks the signal may do so for want of a processor. */
+static bool lacks_processor(struct slot *slot)
+{
+    uint64_t ran_ns = oriel_threads_ran_ns(slot->tid);
+    if (slot->ran_ns == 0)
+        slot->ran_ns = ran_ns;
+    return ran_ns != 0 && ran_ns - slot->ran_ns < MOMENT_NS && oriel_threads_is_running(slot->tid);
+}
+
 /* For how long in all a try waits for a thread that has not come. */
-static uint64_t patience_ns(const struct oriel_freeze *freeze, const struct slot *slot)
+static uint64_t patience_ns(const struct oriel_freeze *freeze, struct slot *slot)
 {
     if (!is_blocking(freeze, slot->tid))
         return oriel_threads_is_running(slot->tid) ? CROWDED_NS : LIMIT_NS;
-    return parking.signal != 0 ? 0 : sleeps_on(slot) ? DEAF_NS : LIMIT_NS;
+    if (parking.signal != 0)
+        return 0;
+    return lacks_processor(slot) ? CROWDED_NS : sleeps_on(slot) ? DEAF_NS : LIMIT_NS;
 }
 
 /* Q3.  A thread that has exited meanwhile will not come. */

@@ -75,6 +75,12 @@ bool oriel_threads_is_running(int32_t tid)
     return read_status(tid, "\nState:\t", state) && state[0] == 'R';
 }
 
+uint64_t oriel_threads_ran_ns(int32_t tid)
+{
+    char text[VALUE_BYTES];
+    return oriel_threads_read(tid, "schedstat", text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+}
+
 struct entry { /* the kernel's linux_dirent64 */
     uint64_t inode;
     int64_t next;

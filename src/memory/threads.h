@@ -19,6 +19,9 @@ bool oriel_threads_has_ended(int32_t tid);
 /* Whether a thread computes, or would if it got a processor. */
 bool oriel_threads_is_running(int32_t tid);
 
+/* For how long a thread has had processors; 0 where the kernel does not say. */
+uint64_t oriel_threads_ran_ns(int32_t tid);
+
 /* Calls visit for every other thread that there was at one moment, until it returns false: false then with *error 0, or with an
  * errno when they cannot be listed (EMFILE: over 16,384; EAGAIN: they end faster than they are listed).  Left out are threads
  * that write into memory for others (transport/writers.h), which whoever moves pages keeps out. */

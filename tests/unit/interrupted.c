@@ -11,7 +11,7 @@
 #include <sys/select.h>
 #include <time.h>
 
-enum { WAIT_MS = 300, STOPS_LEAST = 2 };
+enum { WAIT_MS = 300, STOPS_LEAST = 2, TRIES = 20 };
 
 static _Atomic int done;
 static int ends[2]; /* a pipe that nobody writes to before the threads are to end */
@@ -60,15 +60,18 @@ static void *run_waiter(void *context)
 
 static void expect_whole_wait(wait_for *wait)
 {
-    struct waiter waiter = {.wait = wait};
-    pthread_t thread;
-    atomic_store(&done, 0);
-    assert_int_equal(pthread_create(&thread, NULL, run_waiter, &waiter), 0);
-    int stops = stop_all_the_time();
-    pthread_join(thread, NULL);
+    int stops = 0;
+    for (int tries = 0; stops < STOPS_LEAST && tries < TRIES; tries++) { /* others use the machine */
+        struct waiter waiter = {.wait = wait};
+        pthread_t thread;
+        atomic_store(&done, 0);
+        assert_int_equal(pthread_create(&thread, NULL, run_waiter, &waiter), 0);
+        stops = stop_all_the_time();
+        pthread_join(thread, NULL);
+        assert_int_equal(waiter.error, 0);
+        assert_true(waiter.took_ms >= WAIT_MS - 1);
+    }
     assert_true(stops >= STOPS_LEAST);
-    assert_int_equal(waiter.error, 0);
-    assert_true(waiter.took_ms >= WAIT_MS - 1);
 }
 
 static int result(int code)

@@ -91,17 +91,33 @@ static void *count_idly(void *count)
     return NULL;
 }
 
+/* As one that begins and ends threads all the time, which the C library does with all signals blocked. */
+static void *count_deafly(void *count)
+{
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    go_to_first_processor(SCHED_IDLE);
+    while (!atomic_load(&stop)) {
+        pthread_sigmask(SIG_SETMASK, &all, NULL);
+        for (int i = 0; i < 1000; i++)
+            atomic_fetch_add((_Atomic uint64_t *)count, 1);
+        pthread_sigmask(SIG_SETMASK, &none, NULL);
+    }
+    return NULL;
+}
+
 /* Beside eight that compute, one that takes what is left gets some milliseconds in ten seconds. */
-static void a_thread_that_gets_no_processor_is_waited_for(void **state)
+static void is_waited_for(void *(*counts)(void *))
 {
     static _Atomic uint64_t count;
     char *memory = map_private(PAGE);
     struct oriel_promoted promoted;
     pid_t crowders[CROWDERS];
     pthread_t thread;
-    (void)state;
+    atomic_store(&count, 0);
     atomic_store(&stop, false);
-    assert_int_equal(pthread_create(&thread, NULL, count_idly, &count), 0);
+    assert_int_equal(pthread_create(&thread, NULL, counts, &count), 0);
     while (atomic_load(&count) == 0)
         usleep(1000);
     for (int i = 0; i < CROWDERS; i++) {
@@ -129,11 +145,24 @@ static void a_thread_that_gets_no_processor_is_waited_for(void **state)
     munmap(memory, PAGE);
 }
 
+static void a_thread_that_gets_no_processor_is_waited_for(void **state)
+{
+    (void)state;
+    is_waited_for(count_idly);
+}
+
+static void also_while_it_blocks_all_signals(void **state)
+{
+    (void)state;
+    is_waited_for(count_deafly);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_loses_no_write_though_others_end),
         cmocka_unit_test(a_thread_that_gets_no_processor_is_waited_for),
+        cmocka_unit_test(also_while_it_blocks_all_signals),
     };
     setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a case that has failed would go on in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
