@@ -74,10 +74,20 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
+/* A question is answered, and nothing run. */
+static bool is_mixed(const struct request *request)
+{
+    int questions = (request->explain != NULL) + request->rules + request->page;
+    bool runs = request->program != NULL || request->host != NULL || request->json != NULL || request->no_fail || request->stacks;
+    return questions > 1 || (questions == 1 && runs);
+}
+
 /* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
  * What is in it from an earlier job stays until then. */
 static void json_file_set(const char *file)
 {
+    if (file[0] == '\0')
+        oriel_die("--json: no file is named");
     int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         oriel_die("--json: %s: %s", file, strerror(errno));
@@ -96,6 +106,8 @@ int oriel_command_check(int argc, char **argv)
 
     struct request request;
     request_parse(argc, argv, &request);
+    if (is_mixed(&request))
+        oriel_die("nothing else goes with --explain or --rules");
     if (request.explain != NULL)
         return oriel_explain_rule(request.explain);
     if (request.rules || request.page)

@@ -39,13 +39,19 @@ class Explain(Case):
         self.refused(start(ORIEL, "check", "--explain", "Z9"), 'no rule "Z9"', "--rules")
         self.refused(start(ORIEL, "check", "--explain", ""), 'no rule ""')
 
+    def test_questions_run_nothing_and_go_with_nothing(self):
+        for words in (["--explain", "C1", "true"], ["--rules", "true"], ["--rules", "--explain", "C1"], ["--rules", "--no-fail"],
+                      ["--explain", "C1", "--json", self.path("found.json")]):
+            self.refused(start(ORIEL, "check", *words), "nothing else goes with --explain or --rules")
+        self.assertFalse(os.path.exists(self.path("found.json")))
+
 
 class Refusal(Case):
     def test_file_that_cannot_be_written(self):
         target = program(HOSTS[0], "mistaken")
         self.refused(start(ORIEL, "check", "--json", self.path("none/found.json"), target), "none/found.json", "No such file")
         self.refused(start(ORIEL, "check", "--json", self.folder, target), "Is a directory")
-        self.refused(start(ORIEL, "check", "--json", "", target), "No such file")
+        self.refused(start(ORIEL, "check", "--json", "", target), "--json: no file is named")
 
     def test_what_cannot_be_checked(self):
         target = program(HOSTS[0], "mistaken")
