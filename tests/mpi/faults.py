@@ -32,7 +32,8 @@ SCENARIOS = {
     "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
                    "lock-behind-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
                    "put-fence"],
-    "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests"],
+    "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests", "dynamics",
+                      "windows"],
 }
 DELAY_MOST_US = 60000
 # Under the checker: those that do nothing wrong, and whether a survivor asks the dead one's checker.
