@@ -20,6 +20,7 @@ HOST = os.environ["TESTS_HOST"]
 LAUNCH = os.path.join(trace_files.ROOT, "tests", "launch")
 TRACED = os.path.join(BUILD, "tests", "observe", HOST, "traced")
 ROUNDS = 20
+TRIES = 5
 NOT_THERE = "/proc/nothing/here"
 
 
@@ -215,7 +216,8 @@ class Traces(Case):
     # --- clocks ---
 
     def check_clocks(self, files, shift_ns):
-        """Each other machine's clock is found, where it is known to be: shift_ns of its first rank ahead of rank 0's."""
+        """Each other machine's clock is found, where it is known to be: shift_ns of its first rank ahead of rank 0's.  Whether one
+        is known at the end, too, for which a busy machine may have no time."""
         leaders = [file for file in files[1:] if file.machine != files[0].machine]
         self.assertGreater(len(leaders), 0)
         for file in leaders:
@@ -224,15 +226,25 @@ class Traces(Case):
                 self.assertLessEqual(abs(own_ns - zero_ns - shift_ns), error_ns)
                 self.assertGreater(error_ns, 0)
                 self.assertLess(error_ns, 100_000_000)
-        self.assertTrue(any(len(file.clocks) == 2 for file in leaders))
+        return any(len(file.clocks) == 2 for file in leaders)
+
+    def until_known_at_the_end(self, shift_ns, trace):
+        """trace runs a job, and returns its files."""
+        for _ in range(TRIES):
+            if self.check_clocks(trace(), shift_ns):
+                return
+        self.fail("no other machine's clock is known at the end")
 
     def test_machines_that_share_a_clock_unawares(self):
         for ranks, size in ((2, 1), (4, 2), (8, 3)):
             with self.subTest(ranks=ranks, size=size):
-                self.done(self.launch(ranks, options=["--node-size", str(size)]), ranks)
-                files = self.check(ranks)
-                self.assertEqual(len({file.machine for file in files}), -(-ranks // size))
-                self.check_clocks(files, 0)
+                def trace():
+                    self.done(self.launch(ranks, options=["--node-size", str(size)]), ranks)
+                    files = self.check(ranks)
+                    self.assertEqual(len({file.machine for file in files}), -(-ranks // size))
+                    return files
+
+                self.until_known_at_the_end(0, trace)
                 self.assertRegex(self.report(self.traces).stdout, r"clocks, which are compared to within \d")
 
     def test_machine_with_another_clock(self):
@@ -244,9 +256,13 @@ class Traces(Case):
                              '1) exec unshare -T --monotonic 5000 --fork "$@";;\n'
                              'esac\n'
                              'exec "$@"\n')
-        self.done(run(LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2", "--plain", "--env=ORIEL_NET=off",
-                      f"--env=ORIEL_TRACE={self.traces}", "--", wrapper, ORIEL, "run", TRACED), 2)
-        self.check_clocks(trace_files.read_folder(self.traces), 5_000_000_000_000)
+
+        def trace():
+            self.done(run(LAUNCH, "--build", BUILD, "--host", HOST, "-n", "2", "--plain", "--env=ORIEL_NET=off",
+                          f"--env=ORIEL_TRACE={self.traces}", "--", wrapper, ORIEL, "run", TRACED), 2)
+            return trace_files.read_folder(self.traces)
+
+        self.until_known_at_the_end(5_000_000_000_000, trace)
         took = re.search(r"; ([0-9.]+) (\w+) from the first event to the last", self.report(self.traces).stdout)
         self.assertIn(took.group(2), ("ms", "s"))
         self.assertLess(float(took.group(1)), 1000)
