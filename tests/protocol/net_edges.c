@@ -373,6 +373,89 @@ static void net_connections_over_which_nothing_goes_are_left_alone(void **state)
     team_run(2, look_at_sockets);
 }
 
+/* A device of InfiniBand says nothing when the other end of a connection goes, and tells of no completion that was there before
+ * it was armed.  What rank 1 leaves behind when it stops stays as it is, as if the device knew of it. */
+static ucs_status_ptr_t close_nothing(ucp_ep_h ep, const ucp_request_param_t *how)
+{
+    (void)ep;
+    (void)how;
+    return NULL;
+}
+
+static void destroy_nothing(ucp_worker_h worker)
+{
+    (void)worker;
+}
+
+static void clean_nothing(ucp_context_h context)
+{
+    (void)context;
+}
+
+static void stop_unnoticed(struct oriel_window *window)
+{
+    const uint64_t long_ns = UINT64_C(20) * 1000000000;
+    struct question question;
+    netting_start(window);
+    oriel_net.timeout_ns = UINT64_C(60) * 1000000000;
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    netting_send(&stream, ECHO, 100, &question);
+    netting_await(&question);
+    free(stream.data);
+    team_meet();
+    if (team_rank == 1) {
+        oriel_ucp_calls.ucp_ep_close_nbx = close_nothing;
+        oriel_ucp_calls.ucp_worker_destroy = destroy_nothing;
+        oriel_ucp_calls.ucp_cleanup = clean_nothing;
+        oriel_net_stop();
+        team_flag_set(0, 1);
+        team_flag_await(1, 1);
+        return;
+    }
+    team_flag_await(0, 1);
+    uint64_t begin_ns = oriel_now_ns();
+    oriel_net_stop();
+    team_expect(oriel_now_ns() - begin_ns < long_ns); /* not until rank 1 is given up */
+    team_flag_set(1, 1);
+}
+
+static void net_goodbye_of_who_has_left_is_not_waited_for(void **state)
+{
+    (void)state;
+    team_run(2, stop_unnoticed);
+}
+
+static unsigned lying_there;
+
+static ucs_status_t arm_blindly(ucp_worker_h worker)
+{
+    (void)worker;
+    return UCS_OK;
+}
+
+static unsigned take_what_lies_there(ucp_worker_h worker)
+{
+    (void)worker;
+    return lying_there > 0 ? lying_there-- : 0;
+}
+
+static void arm_where_something_lies(struct oriel_window *window)
+{
+    struct oriel_net_worker worker = {.closing = 0};
+    (void)window;
+    oriel_ucp_calls.ucp_worker_arm = arm_blindly;
+    oriel_ucp_calls.ucp_worker_progress = take_what_lies_there;
+    lying_there = 1;
+    team_expect(!oriel_net_arm(&worker)); /* nothing would wake who sleeps now */
+    team_expect(oriel_net_arm(&worker));
+}
+
+static void net_worker_is_looked_at_once_more_when_it_is_armed(void **state)
+{
+    (void)state;
+    team_run(1, arm_where_something_lies);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +467,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),
         cmocka_unit_test(net_does_not_start_where_ucx_may_not_leave_the_machine),
         cmocka_unit_test(net_connections_over_which_nothing_goes_are_left_alone),
+        cmocka_unit_test(net_goodbye_of_who_has_left_is_not_waited_for),
+        cmocka_unit_test(net_worker_is_looked_at_once_more_when_it_is_armed),
     };
     netting_prepare(argc, argv);
     victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

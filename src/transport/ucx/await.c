@@ -107,7 +107,7 @@ static bool sleep_a_little(bool in_vain)
         return false;
     }
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    bool is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.origin.ucp) == UCS_OK;
+    bool is_armed = oriel_net_arm(&oriel_net.origin);
     oriel_net_leave();
     if (!is_armed)
         return true;

@@ -314,6 +314,7 @@ void oriel_net_serve_one(const struct oriel_net_held *held)
     case ORIEL_WIRE_BYE:
         end_caller(caller);
         oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});
+        oriel_net_note_left(caller->session);
         break;
     case ORIEL_WIRE_SYNC:
         oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0});

@@ -52,10 +52,7 @@ static bool set_gate(uint32_t events)
 /* Or there is something already, or no memory. */
 static bool open_gate(void)
 {
-    pthread_mutex_lock(&oriel_net.agent.mutex);
-    bool is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.agent.ucp) == UCS_OK;
-    pthread_mutex_unlock(&oriel_net.agent.mutex);
-    return is_armed && set_gate(EPOLLIN);
+    return oriel_net_arm_agent() && set_gate(EPOLLIN);
 }
 
 /* --- the helper --- */

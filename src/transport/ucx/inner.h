@@ -35,6 +35,7 @@ struct oriel_net_peer {
     uint64_t pinged_ns;
     ucp_ep_h ep; /* NULL before it is first used, and when lost */
     bool is_broken; /* UCX says so: to be lost at the end of this progress */
+    bool has_left;  /* it has said goodbye: it waits for nothing any more, and need not answer */
     _Atomic bool is_lost;
     _Atomic bool is_shunned; /* once lost: by the agent's thread, which has no use for this any more */
     struct oriel_net_peer *next_lost;
@@ -117,6 +118,10 @@ bool oriel_net_turn(struct oriel_net_worker *worker);
 /* The same, but no more once there is enough: another look costs a system call, for which what has come would wait. */
 bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void));
 
+/* Whether its descriptor will tell of whatever comes from now on; false where something has come already, which the caller looks
+ * after, or may have. */
+bool oriel_net_arm(struct oriel_net_worker *worker);
+
 /* Sends a buffer, which is the net's from here on; UCX's reason when the endpoint is of no use any more. */
 ucs_status_t oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
 
@@ -154,6 +159,8 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
 /* With the origin's mutex: ends what broken peers leave open; after every turn. */
 void oriel_net_bury_peers(void);
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
+/* The process of this session has said goodbye: nobody waits for its own answer to one.  Without any mutex. */
+void oriel_net_note_left(uint64_t session);
 /* Connects a peer if it is not; false when it is lost, or without memory. */
 bool oriel_net_reach(struct oriel_net_peer *peer);
 bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
@@ -195,6 +202,8 @@ void oriel_net_drop_early(struct oriel_net_caller *caller);
 void *oriel_net_serve(void *unused);
 /* What the agent's worker has to do now: whether there was anything; *served: a message.  Nothing where another thread is at it. */
 bool oriel_net_serve_turn(bool *served);
+/* As oriel_net_arm, of the agent's worker; without its mutex.  False, too, where another thread is at it. */
+bool oriel_net_arm_agent(void);
 /* Around what may bring answers into memory of the program, in any thread: the agent's keeps out while pages move
  * (transport/writers.h); others are stopped then.  Without any mutex. */
 struct oriel_writers_slot *oriel_net_guard(void);

@@ -1,6 +1,8 @@
 /* Loads libucp.so.0 and finds its functions.  Nothing of Oriel is linked with it.  Called through library.h. */
 #include "transport/ucx/library.h"
 
+#include "transport/ucx/inner.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -165,20 +167,16 @@ static enum oriel_status try_descriptors(void)
                                         strerror(error));
 }
 
-enum oriel_status oriel_ucp_open(ucp_context_h *out)
+static enum oriel_status open_context(bool for_tcp, ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
-    enum oriel_status can = try_descriptors();
-    if (can == ORIEL_OK)
-        can = try_thread();
-    if (can != ORIEL_OK)
-        return can;
     ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse("ucp_config_read", status);
     if (getenv("UCX_TLS") == NULL) /* else the user's choice; what works on one machine only takes its time to open */
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
-    choose_for_tcp(config);
+    if (for_tcp)
+        choose_for_tcp(config);
     const ucp_params_t wanted = { /* with RMA or atomics UCX would let any process that reaches it touch any address */
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
@@ -187,4 +185,18 @@ enum oriel_status oriel_ucp_open(ucp_context_h *out)
     status = oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, out);
     oriel_ucp()->ucp_config_release(config);
     return status == UCS_OK ? ORIEL_OK : refuse("ucp_init", status);
+}
+
+enum oriel_status oriel_ucp_open(ucp_context_h *out)
+{
+    char devices[256];
+    enum oriel_status status = try_descriptors();
+    if (status == ORIEL_OK)
+        status = try_thread();
+    if (status == ORIEL_OK)
+        status = open_context(true, out);
+    if (status != ORIEL_OK || oriel_net_list(*out, devices, sizeof devices) != ORIEL_OK || strstr(devices, "tcp on ") != NULL)
+        return status;
+    oriel_ucp()->ucp_cleanup(*out); /* without TCP each worker would complain of settings that nobody uses */
+    return open_context(false, out);
 }

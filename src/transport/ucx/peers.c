@@ -334,6 +334,21 @@ void oriel_net_bury_peers(void)
     }
 }
 
+void oriel_net_note_left(uint64_t session)
+{
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
+        if (peer->session != session || peer->is_lost)
+            continue;
+        peer->has_left = true;
+        if (atomic_load_explicit(&peer->sync.done, memory_order_relaxed))
+            continue;
+        oriel_net_remove_request(&peer->sync);
+        oriel_net_end_request(&peer->sync, ORIEL_OK);
+    }
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+}
+
 /* --- answers --- */
 
 static void take_pong(const struct oriel_wire *wire)

@@ -2,6 +2,7 @@
  * buffer of the net's own until UCX is done with it.  peers.c and callers.c call, with the worker's mutex held. */
 #include "transport/ucx/inner.h"
 
+#include "base/delay.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -22,6 +23,14 @@ bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(voi
 bool oriel_net_turn(struct oriel_net_worker *worker)
 {
     return oriel_net_turn_until(worker, NULL);
+}
+
+/* A device of the verbs kind tells of completions that come once it is armed, and not of those that lie there: UCX says that an
+ * event is there only where the device has made one.  So the worker is looked at once more behind it. */
+bool oriel_net_arm(struct oriel_net_worker *worker)
+{
+    oriel_delay();
+    return oriel_ucp()->ucp_worker_arm(worker->ucp) == UCS_OK && oriel_ucp()->ucp_worker_progress(worker->ucp) == 0;
 }
 
 static void sent(void *request, ucs_status_t status, void *whose)

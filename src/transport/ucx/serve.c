@@ -88,7 +88,7 @@ static void go_on_sending(struct turn *turn)
         if (oriel_net.any_broken)
             oriel_net_bury_peers();
         if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) != 0)
-            turn->is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.origin.ucp) == UCS_OK;
+            turn->is_armed = oriel_net_arm(&oriel_net.origin);
     }
     turn->turns = oriel_net.turns;
     if (atomic_load_explicit(&oriel_net.origin.pending, memory_order_relaxed) == 0) {
@@ -139,6 +139,18 @@ bool oriel_net_serve_turn(bool *served)
     return any;
 }
 
+/* What the look behind the arming brings is ready, which belongs to who serves. */
+bool oriel_net_arm_agent(void)
+{
+    if (pthread_mutex_trylock(&serving) != 0)
+        return false;
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    bool is_armed = oriel_net_arm(&oriel_net.agent) && !has_ready();
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    pthread_mutex_unlock(&serving);
+    return is_armed;
+}
+
 /* --- the agent's thread --- */
 
 /* Until the next look: who has waited for long may wait a little longer, so that this processor is not taken all the time from
@@ -158,10 +170,7 @@ static void sleep_until_asked(struct turn *turn)
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         return;
     }
-    pthread_mutex_lock(&oriel_net.agent.mutex);
-    bool is_armed = oriel_ucp()->ucp_worker_arm(oriel_net.agent.ucp) == UCS_OK;
-    pthread_mutex_unlock(&oriel_net.agent.mutex);
-    if (!is_armed)
+    if (!oriel_net_arm_agent())
         return;
     struct pollfd ready[] = {{.fd = oriel_net.agent.fd, .events = POLLIN},
                              {.fd = oriel_net.wake_fd, .events = POLLIN},

@@ -17,7 +17,7 @@
 
 #define STACK_BYTES (UINT64_C(1) << 20)
 
-enum { CLOSE_NS = 2000000000, FLUSH_NS = 50000000 };
+enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000 };
 
 /* The mutexes are there before the first start and stay from one start to the next: whoever comes late finds them. */
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER, .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -311,8 +311,21 @@ static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
     pthread_mutex_lock(&oriel_net.origin.mutex);
 }
 
+/* Without an answer: who has left may be gone before it, and where nothing of the connection tells so, as between devices of
+ * InfiniBand, it would be waited for until it is given up. */
+static void say_goodbye_to(struct oriel_net_peer *peer)
+{
+    if (peer->ep == NULL || peer->is_lost || !peer->sync.done)
+        return;
+    if (peer->has_left)
+        (void)oriel_net_send_to(peer, ORIEL_WIRE_BYE, 0, &(struct oriel_net_bytes){.pieces = 0});
+    else
+        (void)oriel_net_ask_own(peer, ORIEL_WIRE_BYE, &peer->sync);
+}
+
 /* Says goodbye to all at once.  Who answers has been served all, and will not take the end of the connection for a death.  Who is
- * slow to answer is waited for as at any time: what was told it last would be lost, which may be what it waits for itself. */
+ * slow to answer is waited for as at any time: what was told it last would be lost, which may be what it waits for itself.  Who
+ * says goodbye by itself waits for nothing. */
 static void say_goodbye(void)
 {
     uint64_t end_ns = oriel_now_ns() + oriel_net.timeout_ns;
@@ -320,29 +333,35 @@ static void say_goodbye(void)
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
         if (peer->ep != NULL)
             await_sync(peer, &end_ns);
-        if (peer->ep != NULL && !peer->is_lost && peer->sync.done)
-            oriel_net_ask_own(peer, ORIEL_WIRE_BYE, &peer->sync);
+        say_goodbye_to(peer);
     }
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         await_sync(peer, &end_ns);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
 }
 
-/* What the agent's thread has answered last, goodbyes among it, is to leave.  But a connection that was just being made may never
- * be completed, since its other end stops, too: not for long. */
-static void flush_answers(void)
+static bool is_flushing(ucs_status_ptr_t request)
+{
+    return UCS_PTR_IS_PTR(request) && oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS;
+}
+
+/* What the agent's thread has answered last, and goodbyes that nobody answers, are to arrive: a device forgets what it has not
+ * sent when its connection ends.  But one that was just being made may never be completed, since its other end stops, too: not
+ * for long. */
+static void flush_last(void)
 {
     const ucp_request_param_t how = {.op_attr_mask = 0};
     uint64_t begin_ns = oriel_now_ns();
-    ucs_status_ptr_t request = oriel_ucp()->ucp_worker_flush_nbx(oriel_net.agent.ucp, &how);
-    if (!UCS_PTR_IS_PTR(request))
-        return;
-    while (oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS && oriel_now_ns() - begin_ns < FLUSH_NS) {
+    ucs_status_ptr_t requests[] = {oriel_ucp()->ucp_worker_flush_nbx(oriel_net.agent.ucp, &how),
+                                   oriel_ucp()->ucp_worker_flush_nbx(oriel_net.origin.ucp, &how)};
+    while ((is_flushing(requests[0]) || is_flushing(requests[1])) && oriel_now_ns() - begin_ns < FLUSH_NS) {
         oriel_net_turn(&oriel_net.agent);
         oriel_net_turn(&oriel_net.origin);
         sched_yield();
     }
-    oriel_ucp()->ucp_request_free(request);
+    for (int i = 0; i < 2; i++)
+        if (UCS_PTR_IS_PTR(requests[i]))
+            oriel_ucp()->ucp_request_free(requests[i]);
 }
 
 /* A worker must not end before its endpoints: UCX would abort the process. */
@@ -376,7 +395,7 @@ void oriel_net_stop(void)
     pthread_join(oriel_net.thread, NULL);
     shut_out();
     oriel_net_threads_forget();
-    flush_answers();
+    flush_last();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         if (caller->ep != NULL)
             oriel_net_disconnect(&oriel_net.agent, caller->ep);
