@@ -85,6 +85,24 @@ static struct wanted *wanted_make(struct wanted *old, uint64_t room)
     return wanted;
 }
 
+static enum oriel_status no_memory_for(int32_t rank)
+{
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d answers", (int)rank);
+}
+
+/* One run; NULL likewise. */
+static struct wanted *wanted_run(void *here, uint64_t len_bytes)
+{
+    struct wanted *wanted = wanted_make(NULL, 1);
+    if (wanted == NULL)
+        return NULL;
+    wanted->count = 1;
+    wanted->len_bytes = len_bytes;
+    wanted->batches[0] = (struct oriel_far_batch){
+        .at_bytes = (int64_t)(uintptr_t)here, .run_bytes = (uint32_t)len_bytes, .runs = 1, .kind = ORIEL_KIND_CHAR};
+    return wanted;
+}
+
 /* The next len_bytes of a side; NULL when memory is exhausted. */
 static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
 {
@@ -219,7 +237,7 @@ static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
         return oriel_far_tell(sender->window, sender->rank, sender->peer, &head, data, pieces);
     struct wanted *wanted = wanted_of(&sender->result, sender->moved_bytes);
     if (wanted == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d answers", (int)sender->rank);
+        return no_memory_for(sender->rank);
     return oriel_far_ask(sender->window, sender->rank, sender->peer, &head, data, pieces, &wanted->request);
 }
 
@@ -289,9 +307,58 @@ static enum oriel_status send_all(struct sender *sender, const struct oriel_span
     return status;
 }
 
+/* How devices do a put or get by themselves: one run at both sides. */
+struct way {
+    struct oriel_net_peer *peer;
+    struct oriel_net_key *key; /* NULL: they do not */
+};
+
+static enum oriel_status find_way(struct oriel_window *window, const struct oriel_span *target, const struct oriel_side *origin,
+                                  struct way *out)
+{
+    out->key = NULL;
+    if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) || !oriel_side_is_plain(origin))
+        return ORIEL_OK;
+    enum oriel_status status = oriel_far_enter(window, target->rank, &out->peer);
+    if (status == ORIEL_OK)
+        out->key = oriel_far_key(window, target->rank, out->peer);
+    return status;
+}
+
+static enum oriel_status place(struct oriel_window *window, const struct oriel_span *target, const struct way *way,
+                               const char *here, uint64_t len_bytes)
+{
+    enum oriel_status status = ORIEL_OK;
+    for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
+        now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
+        status = oriel_far_place(window, target->rank, way->key, target->offset_bytes + done, here + done, now);
+    }
+    return status;
+}
+
+static enum oriel_status fetch(struct oriel_window *window, const struct oriel_span *target, const struct way *way, char *here,
+                               uint64_t len_bytes)
+{
+    enum oriel_status status = ORIEL_OK;
+    for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
+        now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
+        struct wanted *wanted = wanted_run(here + done, now);
+        if (wanted == NULL)
+            return no_memory_for(target->rank);
+        status = oriel_far_fetch(window, target->rank, way->peer, way->key, target->offset_bytes + done, now, &wanted->request);
+    }
+    return status;
+}
+
 enum oriel_status oriel_far_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
                                 const struct oriel_side *origin)
 {
+    struct way way;
+    enum oriel_status status = find_way(window, target, origin, &way);
+    if (status != ORIEL_OK)
+        return status;
+    if (way.key != NULL)
+        return place(window, target, &way, here, origin->count * origin->type->size_bytes);
     struct sender sender;
     struct oriel_buffer operand = {(char *)(uintptr_t)here, *origin};
     sender.window = window;
@@ -303,6 +370,12 @@ enum oriel_status oriel_far_put(struct oriel_window *window, const struct oriel_
 enum oriel_status oriel_far_get(struct oriel_window *window, const struct oriel_span *target, void *here,
                                 const struct oriel_side *origin)
 {
+    struct way way;
+    enum oriel_status status = find_way(window, target, origin, &way);
+    if (status != ORIEL_OK)
+        return status;
+    if (way.key != NULL)
+        return fetch(window, target, &way, here, target->side.count * target->side.type->size_bytes);
     struct sender sender;
     struct oriel_buffer result = {here, *origin};
     sender.window = window;
@@ -337,12 +410,8 @@ enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const 
     enum oriel_status status = oriel_far_enter(window, target->rank, &peer);
     if (status != ORIEL_OK)
         return status;
-    struct wanted *wanted = wanted_make(NULL, 1);
+    struct wanted *wanted = wanted_run(result, len_bytes);
     if (wanted == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d answers", (int)target->rank);
-    wanted->count = 1;
-    wanted->len_bytes = len_bytes;
-    wanted->batches[0] = (struct oriel_far_batch){
-        .at_bytes = (int64_t)(uintptr_t)result, .run_bytes = (uint32_t)len_bytes, .runs = 1, .kind = ORIEL_KIND_CHAR};
+        return no_memory_for(target->rank);
     return oriel_far_ask(window, target->rank, peer, &head, data, 2, &wanted->request);
 }

@@ -12,6 +12,12 @@ struct oriel_side {
     uint64_t count;
 };
 
+/* Whether a side is one run of bytes, without holes and padding. */
+static inline bool oriel_side_is_plain(const struct oriel_side *side)
+{
+    return side->type->plain_bytes != INT64_MAX;
+}
+
 /* An operation's target: rank, the byte in its window that is displacement 0 of the first item, and the items. */
 struct oriel_span {
     int32_t rank;

@@ -12,11 +12,6 @@ static struct oriel_items items_of(const struct oriel_side *side)
     return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
 }
 
-static bool is_plain(const struct oriel_side *side)
-{
-    return side->type->plain_bytes != INT64_MAX;
-}
-
 /* As many items as there are bytes for; more where these do not fill the last. */
 static void trim(struct oriel_items *sink, uint64_t len_bytes)
 {
@@ -38,7 +33,7 @@ static enum oriel_status transfer_apart(struct oriel_window *window, const struc
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes, &high_bytes);
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     trim(to_target ? &at_target : &at_origin, len_bytes);
-    if (is_plain(origin) && is_plain(&target->side))
+    if (oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side))
         status = to_target ? way.by->write(&way.there, here, len_bytes) : way.by->read(&way.there, here, len_bytes);
     else
         status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
@@ -68,7 +63,7 @@ static inline __attribute__((always_inline)) enum oriel_status transfer(struct o
     trim(to_target ? &at_target : &at_origin, len_bytes);
     if (oriel_unlikely(!oriel_copy_can(&at_target, &at_origin)))
         return move_here(there, &at_target, here, &at_origin, to_target);
-    if (to_target && is_plain(&target->side))
+    if (to_target && oriel_side_is_plain(&target->side))
         oriel_copy_ahead(there, len_bytes);
     const bool copied = to_target ? oriel_copy_items(there, &at_target, here, &at_origin)
                                   : oriel_copy_items(here, &at_origin, there, &at_target);

@@ -7,6 +7,9 @@
  * the next. What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing),
  * since the first may have taken what the second must wait for.
  *
+ * Devices.  What is put by them is in no order with messages.  The mark PLACED is set, and taken away by a flush, as TOLD is (F1,
+ * F2); the flush asks then whether all has arrived (F3), and an unlock or complete is told when that is known (F4).
+ *
  * lock_all takes no lock of far targets but where the epoch before kept an exclusive lock waiting (FOLLOWED): the first
  * operation on one does (HELD), and unlock_all gives these back.  Epochs that take them in any order, and single locks, do not
  * wait for each other in a circle (far_shares.c, J1 to J4).  Two origins that hold locks of several targets each, one by lock_all
@@ -51,6 +54,8 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
 {
     struct oriel_far *far = request->window->far;
     const struct oriel_far_answer *told = answer->head;
+    if (request->by_device)
+        return true;
     if (answer->head_bytes == ORIEL_FAR_WELL_BYTES && told->status == ORIEL_OK)
         return true;
     char text[sizeof far->failure_text];
@@ -153,19 +158,20 @@ static unsigned drop_done(struct oriel_far *far)
     return far->open_count;
 }
 
-/* Asks; *many: so much is open now that some of it is to be awaited. */
-static enum oriel_status open_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                      struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
-                                      struct oriel_far_request *request, bool *many)
+static void begin_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                          struct oriel_far_request *request)
 {
-    struct oriel_far *far = window->far;
-    oriel_far_address(window, target, head);
-    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     request->window = window;
     request->target = target;
-    *many = false;
     oriel_pending_attach(request, peer);
-    enum oriel_status status = oriel_net_ask_later(peer, &bytes, &request->net);
+}
+
+/* It has been sent, or not. */
+static enum oriel_status begun(enum oriel_status status, struct oriel_far_request *request, bool *many)
+{
+    struct oriel_far *far = request->window->far;
+    const int32_t target = request->target;
+    *many = false;
     if (status != ORIEL_OK) {
         oriel_pending_detach(request);
         return oriel_far_missed(status, target);
@@ -178,6 +184,17 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     return ORIEL_OK;
 }
 
+/* Asks; *many: so much is open now that some of it is to be awaited. */
+static enum oriel_status open_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                      struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
+                                      struct oriel_far_request *request, bool *many)
+{
+    oriel_far_address(window, target, head);
+    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
+    begin_request(window, target, peer, request);
+    return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
+}
+
 enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
                                 struct oriel_far_request *request)
@@ -185,6 +202,66 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
     bool many;
     enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
     return many ? oriel_far_flush_local(window, -1) : status;
+}
+
+enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
+                                  const void *from, size_t len_bytes)
+{
+    enum oriel_status status = oriel_net_put(key, offset_bytes, from, len_bytes);
+    if (status != ORIEL_OK)
+        return oriel_far_missed(status, target);
+    oriel_delay();
+    oriel_far_set_mark(window->far, target, ORIEL_FAR_PLACED); /* F1 */
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                  struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
+                                  struct oriel_far_request *request)
+{
+    bool many;
+    begin_request(window, target, peer, request);
+    request->by_device = true;
+    enum oriel_status status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
+    return many ? oriel_far_flush_local(window, -1) : status;
+}
+
+/* F3 of what devices have put. */
+static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target)
+{
+    bool many;
+    struct oriel_net_peer *peer;
+    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    struct oriel_far_request *request = status == ORIEL_OK ? calloc(1, sizeof *request) : NULL;
+    if (status == ORIEL_OK && request == NULL)
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
+    if (status != ORIEL_OK)
+        return status;
+    begin_request(window, target, peer, request);
+    request->by_device = true;
+    return begun(oriel_net_ask_arrival(peer, &request->net), request, &many);
+}
+
+/* With flushing held: asks all that have the mark PLACED.  Whether there were any. */
+static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first)
+{
+    bool any = false;
+    int32_t rank;
+    while ((rank = oriel_far_take_mark(window->far, target, ORIEL_FAR_PLACED)) >= 0) { /* F2 */
+        oriel_delay();
+        enum oriel_status status = ask_arrival(window, rank);
+        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+            await_open(window, -1, first);
+            status = ask_arrival(window, rank);
+        }
+        note_first(first, status);
+        if (status == ORIEL_E_NO_MEM) { /* this is still to be flushed */
+            oriel_far_set_mark(window->far, rank, ORIEL_FAR_PLACED);
+            return any;
+        }
+        any = true;
+    }
+    return any;
 }
 
 static void take_nothing(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
@@ -236,6 +313,8 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
     struct oriel_far *far = window->far;
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
+    if (ask_arrivals(window, target, &first) && kind == ORIEL_FAR_UNLOCK)
+        await_open(window, target, &first); /* F4 */
     int32_t rank = oriel_far_take_mark(far, target, mark); /* F2 */
     if (kind == ORIEL_FAR_UNLOCK && target >= 0)
         rank = target; /* also where another thread has flushed it */
@@ -263,6 +342,16 @@ enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target)
 {
     bool is_asked;
     return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, &is_asked);
+}
+
+enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t target)
+{
+    struct first first = {.status = ORIEL_OK};
+    pthread_mutex_lock(&window->far->flushing);
+    (void)ask_arrivals(window, target, &first);
+    await_open(window, target, &first);
+    pthread_mutex_unlock(&window->far->flushing);
+    return fail_first(&first);
 }
 
 enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target)

@@ -24,11 +24,25 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
                                 struct oriel_far_request *request);
 
+/* The way of devices to a far target's memory; NULL where its operations are messages. */
+struct oriel_net_key *oriel_far_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer);
+
+/* By that way, of at most ORIEL_NET_DATA_BYTES: put, which has been copied; and get, for which the request is as for
+ * oriel_far_ask. */
+enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
+                                  const void *from, size_t len_bytes);
+enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                  struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
+                                  struct oriel_far_request *request);
+
 /* Keeps what an answer tells of failures; false when there is one, and the answer brings nothing. */
 bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_arrived *answer);
 
 /* All operations of this process on a far target, or on all for -1, are complete there and here.  The failure of any. */
 enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target);
+
+/* The same of what needs no message for it: those by devices, and those that bring something here. */
+enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t target);
 
 /* Those that bring something here are complete here. */
 enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target);
@@ -90,6 +104,11 @@ void oriel_far_look(struct oriel_window *window);
 
 /* A rank elsewhere is lost. */
 void oriel_far_forget(struct oriel_window *window, int32_t rank);
+
+/* ORIEL_FAR_KEY; and the end of what it has told, of a window that all have left. */
+void oriel_far_tell_key(struct oriel_window *window, const struct oriel_net_asker *asker);
+void oriel_far_withdraw(struct oriel_far *far);
+void oriel_far_keys_close(struct oriel_far *far);
 
 /* When nobody serves the window any more. */
 void oriel_far_close(struct oriel_window *window);

@@ -26,6 +26,7 @@ struct oriel_far *oriel_far_make(uint64_t id, int32_t n)
     far->marked = calloc((uint32_t)n, sizeof *far->marked);
     far->refused = calloc((uint32_t)n, 1);
     far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
+    far->keys = (struct oriel_table)ORIEL_TABLE_INIT;
     pthread_mutex_init(&far->mutex, NULL);
     pthread_mutex_init(&far->entering, NULL);
     pthread_mutex_init(&far->flushing, NULL);
@@ -46,6 +47,7 @@ void oriel_far_free(struct oriel_far *far)
     oriel_table_visit(&far->partners, free_partner, NULL);
     oriel_table_close(&far->partners);
     free(far->spare_partner);
+    oriel_far_keys_close(far);
     while (far->put_by != NULL) {
         struct oriel_far_request *request = far->put_by;
         far->put_by = request->next;

@@ -14,11 +14,13 @@ const struct oriel_machines *oriel_far_machines(const struct oriel_window *windo
     return (const struct oriel_machines *)((const char *)window->common + window->common->machines_offset);
 }
 
+_Static_assert(sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES <= ORIEL_NET_KEY_BYTES, "an address is an answer, too");
+
 struct oriel_far_question {
     struct oriel_net_request net;
     struct oriel_far_answer answer;
     size_t len_bytes;
-    char data[sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES];
+    _Alignas(uint64_t) char data[ORIEL_NET_KEY_BYTES];
 };
 
 static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
@@ -105,6 +107,12 @@ uint64_t oriel_far_answered(const struct oriel_far_question *question)
     if (question->len_bytes == sizeof number)
         memcpy(&number, question->data, sizeof number);
     return number;
+}
+
+const void *oriel_far_answered_bytes(const struct oriel_far_question *question, size_t *len_bytes)
+{
+    *len_bytes = question->len_bytes;
+    return question->data;
 }
 
 /* What a leader has answered, which has a say in nobody but the process that it was asked about; frees the question. */

@@ -22,6 +22,9 @@ enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t 
 /* The number that its answer has brought; 0 for none. */
 uint64_t oriel_far_answered(const struct oriel_far_question *question);
 
+/* The bytes that it has brought, as many as there is room for. */
+const void *oriel_far_answered_bytes(const struct oriel_far_question *question, size_t *len_bytes);
+
 /* Whether the rank's process still serves the window: ORIEL_E_PEER where it has left it after a death, or is lost: *dead is who
  * has died. */
 enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer, int32_t *dead);

@@ -27,6 +27,7 @@ enum oriel_far_kind {
     ORIEL_FAR_ARRIVED, /* at a barrier, round a: for the machine of the receiver */
     ORIEL_FAR_LOST,    /* rank a of the window, as the sender's machine has found: likewise */
     ORIEL_FAR_ADDRESS, /* asked: identity and address of rank a, of the receiver's machine */
+    ORIEL_FAR_KEY,     /* asked: how devices reach the receiver's memory; nothing: they do not */
 };
 
 enum oriel_far_wanted {
@@ -64,6 +65,7 @@ struct oriel_far_request {
     struct oriel_pending *pending; /* the request-based operation that it belongs to, or NULL */
     _Atomic uint32_t owners;       /* where there is one */
     int32_t target;
+    bool by_device; /* there is no answer, but what was got */
 };
 
 /* Of a target, for this process. */
@@ -71,6 +73,7 @@ enum oriel_far_mark {
     ORIEL_FAR_TOLD = 1, /* something, since the last flush */
     ORIEL_FAR_HELD = 2, /* its lock, since this lock_all epoch */
     ORIEL_FAR_FOLLOWED = 4, /* the last lock_all epoch kept an exclusive lock waiting there */
+    ORIEL_FAR_PLACED = 8,   /* something by a device, since it was last asked whether all has arrived */
 };
 
 struct oriel_far {
@@ -88,6 +91,9 @@ struct oriel_far {
     uint8_t *refused; /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; likewise */
     struct oriel_far_refusal *refusals; /* the messages that belong to these, but where there was no memory; likewise */
     uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
+    struct oriel_net_exposed *exposed;  /* the own memory, once somebody has asked for a key (sync/far_keys.c); likewise */
+    bool is_refused;                    /* or it cannot be; likewise */
+    struct oriel_table keys; /* by win_rank + 1: what devices reach its memory with, or that they do not; set with entering */
     struct oriel_far_question *asked;   /* for asked_rank's process, of a leader (sync/far_peers.c) */
     int32_t asked_rank;
     _Atomic uint8_t *marks; /* by win_rank, enum oriel_far_mark */

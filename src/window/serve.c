@@ -129,6 +129,9 @@ static void serve_window(struct oriel_window *window, const struct oriel_net_ask
     case ORIEL_FAR_ADDRESS:
         tell_address(window, asker, head);
         break;
+    case ORIEL_FAR_KEY:
+        oriel_far_tell_key(window, asker);
+        break;
     default:
         oriel_far_serve(window, asker, head);
         break;
@@ -138,7 +141,7 @@ static void serve_window(struct oriel_window *window, const struct oriel_net_ask
 static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message)
 {
     const struct oriel_far_head *head = message->head;
-    if (message->head_bytes != sizeof *head || head->kind > ORIEL_FAR_ADDRESS)
+    if (message->head_bytes != sizeof *head || head->kind > ORIEL_FAR_KEY)
         return;
     pthread_mutex_lock(&serving);
     struct oriel_window *window = oriel_table_find(&windows, head->window);

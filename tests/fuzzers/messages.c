@@ -74,6 +74,38 @@ const struct oriel_machines *oriel_far_machines(const struct oriel_window *whose
     return &file.machines;
 }
 
+/* A device's way to the window's memory, of which nothing is looked at here. */
+struct oriel_net_exposed {
+    char text[100];
+};
+static struct oriel_net_exposed device_way;
+static bool is_exposed;
+
+struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
+{
+    REQUIRE(!is_exposed && base != NULL && len_bytes > 0);
+    is_exposed = true;
+    return &device_way;
+}
+
+const void *oriel_net_exposed_text(const struct oriel_net_exposed *it, size_t *len_bytes)
+{
+    REQUIRE(is_exposed);
+    *len_bytes = sizeof it->text;
+    return it->text;
+}
+
+void oriel_net_withdraw(struct oriel_net_exposed *it)
+{
+    REQUIRE(is_exposed && it == &device_way);
+    is_exposed = false;
+}
+
+void oriel_far_keys_close(struct oriel_far *far)
+{
+    REQUIRE(far->exposed == NULL); /* withdrawn before */
+}
+
 struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *whose, int32_t target)
 {
     (void)whose, (void)target;

@@ -76,7 +76,10 @@ static void move_once(bool put, uint64_t about, enum oriel_kind kind)
 {
     struct side here;
     struct side there;
-    drawn_make(&here.drawn, kind, about);
+    if (wire.has_devices && below(4) == 0)
+        drawn_dense(&here.drawn, ORIEL_KIND_CHAR, 1 + below(3 * about));
+    else
+        drawn_make(&here.drawn, kind, about);
     if (below(4) == 0 && here.drawn.moved <= WIRE_WINDOW_BYTES)
         drawn_dense(&there.drawn, ORIEL_KIND_CHAR, here.drawn.moved);
     else
@@ -102,16 +105,19 @@ static void move_once(bool put, uint64_t about, enum oriel_kind kind)
     side_close(&here);
 }
 
+/* Once by messages alone, and once with devices, which take what is one run at both sides. */
 static void move_often(bool put)
 {
-    static const enum oriel_mechanism mechanisms[] = {ORIEL_BY_ARENA, ORIEL_BY_COPY, ORIEL_BY_ADDRESS};
-    for (int m = 0; m < 3; m++) {
+    static const enum oriel_mechanism mechanisms[] = {ORIEL_BY_ARENA, ORIEL_BY_COPY, ORIEL_BY_ADDRESS, ORIEL_BY_ARENA};
+    for (int m = 0; m < 4; m++) {
         wire_open(mechanisms[m]);
+        wire.has_devices = m == 3;
         drawn_noise(wire.memory, WIRE_ALL_BYTES);
         for (int round = 0; round < ROUNDS / 10; round++)
             move_once(put, 100, below(3) == 0 ? ORIEL_KIND_SHORT_INT : ORIEL_KIND_NONE);
         for (int round = 0; round < LONG_ROUNDS; round++)
             move_once(put, 60000, ORIEL_KIND_NONE);
+        assert_true((wire.by_devices > 0) == (m == 3) && wire.messages > 0);
         wire_close();
     }
 }

@@ -20,6 +20,8 @@ struct wire {
     struct oriel_far_head head; /* of the last message, and its data */
     char *data;
     uint64_t len_bytes;
+    bool has_devices;       /* that put and get by themselves */
+    unsigned by_devices;    /* so often they did; as messages */
     uint64_t attached_from; /* of a dynamic window */
     uint64_t attached_to;
 };

@@ -287,7 +287,7 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
         memcpy(&caller->identity, held->data, sizeof caller->identity);
         replace_others(caller);
         const char *address = held->data + sizeof caller->identity;
-        caller->ep = oriel_net_connect(&oriel_net.agent, address, caller_broke, caller, &status);
+        caller->ep = oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
     }
     if (caller->ep == NULL) {
         oriel_warn("no connection back to process %d on another machine: %s", (int)caller->identity.pid, oriel_ucp_text(status));

@@ -12,7 +12,9 @@
 struct oriel_net_worker {
     pthread_mutex_t mutex;
     ucp_worker_h ucp;
-    int fd; /* readable when an armed worker has something to do */
+    ucp_worker_h devices; /* what goes along with it over devices that put and get by themselves; or NULL */
+    int fd;       /* readable when an armed worker has something to do */
+    bool owns_fd; /* an epoll descriptor over both, else UCX's */
     struct oriel_pool pool;
     struct oriel_gather gather; /* what is to go to one peer, or caller, next */
     _Atomic uint32_t pending; /* sends that UCX has not ended yet; changed with the mutex held */
@@ -34,6 +36,7 @@ struct oriel_net_peer {
     uint64_t judged_ns;  /* when silence_ns was counted last */
     uint64_t pinged_ns;
     ucp_ep_h ep; /* NULL before it is first used, and when lost */
+    ucp_ep_h device_ep; /* likewise, of the worker for devices */
     bool is_broken; /* UCX says so: to be lost at the end of this progress */
     bool has_left;  /* it has said goodbye: it waits for nothing any more, and need not answer */
     _Atomic bool is_lost;
@@ -77,6 +80,11 @@ struct oriel_net {
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
     size_t address_bytes;
+    ucp_context_h devices; /* that put and get by themselves; NULL where there are none */
+    ucp_address_t *devices_address; /* of the agent's worker for them */
+    size_t devices_address_bytes;
+    struct oriel_net_exposed *exposed; /* with the agent's mutex */
+    uint64_t device_bytes;             /* on their way to or from devices of others; with the origin's */
     ucp_address_t *origin_address; /* for hello */
     size_t origin_address_bytes;
     struct oriel_net_peer *peers;
@@ -142,7 +150,7 @@ struct oriel_net_raw {
  * not. */
 bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out);
 
-ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
                            ucs_status_t *status);
 /* Ends an endpoint at once; UCX may take some turns until it is gone. */
 void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep);
@@ -156,9 +164,13 @@ enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_
 /* --- peers.c --- */
 ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data, size_t len_bytes,
                                   const ucp_am_recv_param_t *parameters);
-/* With the origin's mutex: ends what broken peers leave open; after every turn. */
+/* With the origin's mutex: UCX's reason why nothing comes to this peer or from it any more; then, after every turn, ends what
+ * such peers leave open. */
+void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
 void oriel_net_bury_peers(void);
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
+/* Ends its connections at once. */
+void oriel_net_disconnect_peer(struct oriel_net_peer *peer);
 /* The process of this session has said goodbye: nobody waits for its own answer to one.  Without any mutex. */
 void oriel_net_note_left(uint64_t session);
 /* Connects a peer if it is not; false when it is lost, or without memory. */
@@ -216,6 +228,10 @@ bool oriel_net_make_gate(void);
 bool oriel_net_is_helped(uint64_t *seen);
 void oriel_net_step_aside(void);
 void oriel_net_drain_wakes(void);
+
+/* --- native.c --- */
+/* At the stop. */
+void oriel_net_withdraw_all(void);
 
 /* --- threads.c --- */
 enum { ORIEL_NET_THREADS = 4 };

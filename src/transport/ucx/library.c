@@ -167,6 +167,15 @@ static enum oriel_status try_descriptors(void)
                                         strerror(error));
 }
 
+static ucs_status_t init(uint64_t features, const ucp_config_t *config, ucp_context_h *out)
+{
+    const ucp_params_t wanted = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+                                 .features = features | UCP_FEATURE_WAKEUP,
+                                 .mt_workers_shared = 1};
+    return oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, out);
+}
+
+/* With put and get UCX would let any process that reaches it touch any address, by messages of its own. */
 static enum oriel_status open_context(bool for_tcp, ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
@@ -177,14 +186,23 @@ static enum oriel_status open_context(bool for_tcp, ucp_context_h *out)
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
     if (for_tcp)
         choose_for_tcp(config);
-    const ucp_params_t wanted = { /* with RMA or atomics UCX would let any process that reaches it touch any address */
-        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
-        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
-        .mt_workers_shared = 1,
-    };
-    status = oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, out);
+    status = init(UCP_FEATURE_AM, config, out);
     oriel_ucp()->ucp_config_release(config);
     return status == UCS_OK ? ORIEL_OK : refuse("ucp_init", status);
+}
+
+bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
+{
+    ucp_config_t *config = NULL;
+    if ((strstr(found, "rc_") == NULL && strstr(found, "dc_") == NULL) ||
+        oriel_ucp()->ucp_config_read(NULL, NULL, &config) != UCS_OK)
+        return false;
+    oriel_ucp()->ucp_config_modify(config, "TLS", "rc,dc"); /* no others, which UCX would do it for by messages */
+    ucs_status_t status = init(UCP_FEATURE_RMA, config, out);
+    oriel_ucp()->ucp_config_release(config);
+    if (status != UCS_OK)
+        *out = NULL;
+    return status == UCS_OK;
 }
 
 enum oriel_status oriel_ucp_open(ucp_context_h *out)

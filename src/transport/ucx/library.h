@@ -5,6 +5,8 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
+
 #include <ucp/api/ucp.h>
 
 struct oriel_ucp_calls {
@@ -27,5 +29,9 @@ const char *oriel_ucp_text(ucs_status_t status);
 
 /* A context of network transports, for ucp_cleanup; after oriel_ucp_load. */
 enum oriel_status oriel_ucp_open(ucp_context_h *out);
+
+/* Another one, of those transports of that one (as oriel_net_list has them) whose devices put and get by themselves; false where
+ * there are none. */
+bool oriel_ucp_open_devices(const char *found, ucp_context_h *out);
 
 #endif

@@ -27,6 +27,7 @@
 
 enum {
     ORIEL_NET_ADDRESS_BYTES = 1024, /* at most, of a process's address */
+    ORIEL_NET_KEY_BYTES = 2048,     /* at most, of what a key is opened with */
     ORIEL_NET_HEAD_BYTES = 192,     /* at most, of a message's or an answer's head */
     ORIEL_NET_DATA_BYTES = 63 << 10, /* at most, of a message's or an answer's data: one piece for UCX (library.c) */
 };
@@ -148,6 +149,34 @@ enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_l
 
 /* For those who wait by other means for what the peer will do: ORIEL_E_PEER if it is lost.  Asks whether it lives (N4). */
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer);
+
+/* --- what devices do by themselves (native.c) --- */
+
+/* Whether this process has devices that put and get. */
+bool oriel_net_has_devices(void);
+
+/* At the target: memory that others' devices reach from here on, which stays where it is; NULL where that is refused.  In the
+ * agent's thread. */
+struct oriel_net_exposed;
+struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes);
+/* What others open a key with. */
+const void *oriel_net_exposed_text(const struct oriel_net_exposed *exposed, size_t *len_bytes);
+/* When nobody puts or gets any more; what is not withdrawn is at the stop. */
+void oriel_net_withdraw(struct oriel_net_exposed *exposed);
+
+/* At the origin: a way to what a peer exposes; NULL where there is none.  The text is believed only as far as it concerns this
+ * process: it comes from who owns the memory. */
+struct oriel_net_key;
+struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes);
+void oriel_net_key_close(struct oriel_net_key *key);
+
+/* len_bytes are at most ORIEL_NET_DATA_BYTES, and inside of what is exposed.  What is put has been copied; neither is in any
+ * order with messages.  What is got ends the request, whose take gets it with an empty head. */
+enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from, size_t len_bytes);
+enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
+                                struct oriel_net_request *request);
+/* Ends the request when all that was put to the peer has arrived there. */
+enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct oriel_net_request *request);
 
 /* Lets what is on its way go on; for loops that wait by themselves. */
 void oriel_net_progress(void);

@@ -108,6 +108,59 @@ void oriel_net_progress(void)
 {
 }
 
+bool oriel_net_has_devices(void)
+{
+    return false;
+}
+
+struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
+{
+    (void)base, (void)len_bytes;
+    return NULL;
+}
+
+const void *oriel_net_exposed_text(const struct oriel_net_exposed *exposed, size_t *len_bytes)
+{
+    (void)exposed;
+    *len_bytes = 0;
+    return "";
+}
+
+void oriel_net_withdraw(struct oriel_net_exposed *exposed)
+{
+    (void)exposed;
+}
+
+struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes)
+{
+    (void)peer, (void)text, (void)len_bytes;
+    return NULL;
+}
+
+void oriel_net_key_close(struct oriel_net_key *key)
+{
+    (void)key;
+}
+
+enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from, size_t len_bytes)
+{
+    (void)key, (void)offset_bytes, (void)from, (void)len_bytes;
+    return refuse();
+}
+
+enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
+                                struct oriel_net_request *request)
+{
+    (void)key, (void)offset_bytes, (void)len_bytes, (void)request;
+    return refuse();
+}
+
+enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct oriel_net_request *request)
+{
+    (void)peer, (void)request;
+    return refuse();
+}
+
 enum oriel_status oriel_net_describe(char *text, size_t text_bytes)
 {
     (void)text, (void)text_bytes;

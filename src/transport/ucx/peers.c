@@ -48,6 +48,15 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const s
     return peer;
 }
 
+void oriel_net_disconnect_peer(struct oriel_net_peer *peer)
+{
+    ucp_ep_h eps[] = {peer->ep, peer->device_ep};
+    peer->ep = peer->device_ep = NULL;
+    for (int i = 0; i < 2; i++)
+        if (eps[i] != NULL)
+            oriel_net_disconnect(&oriel_net.origin, eps[i]);
+}
+
 /* The process has started anew: nobody uses the peer that it was, since a net stops when no window is left.  False where this one
  * may still be looked at, or its room is too small. */
 static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_address *head, const void *address)
@@ -55,8 +64,7 @@ static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_addr
     bool is_used = peer->open != 0 || (peer->is_lost && !atomic_load_explicit(&peer->is_shunned, memory_order_acquire));
     if (is_used || oriel_net.origin.gather.whose == peer || head->agent_bytes > peer->room_bytes)
         return false;
-    if (peer->ep != NULL)
-        oriel_net_disconnect(&oriel_net.origin, peer->ep);
+    oriel_net_disconnect_peer(peer);
     *peer = (struct oriel_net_peer){.identity = peer->identity, .next = peer->next, .same = peer->same, .session = head->session,
                                     .room_bytes = peer->room_bytes};
     peer->sync.done = true;
@@ -103,7 +111,7 @@ static void count_sent(struct oriel_net_peer *peer, size_t len_bytes)
     peer->half_bytes += len_bytes;
 }
 
-static void note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status)
+void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status)
 {
     if (peer->why[0] == '\0')
         snprintf(peer->why, sizeof peer->why, "%s to process %d on another machine: %s", what, (int)peer->identity.pid,
@@ -116,7 +124,7 @@ static void send_buffer(struct oriel_net_peer *peer, struct oriel_buffer *buffer
 {
     ucs_status_t status = oriel_net_send(&oriel_net.origin, peer->ep, buffer);
     if (status != UCS_OK)
-        note_broken(peer, "nothing can be sent any more", status);
+        oriel_net_note_broken(peer, "nothing can be sent any more", status);
 }
 
 void oriel_net_send_gathered(void)
@@ -172,7 +180,7 @@ static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_peer *peer = whose;
     if (peer->ep == ep)
-        note_broken(peer, "lost the connection", status);
+        oriel_net_note_broken(peer, "lost the connection", status);
 }
 
 bool oriel_net_reach(struct oriel_net_peer *peer)
@@ -182,7 +190,7 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
         return false;
     if (peer->ep != NULL)
         return true;
-    peer->ep = oriel_net_connect(&oriel_net.origin, peer->address, broken, peer, &status);
+    peer->ep = oriel_net_connect(oriel_net.origin.ucp, peer->address, broken, peer, &status);
     if (peer->ep == NULL) {
         char why[sizeof peer->why];
         snprintf(why, sizeof why, "no connection to process %d on another machine: %s", (int)peer->identity.pid,
@@ -308,9 +316,7 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
     if (asked != 0)
         oriel_note("%s; answers that will not come: %u", peer->why, (unsigned)asked);
     atomic_store_explicit(&peer->is_lost, true, memory_order_release);
-    if (peer->ep != NULL)
-        oriel_net_disconnect(&oriel_net.origin, peer->ep);
-    peer->ep = NULL;
+    oriel_net_disconnect_peer(peer);
     for (uint32_t i = 0; i < oriel_net.request_room; i++) {
         struct oriel_net_request *request = oriel_net.requests[i];
         if (request == NULL || request->peer != peer)

@@ -9,10 +9,18 @@
 
 enum { TURNS = 64 };
 
+static bool progress(struct oriel_net_worker *worker)
+{
+    unsigned done = oriel_ucp()->ucp_worker_progress(worker->ucp);
+    if (worker->devices != NULL)
+        done += oriel_ucp()->ucp_worker_progress(worker->devices);
+    return done != 0;
+}
+
 bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void))
 {
     bool any = false;
-    for (int i = 0; i < TURNS && oriel_ucp()->ucp_worker_progress(worker->ucp) != 0; i++) {
+    for (int i = 0; i < TURNS && progress(worker); i++) {
         any = true;
         if (is_enough != NULL && is_enough())
             break;
@@ -30,7 +38,8 @@ bool oriel_net_turn(struct oriel_net_worker *worker)
 bool oriel_net_arm(struct oriel_net_worker *worker)
 {
     oriel_delay();
-    return oriel_ucp()->ucp_worker_arm(worker->ucp) == UCS_OK && oriel_ucp()->ucp_worker_progress(worker->ucp) == 0;
+    return oriel_ucp()->ucp_worker_arm(worker->ucp) == UCS_OK &&
+           (worker->devices == NULL || oriel_ucp()->ucp_worker_arm(worker->devices) == UCS_OK) && !progress(worker);
 }
 
 static void sent(void *request, ucs_status_t status, void *whose)
@@ -106,7 +115,7 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
     return fits;
 }
 
-ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
                            ucs_status_t *status)
 {
     const ucp_ep_params_t how = {
@@ -116,7 +125,7 @@ ucp_ep_h oriel_net_connect(struct oriel_net_worker *worker, const void *address,
         .err_handler = {broken, whose},
     };
     ucp_ep_h ep = NULL;
-    *status = oriel_ucp()->ucp_ep_create(worker->ucp, &how, &ep);
+    *status = oriel_ucp()->ucp_ep_create(worker, &how, &ep);
     return *status == UCS_OK ? ep : NULL;
 }
 

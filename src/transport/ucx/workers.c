@@ -2,6 +2,7 @@
  * of it: UCX's threads and connections stay the parent's.  Called through net.h. */
 #include "transport/ucx/inner.h"
 
+#include "base/log.h"
 #include "base/options.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -41,20 +43,57 @@ static enum oriel_status refuse(const char *what, ucs_status_t status)
     return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
 }
 
-static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
+static ucs_status_t create_worker(ucp_context_h context, ucp_worker_h *out)
 {
     const ucp_worker_params_t wanted = {
         .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
         .thread_mode = UCS_THREAD_MODE_SERIALIZED,
         .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
     };
+    return oriel_ucp()->ucp_worker_create(context, &wanted, out);
+}
+
+/* One descriptor for what goes along, too. */
+static bool watch_both(struct oriel_net_worker *worker, int devices_fd)
+{
+    struct epoll_event readable = {.events = EPOLLIN};
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (epoll_ctl(fd, EPOLL_CTL_ADD, worker->fd, &readable) != 0 || epoll_ctl(fd, EPOLL_CTL_ADD, devices_fd, &readable) != 0) {
+        close(fd);
+        return false;
+    }
+    worker->fd = fd;
+    worker->owns_fd = true;
+    return true;
+}
+
+static bool add_devices(struct oriel_net_worker *worker)
+{
+    int devices_fd;
+    if (create_worker(oriel_net.devices, &worker->devices) != UCS_OK)
+        worker->devices = NULL;
+    if (worker->devices != NULL && oriel_ucp()->ucp_worker_get_efd(worker->devices, &devices_fd) == UCS_OK &&
+        watch_both(worker, devices_fd))
+        return true;
+    if (worker->devices != NULL)
+        oriel_ucp()->ucp_worker_destroy(worker->devices);
+    worker->devices = NULL;
+    return false;
+}
+
+static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
+{
     const ucp_am_handler_param_t handler = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
         .id = 0,
         .flags = UCP_AM_FLAG_WHOLE_MSG,
         .cb = take,
     };
-    ucs_status_t status = oriel_ucp()->ucp_worker_create(oriel_net.context, &wanted, &worker->ucp);
+    ucs_status_t status = create_worker(oriel_net.context, &worker->ucp);
+    worker->devices = NULL;
+    worker->owns_fd = false;
     if (status != UCS_OK)
         return refuse("ucp_worker_create", status);
     status = oriel_ucp()->ucp_worker_set_am_recv_handler(worker->ucp, &handler);
@@ -74,6 +113,10 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
 
 static void close_worker(struct oriel_net_worker *worker)
 {
+    if (worker->owns_fd)
+        close(worker->fd);
+    if (worker->devices != NULL)
+        oriel_ucp()->ucp_worker_destroy(worker->devices);
     oriel_ucp()->ucp_worker_destroy(worker->ucp);
     if (worker->gather.whose != NULL) /* for one that is lost */
         oriel_pool_give(&worker->pool, oriel_gather_take(&worker->gather));
@@ -82,13 +125,13 @@ static void close_worker(struct oriel_net_worker *worker)
 
 /* Addresses of network devices alone: shared memory and the like are Oriel's own business, and "several machines on one" are to
  * be told apart. */
-static ucs_status_t ask_address(struct oriel_net_worker *worker, ucp_address_t **address, size_t *len_bytes)
+static ucs_status_t ask_address(ucp_worker_h worker, ucp_address_t **address, size_t *len_bytes)
 {
     ucp_worker_attr_t asked = {
         .field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
         .address_flags = UCP_WORKER_ADDRESS_FLAG_NET_ONLY,
     };
-    ucs_status_t status = oriel_ucp()->ucp_worker_query(worker->ucp, &asked);
+    ucs_status_t status = oriel_ucp()->ucp_worker_query(worker, &asked);
     *address = asked.address;
     *len_bytes = asked.address_length;
     return status;
@@ -98,7 +141,7 @@ static enum oriel_status make_address(void)
 {
     ucp_address_t *agent = NULL;
     size_t agent_bytes = 0;
-    ucs_status_t status = ask_address(&oriel_net.agent, &agent, &agent_bytes);
+    ucs_status_t status = ask_address(oriel_net.agent.ucp, &agent, &agent_bytes);
     if (status != UCS_OK)
         return refuse("the address of a worker", status);
     struct oriel_wire_address head = {ORIEL_WIRE_VERSION, (uint32_t)agent_bytes, oriel_net.session};
@@ -114,7 +157,7 @@ static enum oriel_status make_address(void)
     oriel_ucp()->ucp_worker_release_address(oriel_net.agent.ucp, agent);
     if (fits != ORIEL_OK)
         return fits;
-    status = ask_address(&oriel_net.origin, &oriel_net.origin_address, &oriel_net.origin_address_bytes);
+    status = ask_address(oriel_net.origin.ucp, &oriel_net.origin_address, &oriel_net.origin_address_bytes);
     return status == UCS_OK ? ORIEL_OK : refuse("the address of a worker", status);
 }
 
@@ -136,6 +179,42 @@ static enum oriel_status start_thread(void)
     return ORIEL_OK;
 }
 
+static void close_devices(void)
+{
+    if (oriel_net.devices == NULL)
+        return;
+    oriel_net_withdraw_all();
+    if (oriel_net.devices_address != NULL)
+        oriel_ucp()->ucp_worker_release_address(oriel_net.agent.devices, oriel_net.devices_address);
+    oriel_net.devices_address = NULL;
+}
+
+static void clean_devices(void)
+{
+    if (oriel_net.devices != NULL)
+        oriel_ucp()->ucp_cleanup(oriel_net.devices);
+    oriel_net.devices = NULL;
+}
+
+/* Where it fails, all goes by messages. */
+static void open_devices(const char *found)
+{
+    if (oriel_options()->net == ORIEL_NET_MESSAGES || !oriel_ucp_open_devices(found, &oriel_net.devices))
+        return;
+    if (add_devices(&oriel_net.origin) && add_devices(&oriel_net.agent) &&
+        ask_address(oriel_net.agent.devices, &oriel_net.devices_address, &oriel_net.devices_address_bytes) == UCS_OK)
+        return;
+    oriel_note("devices that put and get by themselves cannot be waited for: all goes by messages");
+    oriel_net.devices_address = NULL;
+    for (int i = 0; i < 2; i++) {
+        struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
+        if (worker->devices != NULL)
+            oriel_ucp()->ucp_worker_destroy(worker->devices);
+        worker->devices = NULL; /* the descriptor over both does for the one that is left */
+    }
+    clean_devices();
+}
+
 static enum oriel_status open_all(void)
 {
     char devices[256];
@@ -150,6 +229,7 @@ static enum oriel_status open_all(void)
     status = open_worker(&oriel_net.agent, oriel_net_take_message);
     if (status != ORIEL_OK)
         goto no_agent;
+    open_devices(devices);
     status = make_address();
     if (status != ORIEL_OK)
         goto no_address;
@@ -171,9 +251,11 @@ no_gate:
 no_event:
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
 no_address:
+    close_devices();
     close_worker(&oriel_net.agent);
 no_agent:
     close_worker(&oriel_net.origin);
+    clean_devices();
 no_origin:
     oriel_ucp()->ucp_cleanup(oriel_net.context);
     return status;
@@ -400,13 +482,14 @@ void oriel_net_stop(void)
         if (caller->ep != NULL)
             oriel_net_disconnect(&oriel_net.agent, caller->ep);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
-        if (peer->ep != NULL)
-            oriel_net_disconnect(&oriel_net.origin, peer->ep);
+        oriel_net_disconnect_peer(peer);
     finish_closing();
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
     free_callers();
+    close_devices();
     close_worker(&oriel_net.agent);
     close_worker(&oriel_net.origin);
+    clean_devices();
     free_peers();
     oriel_ucp()->ucp_cleanup(oriel_net.context);
     close(oriel_net.gate_fd);
