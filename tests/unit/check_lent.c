@@ -266,21 +266,26 @@ static void lent_give_way_to_nobody(void **state)
     team_run(2, BOARD_BYTES, 0, add_in_turn);
 }
 
-/* The same, where it comes by a call that comes again for the first time in this cell. */
-static void add_again_behind(oriel_place history)
+/* The same, where it comes by a call that comes again, and has met the other in another cell. */
+static void add_in_two_cells(oriel_place history)
+{
+    add_often(history);
+    EXPECT(add(history, 0, CELL) == 0);
+    complete(history, 0);
+}
+
+static void add_in_both_behind(oriel_place history)
 {
     know_all(1);
-    EXPECT(add(history, 1, CELL) == 0);
-    complete(history, 1);
-    for (int i = 0; i < 3; i++) {
-        EXPECT(add(history, 1, 0) == 0);
+    for (int cell = 2; cell >= 0; cell--) {
+        EXPECT(add(history, 1, cell * CELL) == 0);
         complete(history, 1);
     }
 }
 
 static void add_again_in_turn(int rank)
 {
-    run_two(add_often, add_again_behind, add_again, put_over_it, rank);
+    run_two(add_in_two_cells, add_in_both_behind, add_again, put_over_it, rank);
 }
 
 static void lent_give_way_to_nobody_who_comes_again(void **state)
