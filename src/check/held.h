@@ -47,12 +47,27 @@ static inline bool oriel_held_is_within(const struct oriel_way *way, MPI_Aint di
            at < way->size_bytes && way->size_bytes - at >= len_bytes;
 }
 
-/* What is lent is used.  False, and nothing has happened: it is lent no more. */
-ORIEL_AGAIN_INLINE bool oriel_held_use(struct oriel_cell_entry *lent, uint64_t key, oriel_tick issued)
+/* What is given to a word that is not offered anything. */
+struct oriel_held_giving {
+    struct oriel_word *word; /* NULL: nothing */
+    bool mine;
+};
+
+/* What is lent is used, and the word's lock taken, whose instruction is the fence that the former needs.  False, and
+ * nothing has happened: it is lent no more. */
+ORIEL_AGAIN_INLINE bool oriel_held_use(struct oriel_cell_entry *lent, uint64_t key, oriel_tick issued,
+                                       struct oriel_held_giving *giving, bool fetches)
 {
     uint64_t before = oriel_lent_pend(lent, issued);
-    oriel_fence_full();
-    return oriel_lent_stands(lent, key, before);
+    if (giving->word != NULL)
+        giving->mine = oriel_word_enter(giving->word, fetches);
+    else
+        oriel_fence_full();
+    if (oriel_likely(oriel_lent_stands(lent, key, before)))
+        return true;
+    if (giving->word != NULL)
+        oriel_word_leave(giving->word);
+    return false;
 }
 
 /* What again.c knows of the site and the target is true; nothing is held.  writes: to words.  False,
@@ -89,8 +104,11 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     again->access.issued = issued;
     again->place.target = target;
     again->arrival.history = way->history;
-    if (oriel_unlikely(entry == NULL || !oriel_held_use(entry, key, issued)))
+    struct oriel_held_giving giving = {.word = writes && !offered ? word : NULL};
+    if (oriel_unlikely(entry == NULL || !oriel_held_use(entry, key, issued, &giving, again->fetches))) {
+        giving.word = NULL;
         entry = oriel_held_enter(again, way, at, issued);
+    }
     if (oriel_unlikely(entry == NULL))
         return false;
     again->target = target;
@@ -99,7 +117,9 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     again->entry = entry;
     oriel_held = again;
     oriel_check_held = oriel_held_release;
-    if (writes)
+    if (giving.word != NULL)
+        oriel_word_give_entered(word, again->fetches, giving.mine);
+    else if (writes)
         oriel_word_give_offered(word, rank, offered, again->fetches); /* behind a cell's lock, or a fence */
     return true;
 }

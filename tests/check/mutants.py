@@ -57,13 +57,54 @@ MUTANTS = [
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
+    return mine;
+""", """    (void)giver;
+    (void)mine;
+    oriel_board_word_lock(&word->owner);
+    return oriel_word_is_giver(word, rank);
+""", "words_w3_keep_what_was_offered", "W3: who takes a word over says so"),
+    ("words_carried.c", """    if (!mine)
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+    oriel_delay();
+    oriel_board_word_lock(&word->owner);
+    oriel_fence_after_locked(); /* W3 */
+    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
+        mine = false;
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+        oriel_delay();
+        oriel_fence_full(); /* W3 */
+    }
+    return mine;
+}
+
+void oriel_word_leave(struct oriel_word *word)
+{
+    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
+    oriel_board_word_unlock(&word->owner);
+}
+
+void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+{
+    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
         if (fetches && !mine)
             oriel_order_learn(word->clock);
-""", """    oriel_board_word_lock(&word->owner);
-    mine = oriel_word_is_giver(word, rank);
+""", """    (void)giver;
+    oriel_board_word_lock(&word->owner);
+    return oriel_word_is_giver(word, rank);
+}
+
+void oriel_word_leave(struct oriel_word *word)
+{
+    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
+    oriel_board_word_unlock(&word->owner);
+}
+
+void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+{
+    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
@@ -71,8 +112,12 @@ MUTANTS = [
             oriel_order_learn(word->clock);
         oriel_delay();
         if (!mine)
-            atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
 """, "words_w3_keep_what_was_offered", "W3: who takes a word over says so before it reads"),
+    ("words_carried.c", """    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
+    oriel_board_word_unlock(&word->owner);
+""", "    oriel_board_word_unlock(&word->owner);\n",
+     "words_w5_are_of_nobody_who_has_not_given", "W5: who enters a word and gives nothing is not its giver"),
     ("words_carried.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver)))",
      "if (false)", "words_w2_keep_what_each_has_given", "W4: the giver is who had the lock last"),
     ("small_again.c", "        atomic_fetch_or(&spot.page->used, bit); /* S2 */", "        ;",
