@@ -83,6 +83,8 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES))
         return false;
+    if (writes && oriel_likely(way->memory != NULL))
+        oriel_prefetch_to_write(way->memory + at); /* on its way beside the word's line */
     uint64_t move = oriel_entry_move(first);
     uint64_t key = oriel_lent_key(way->history, at);
     struct oriel_cell_entry *entry = oriel_lent_find(key, again->what + move);
