@@ -58,23 +58,6 @@ MUTANTS = [
         oriel_fence_full(); /* W3 */
     }
     return mine;
-""", """    (void)giver;
-    (void)mine;
-    oriel_board_word_lock(&word->owner);
-    return oriel_word_is_giver(word, rank);
-""", "words_w3_keep_what_was_offered", "W3: who takes a word over says so"),
-    ("words_carried.c", """    if (!mine)
-        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
-    oriel_delay();
-    oriel_board_word_lock(&word->owner);
-    oriel_fence_after_locked(); /* W3 */
-    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
-        mine = false;
-        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
-        oriel_delay();
-        oriel_fence_full(); /* W3 */
-    }
-    return mine;
 }
 
 void oriel_word_leave(struct oriel_word *word)

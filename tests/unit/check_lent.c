@@ -51,12 +51,24 @@ static void get_often(oriel_place history, int rank, int64_t at)
 
 /* --- at once --- */
 
+static void get_beside_a_put(oriel_place history, int rank, int putter, int64_t at, uint64_t len_bytes)
+{
+    if (rank == putter)
+        know_all(rank);
+    team_meet();
+    atomic_fetch_add(&team->words[0], rank == putter ? put(history, rank, at, len_bytes) : get(history, rank, at));
+    team_meet();
+    EXPECT(atomic_load(&team->words[0]) >= (uint64_t)team->n - 1);
+    complete(history, rank);
+}
+
 /* All but one get what is lent to them, and that one, which knows all that they have done before, puts. */
 static void get_beside_puts(int rank, bool remade)
 {
     oriel_place history = begin(rank);
     for (int round = 0; round < ROUNDS; round++) {
         int putter = round % team->n;
+        bool puts = !remade || round % 2 == 1; /* else all is lent until the history goes */
         int64_t at = remade ? 0 : (int64_t)(round % 64) * WIDE + CELL * (round % 3);
         uint64_t len_bytes = round % 4 == 0 ? 2048 : 8;
         if (rank == 0)
@@ -65,13 +77,8 @@ static void get_beside_puts(int rank, bool remade)
         if (rank != putter)
             get_often(history, rank, at);
         team_meet();
-        if (rank == putter)
-            know_all(rank);
-        team_meet();
-        atomic_fetch_add(&team->words[0], rank == putter ? put(history, rank, at, len_bytes) : get(history, rank, at));
-        team_meet();
-        EXPECT(atomic_load(&team->words[0]) >= (uint64_t)team->n - 1);
-        complete(history, rank);
+        if (puts)
+            get_beside_a_put(history, rank, putter, at, len_bytes);
         team_meet();
         if (remade) {
             oriel_history_leave(history);
