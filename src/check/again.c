@@ -189,6 +189,7 @@ bool oriel_again_go(struct oriel_again *again, bool tried, int32_t target, MPI_A
     if (oriel_unlikely(history == 0))
         return false;
     if (!tried && again->trait != 0 && is_alone(window) &&
+        oriel_lent_has_keys((uint64_t)window->members[target].size_bytes) &&
         !oriel_loop_expects(oriel_loop_of(history, again->trait, run.offset), run.offset)) {
         make_ready(again, target, history);
         if (oriel_likely(oriel_held_go(again, true, again->writes_words, target, disp, origin, compare, result)))

@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/delay.h"
 #include "check/arrival.h"
+#include "check/small.h"
 
 enum { KEY_BESIDE = 101 }; /* words[0] of the machine's lock, above windows_create.c's */
 
@@ -60,6 +61,7 @@ static void widen(struct oriel_history_bytes bytes, uint64_t len_bytes)
 {
     struct oriel_history *history = oriel_board_at(bytes.history);
     oriel_pages_mark(&history->records.pages, bytes.offset, bytes.offset + (int64_t)len_bytes, 1);
+    oriel_small_recall(history, bytes.offset, bytes.offset + (int64_t)len_bytes); /* lent.c, L2 */
 }
 
 void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other, uint64_t len_bytes)

@@ -3,6 +3,7 @@
 #ifndef ORIEL_CHECK_CELLS_H
 #define ORIEL_CHECK_CELLS_H
 
+#include "base/atomic.h"
 #include "check/pages.h"
 #include "check/small.h"
 #include "check/traits.h"
@@ -12,9 +13,33 @@ static inline const struct oriel_access *oriel_cell_trait(uint64_t what)
     return oriel_trait_at(what >> ORIEL_ENTRY_TRAIT);
 }
 
-static inline uint64_t oriel_cell_ticks(const struct oriel_cell_entry *entry)
+/* What stands in the place of an entry's ticks. */
+static inline uint64_t oriel_cell_link(const struct oriel_cell_entry *entry)
 {
     return atomic_load_explicit(&entry->ticks, memory_order_acquire);
+}
+
+/* Whether its ticks stand with its origin, which may come again without the lock. */
+static inline bool oriel_cell_is_lent(const struct oriel_cell_entry *entry)
+{
+    return (oriel_cell_link(entry) & ORIEL_ENTRY_PENDING) == ORIEL_ENTRY_LENT;
+}
+
+static inline uint64_t oriel_cell_ticks(const struct oriel_cell_entry *entry)
+{
+    uint64_t ticks = oriel_cell_link(entry);
+    if (oriel_likely((ticks & ORIEL_ENTRY_PENDING) != ORIEL_ENTRY_LENT))
+        return ticks;
+    return oriel_cell_link((const struct oriel_cell_entry *)oriel_board_at(ticks >> 16));
+}
+
+/* In lent.c: its origin comes without the lock no more.  The answer is its ticks; unless it is pending it is lent no more. */
+uint64_t oriel_lent_recall(struct oriel_cell_entry *entry);
+
+/* The same of any entry. */
+static inline uint64_t oriel_cell_recall(struct oriel_cell_entry *entry)
+{
+    return oriel_unlikely(oriel_cell_is_lent(entry)) ? oriel_lent_recall(entry) : oriel_cell_link(entry);
 }
 
 static inline void oriel_cell_empty(struct oriel_cell_entry *entry)

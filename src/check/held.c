@@ -9,6 +9,14 @@
 
 const struct oriel_again *oriel_held;
 
+struct oriel_cell_entry *oriel_held_enter(const struct oriel_again *again, const struct oriel_way *way, uint64_t at,
+                                          oriel_tick issued)
+{
+    uint64_t move = oriel_entry_move(at & (ORIEL_CELL_BYTES - 1));
+    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
+    return oriel_lent_hold(&again->arrival, spot, again->what + move, again->screen - move, again->repeats, issued, at);
+}
+
 void oriel_held_release(void)
 {
     const struct oriel_again *again = oriel_held;
@@ -17,8 +25,10 @@ void oriel_held_release(void)
     unsigned count = oriel_again_runs(again, again->origin, again->compare, again->result, runs);
     oriel_check_held = NULL;
     struct oriel_history_spot spot = oriel_history_expect(&window->ways[again->target].ground, (uint64_t)again->offset);
-    oriel_history_held_release(again->arrival.history, oriel_again_cell(spot.page, (uint64_t)again->offset), again->entry,
-                               &again->access);
+    struct oriel_cell_entry *entry = oriel_lent_end(again->entry);
+    if (entry != NULL)
+        oriel_history_held_release(again->arrival.history, oriel_again_cell(spot.page, (uint64_t)again->offset), entry,
+                                   &again->access);
     oriel_local_runs(runs, count, window->buffers[again->target], &again->access.site);
     oriel_window_touch(window, again->target, 0);
 }

@@ -11,6 +11,7 @@
 #define ORIEL_CHECK_HELD_H
 
 #include "check/again.h"
+#include "check/lent.h"
 #include "check/words_carried.h"
 
 /* The one whose call this process has made last; of account while oriel_check_held is set. */
@@ -18,6 +19,10 @@ extern const struct oriel_again *oriel_held __attribute__((visibility("hidden"))
 
 /* To the lists. */
 void oriel_held_release(void);
+
+/* Into its cell, of a page that is there, where it is not lent.  NULL, and nothing has happened: it is one for the lists. */
+struct oriel_cell_entry *oriel_held_enter(const struct oriel_again *again, const struct oriel_way *way, uint64_t at,
+                                          oriel_tick issued);
 
 /* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
 static inline bool oriel_held_look(void)
@@ -42,6 +47,29 @@ static inline bool oriel_held_is_within(const struct oriel_way *way, MPI_Aint di
            at < way->size_bytes && way->size_bytes - at >= len_bytes;
 }
 
+/* What is given to a word that is not offered anything. */
+struct oriel_held_giving {
+    struct oriel_word *word; /* NULL: nothing */
+    bool mine;
+};
+
+/* What is lent is used, and the word's lock taken, whose instruction is the fence that the former needs.  False, and
+ * nothing has happened: it is lent no more. */
+ORIEL_AGAIN_INLINE bool oriel_held_use(struct oriel_cell_entry *lent, uint64_t key, oriel_tick issued,
+                                       struct oriel_held_giving *giving, bool fetches)
+{
+    uint64_t before = oriel_lent_pend(lent, issued);
+    if (giving->word != NULL)
+        giving->mine = oriel_word_enter(giving->word, fetches);
+    else
+        oriel_fence_full();
+    if (oriel_likely(oriel_lent_stands(lent, key, before)))
+        return true;
+    if (giving->word != NULL)
+        oriel_word_leave(giving->word);
+    return false;
+}
+
 /* What again.c knows of the site and the target is true; nothing is held.  writes: to words.  False,
  * and nothing has happened: it is one for the lists. */
 ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulates, bool writes, int32_t target, MPI_Aint disp,
@@ -55,8 +83,12 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES))
         return false;
-    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
-    if (oriel_unlikely(spot.page == NULL))
+    if (writes && oriel_likely(way->memory != NULL))
+        oriel_prefetch_to_write(way->memory + at); /* on its way beside the word's line */
+    uint64_t move = oriel_entry_move(first);
+    uint64_t key = oriel_lent_key(way->history, at);
+    struct oriel_cell_entry *entry = oriel_lent_find(key, again->what + move);
+    if (entry == NULL && oriel_unlikely(oriel_history_expect(&way->ground, at).page == NULL))
         return false;
     if (writes && oriel_unlikely(way->words == NULL || (word = oriel_word_of(way->words, at)) == NULL))
         return false;
@@ -74,9 +106,11 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     again->access.issued = issued;
     again->place.target = target;
     again->arrival.history = way->history;
-    uint64_t move = oriel_entry_move(first);
-    struct oriel_cell_entry *entry = oriel_history_hold(&again->arrival, spot, again->what + move, again->screen - move,
-                                                        again->repeats, issued, at);
+    struct oriel_held_giving giving = {.word = writes && !offered ? word : NULL};
+    if (oriel_unlikely(entry == NULL || !oriel_held_use(entry, key, issued, &giving, again->fetches))) {
+        giving.word = NULL;
+        entry = oriel_held_enter(again, way, at, issued);
+    }
     if (oriel_unlikely(entry == NULL))
         return false;
     again->target = target;
@@ -85,8 +119,10 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     again->entry = entry;
     oriel_held = again;
     oriel_check_held = oriel_held_release;
-    if (writes)
-        oriel_word_give_offered(word, rank, offered, again->fetches); /* a cell's lock was taken in between */
+    if (giving.word != NULL)
+        oriel_word_give_entered(word, again->fetches, giving.mine);
+    else if (writes)
+        oriel_word_give_offered(word, rank, offered, again->fetches); /* behind a cell's lock, or a fence */
     return true;
 }
 

@@ -18,6 +18,7 @@
 #include "base/delay.h"
 #include "check/arrival.h"
 #include "check/beside.h"
+#include "check/lent.h"
 #include "check/order.h"
 #include "check/small.h"
 
@@ -76,6 +77,7 @@ void oriel_history_free(oriel_place place)
 void oriel_history_leave(oriel_place place)
 {
     oriel_underway_leave(place);
+    oriel_lent_leave(place);
 }
 
 /* --- what is called --- */

@@ -44,7 +44,7 @@ static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint6
 static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
-    if (!oriel_entry_joins(what, coming->what))
+    if (!oriel_entry_joins(what, coming->what) || oriel_cell_is_lent(entry))
         return false;
     if (oriel_entry_pending(coming->ticks)) {
         const struct oriel_underway *one = oriel_entry_pending(ticks) ? oriel_underway_find(entry) : NULL;
@@ -78,10 +78,11 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
 {
     struct oriel_arrival *arrival = coming->arrival;
     uint64_t what = entry->what;
-    uint64_t ticks = oriel_cell_ticks(entry);
     const struct oriel_access *trait = oriel_cell_trait(what);
+    bool conflicts = oriel_access_conflicts(trait, arrival->access);
+    uint64_t ticks = conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */
     bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
-    if (!known && oriel_access_conflicts(trait, arrival->access)) {
+    if (!known && conflicts) {
         struct oriel_access earlier = access_of(entry, ticks);
         uint64_t first = oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
         uint64_t last = oriel_entry_last(what) < coming->last ? oriel_entry_last(what) : coming->last;
@@ -89,7 +90,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     }
     if (!arrival->stays)
         return;
-    if (known && oriel_access_supersedes(arrival->access, trait))
+    if (known && oriel_access_supersedes(arrival->access, trait) && !oriel_cell_is_lent(entry))
         oriel_cell_take(coming, entry); /* 3 */
     else if (coming->what != 0 && !coming->merged)
         merge(coming, entry, ticks);
@@ -105,7 +106,7 @@ static void compact(struct oriel_cell *whole)
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             uint64_t ticks = oriel_cell_ticks(entry);
-            if (entry->what == 0 || oriel_entry_pending(ticks))
+            if (entry->what == 0 || oriel_entry_pending(ticks) || oriel_cell_is_lent(entry))
                 continue;
             if (floor != NULL && oriel_entry_complete(ticks) <= floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
                 oriel_cell_empty(entry);
@@ -146,7 +147,7 @@ static unsigned count_standing(struct oriel_cell *whole, bool *pending)
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             standing += !is_free(&cell->entries[i]);
-            *pending |= cell != whole && oriel_entry_pending(oriel_cell_ticks(&cell->entries[i]));
+            *pending |= cell != whole && oriel_entry_pending(oriel_cell_link(&cell->entries[i]));
         }
     return standing;
 }
@@ -162,7 +163,8 @@ void oriel_cell_shorten(struct oriel_cell *whole)
         struct oriel_cell *cell = oriel_board_at(place);
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
             if (!is_free(&cell->entries[i]))
-                oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what, oriel_cell_ticks(&cell->entries[i]));
+                oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what,
+                                oriel_cell_link(&cell->entries[i]));
         whole->next = cell->next;
         oriel_board_free(place, sizeof *cell);
     }
@@ -208,7 +210,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
                 if (coming->spot == NULL && !oriel_entry_pending(oriel_cell_ticks(entry)))
                     coming->spot = entry;
             } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
-                if (what == mine && coming->repeats && !oriel_entry_pending(oriel_cell_ticks(entry)))
+                if (what == mine && coming->repeats && !oriel_entry_pending(oriel_cell_recall(entry)))
                     coming->spot = entry; /* the same again */
                 else
                     meet_alike(coming, entry);

@@ -45,6 +45,9 @@ void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *
 /* No bytes from low to high are in any cell. */
 void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
 
+/* Nothing in the cells of these bytes is lent any more (lent.h). */
+void oriel_small_recall(struct oriel_history *history, int64_t low, int64_t high);
+
 /* --- in underway.c: of pending accesses of this process in a history's cells --- */
 
 static inline bool oriel_underway_room(unsigned more)
@@ -76,6 +79,7 @@ void oriel_underway_leave(oriel_place history);
  * a sum of 64 or more is seen there. */
 
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
+#define ORIEL_ENTRY_LENT    UINT64_C(0xfffe) /* and above it where the ticks are (lent.h) */
 #define ORIEL_ENTRY_TRAIT   22 /* bits below it */
 #define ORIEL_ENTRY_FIRST   15
 #define ORIEL_ENTRY_LAST    8
@@ -145,7 +149,7 @@ static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
 {
     if (complete == ORIEL_TICK_PENDING)
         return issued << 16 | ORIEL_ENTRY_PENDING;
-    if (issued > complete || complete - issued >= ORIEL_ENTRY_PENDING)
+    if (issued > complete || complete - issued >= ORIEL_ENTRY_LENT)
         issued = complete;
     return issued << 16 | (complete - issued);
 }
@@ -154,7 +158,7 @@ static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
 static inline uint64_t oriel_entry_completed(oriel_tick issued, oriel_tick now)
 {
     uint64_t later = now - issued;
-    return __builtin_expect(later < ORIEL_ENTRY_PENDING, 1) ? issued << 16 | later : oriel_entry_ticks(issued, now);
+    return __builtin_expect(later < ORIEL_ENTRY_LENT, 1) ? issued << 16 | later : oriel_entry_ticks(issued, now);
 }
 
 #endif

@@ -67,21 +67,22 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *
             uint64_t what = entry->what;
             if (oriel_likely(oriel_entry_is_apart(what, screen)))
                 continue;
-            uint64_t ticks = oriel_cell_ticks(entry);
-            if (what == mine && repeats && !oriel_entry_pending(ticks)) {
+            if (what == 0)
+                continue;
+            if (what == mine && repeats && !oriel_entry_pending(oriel_cell_recall(entry))) {
                 spot = entry; /* the same again */
                 continue;
             }
-            if (what == 0)
-                continue;
+            uint64_t ticks = oriel_cell_ticks(entry);
+            bool lent = oriel_cell_is_lent(entry);
             oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
             const struct oriel_met *met = oriel_again_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
             bool known = !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
-            if (!known && !met->peaceful)
+            if (!met->peaceful && (!known || lent)) /* L2 */
                 return NULL;
-            if (!known || !met->gives_way)
+            if (!known || !met->gives_way || lent)
                 continue;
             if (oriel_entry_first(what) < oriel_entry_first(mine) || oriel_entry_last(what) > oriel_entry_last(mine))
                 return NULL;

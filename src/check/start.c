@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "check/communicators.h"
+#include "check/lent.h"
 #include "check/afar.h"
 #include "check/waits.h"
 #include "ops/datatype.h"
@@ -212,6 +213,7 @@ static void stop(const struct oriel_site *site)
     oriel_host_carrier_stop();
     oriel_local_stop();
     oriel_order_stop();
+    oriel_lent_stop();
     oriel_afar_serve_stop();
     oriel_afar_stop();
 }

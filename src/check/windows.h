@@ -92,6 +92,7 @@ struct oriel_way {
     oriel_place history;
     struct oriel_history_ground ground;
     struct oriel_words *words; /* NULL: there are none yet */
+    const char *memory;        /* the member's, as this process has it, from creation on; NULL: it is not known */
 };
 
 /* What oriel_window_conflict gets as its closure. */

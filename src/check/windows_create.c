@@ -103,6 +103,19 @@ static bool all_have_it(const struct creation *creation, int code)
     return oriel_host_agree(creation->comm, "the checker", code == MPI_SUCCESS, &agreed, NULL) == ORIEL_OK && agreed != 0;
 }
 
+/* Where operations will go, for those who ask for lines before: only Oriel says it of such windows, without an error. */
+static void find_memory(struct oriel_checked *window)
+{
+    bool told = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
+    for (int32_t i = 0; i < window->n && told; i++) {
+        MPI_Aint size = 0;
+        int unit = 0;
+        void *base = NULL;
+        if (oriel_host()->Win_shared_query(window->win, i, &size, &unit, &base) == MPI_SUCCESS)
+            window->ways[i].memory = base;
+    }
+}
+
 static void add_regions(struct oriel_checked *window)
 {
     struct oriel_member *own = &window->members[window->rank];
@@ -141,6 +154,7 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
         return code;
     }
     window->flavour = creation->flavour;
+    find_memory(window);
     add_regions(window);
     if (!oriel_checked_add(window)) {
         oriel_checked_free(window);

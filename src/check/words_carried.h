@@ -46,6 +46,12 @@ bool oriel_word_take(oriel_place words, uint64_t offset);
 struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset);
 
 void oriel_word_give_to(struct oriel_word *word, bool fetches);
+
+/* The same in two steps, the first of which has a locked instruction and a full fence behind it: takes the word's lock,
+ * and answers whether this process was its giver.  Or nothing is given, and the word has no giver. */
+bool oriel_word_enter(struct oriel_word *word, bool fetches);
+void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine);
+void oriel_word_leave(struct oriel_word *word);
 void oriel_word_learn(struct oriel_word *word);
 
 /* The same; most are the first of their chains. */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang,
-or check_crowded.c, which has the tests of that name.
+or check_crowded.c or check_lent.c, which have the tests of that name.
 
 All is built in a temporary folder.  Each row of MUTANTS says which file of src/check/ is changed and how (a text that is found
 once, and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status
@@ -16,7 +16,7 @@ LIMIT_S = 120
 ATTEMPTS = 5  # the delays are random: a mutant may pass once
 
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "moments", "order", "ranks", "history",
-                                        "arrival", "beside", "shortening", "small", "small_again", "small_visits",
+                                        "arrival", "beside", "shortening", "small", "small_again", "lent", "small_visits",
                                         "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
 SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
 
@@ -29,7 +29,7 @@ MUTANTS = [
      "cells_s1_held_accesses_meet", "S1: who comes again takes the cell's lock"),
     ("small_again.h", "atomic_load(&spot.bucket->wide) != 0;", "false;",
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again reads wide"),
-    ("small_again.h", "if (!known && !met->peaceful)", "if (false)",
+    ("small_again.h", "if (!met->peaceful && (!known || lent))", "if (false)",
      "cells_s1_held_accesses_meet", "who comes again meets what it is not ordered behind"),
     ("history.c", "    mark_all(history, extents, count, 1);\n    oriel_delay();\n    meet_all(arrival, extents, count);\n",
      "    meet_all(arrival, extents, count);\n    oriel_delay();\n    mark_all(history, extents, count, 1);\n",
@@ -57,13 +57,37 @@ MUTANTS = [
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
+    return mine;
+}
+
+void oriel_word_leave(struct oriel_word *word)
+{
+    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
+    oriel_board_word_unlock(&word->owner);
+}
+
+void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+{
+    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
         if (fetches && !mine)
             oriel_order_learn(word->clock);
-""", """    oriel_board_word_lock(&word->owner);
-    mine = oriel_word_is_giver(word, rank);
+""", """    (void)giver;
+    oriel_board_word_lock(&word->owner);
+    return oriel_word_is_giver(word, rank);
+}
+
+void oriel_word_leave(struct oriel_word *word)
+{
+    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
+    oriel_board_word_unlock(&word->owner);
+}
+
+void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+{
+    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
@@ -71,8 +95,12 @@ MUTANTS = [
             oriel_order_learn(word->clock);
         oriel_delay();
         if (!mine)
-            atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
 """, "words_w3_keep_what_was_offered", "W3: who takes a word over says so before it reads"),
+    ("words_carried.c", """    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
+    oriel_board_word_unlock(&word->owner);
+""", "    oriel_board_word_unlock(&word->owner);\n",
+     "words_w5_are_of_nobody_who_has_not_given", "W5: who enters a word and gives nothing is not its giver"),
     ("words_carried.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver)))",
      "if (false)", "words_w2_keep_what_each_has_given", "W4: the giver is who had the lock last"),
     ("small_again.c", "        atomic_fetch_or(&spot.page->used, bit); /* S2 */", "        ;",
@@ -93,11 +121,61 @@ MUTANTS = [
      "crowded_cells_become_short", "a cell that was crowded becomes short"),
     ("small_again.c", "    if (oriel_unlikely(cell->next != 0))\n        oriel_cell_shorten(cell);\n", "",
      "crowded_cells_become_short_by_who_comes_again", "a cell that was crowded becomes short by who comes again"),
+    ("lent.h", "if (oriel_likely(atomic_load_explicit(&oriel_lent_line_of(lent)->key, memory_order_relaxed) == key))", "if (true)",
+     "lent_l2_meet_who_comes", "L2: who comes to what is lent looks whether it still is"),
+    ("lent.h", """    atomic_store_explicit(&lent->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
+    oriel_delay();
+    return before;
+""", """    oriel_delay();
+    (void)issued;
+    return before;
+""", "lent_l2_meet_who_comes", "L2: what is lent is pending before it is looked whether it still is"),
+    ("lent.c", "    atomic_store_explicit(&oriel_lent_line_of(lent)->key, 0, memory_order_relaxed);\n    oriel_delay();\n",
+     "    oriel_delay();\n", "lent_l2_meet_who_comes", "L2: who recalls takes the key"),
+    ("lent.c", """    atomic_store_explicit(&oriel_lent_line_of(lent)->key, 0, memory_order_relaxed);
+    oriel_delay();
+    oriel_fence_full();
+    oriel_delay();
+    uint64_t ticks = atomic_load_explicit(&lent->ticks, memory_order_acquire);
+""", """    uint64_t ticks = atomic_load_explicit(&lent->ticks, memory_order_acquire);
+    oriel_delay();
+    atomic_store_explicit(&oriel_lent_line_of(lent)->key, 0, memory_order_relaxed);
+""", "lent_l2_meet_who_comes", "L2: who recalls takes the key before it reads the ticks"),
+    ("small.c", "conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */", "oriel_cell_ticks(entry);",
+     "lent_l2_meet_who_comes", "L2: what conflicts with something lent recalls it"),
+    ("small_again.h", "(!known || lent)) /* L2 */", "!known) /* L2 */",
+     "lent_l2_meet_who_comes", "L2: who comes again and conflicts with something lent recalls it"),
+    ("beside.c", "    oriel_small_recall(history, bytes.offset, bytes.offset + (int64_t)len_bytes); /* lent.c, L2 */\n", "",
+     "lent_l2_meet_who_comes_beside", "L2: what is lent is recalled where another history comes beside"),
+    ("lent.c", " && atomic_load(&spot.bucket->wide) == 0)", ")",
+     "lent_l1_is_not_what_meets_something", "L1: nothing is lent beside records"),
+    ("lent.c", "if (!may_be_lent(again, cell, entry))", "if (false && !may_be_lent(again, cell, entry))",
+     "lent_l1_is_not_what_meets_something", "L1: nothing is lent that meets something in its cell"),
+    ("lent.c", "bring_home(line, NULL); /* it was recalled */",
+     "for (int i = 0; i < ORIEL_LENT_ENTRIES; i++)\n            line->entries[i].what = 0; /* not as it was */",
+     "lent_l4_come_home_before_a_line_is_used_anew", "L4: all of a line that was recalled come home before it is used anew"),
+    ("lent.c", "            return NULL;\n        give_up(line, NULL);\n", "            return NULL;\n",
+     "lent_l4_lines_go_to_other_cells", "L4: all of a line come home before another cell has it"),
+    ("history.c", "    oriel_lent_leave(place);\n", "",
+     "lent_l4_are_of_a_history_that_stands", "L4: what is of a history comes home before it goes"),
+    ("small.c", " || oriel_cell_is_lent(entry))\n        return false;", ")\n        return false;",
+     "lent_stay_as_they_are_in_a_crowd", "what is lent is one with nothing else"),
+    ("small.c", " || oriel_cell_is_lent(entry))\n                continue;", ")\n                continue;",
+     "lent_stay_though_all_know_them", "what is lent stays though all know it"),
+    ("small.c", "what,\n                                oriel_cell_link(&cell->entries[i]));",
+     "what, oriel_cell_ticks(&cell->entries[i]));",
+     "lent_stay_lent_when_a_cell_becomes_short", "what is lent stays so when a cell becomes short"),
+    ("small.c", " && !oriel_cell_is_lent(entry))\n        oriel_cell_take", ")\n        oriel_cell_take",
+     "lent_give_way_to_nobody", "what is lent gives way to nobody"),
+    ("small_again.h", " || !met->gives_way || lent)", " || !met->gives_way)",
+     "lent_give_way_to_nobody_who_comes_again", "what is lent gives way to nobody who comes again"),
+    ("small_visits.c", "oriel_entry_pending(oriel_cell_recall(entry)) && first", "oriel_entry_pending(oriel_cell_ticks(entry)) && first",
+     "lent_are_forgotten", "what is lent is recalled when its bytes are forgotten"),
 ]
 
 
 def program_of(test):
-    return "check_crowded" if test.startswith("crowded") else "check_cells"
+    return next(("check_" + name for name in ("crowded", "lent") if test.startswith(name)), "check_cells")
 
 
 class Builder:
@@ -113,8 +191,8 @@ class Builder:
     def objects(self, place, tests, first=None, changed=None):
         """The program of these tests, of the sources, each from first where it has one."""
         names = []
-        for source in [*SOURCES, tests]:
-            path = os.path.join(self.tree, "tests/unit" if source == tests else "src", source + ".c")
+        for source in [*SOURCES, "unit/" + tests]:
+            path = os.path.join(self.tree, "tests" if source.startswith("unit/") else "src", source + ".c")
             if first and os.path.exists(os.path.join(first, source + ".c")):
                 path = os.path.join(first, source + ".c")
             elif first and not changed.endswith(".h"):

@@ -74,6 +74,52 @@ CASE(C1, repeated_gets_of_what_is_put_before_them, 2)
     MPI_Win_free(&win);
 }
 
+/* Gets of one place come again so often that nobody is met until a put comes there. */
+CASE(C1, repeated_gets_of_one_place_meet_a_put, 2)
+{
+    int got;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i <= TURNS; i++) {
+        if (rank == 0) {
+            MPI_Get(&got, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        if (i != TURNS && i % 120 != 119)
+            continue;
+        if (i != TURNS || right)
+            MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) {
+            MPI_Put(&i, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* The same of accumulates, to which all come, beside what is put through all of the memory. */
+CASE(C2, repeated_fetches_of_all_meet_a_long_put, 2)
+{
+    static int many[1024];
+    int one = 1, old;
+    MPI_Win win = ints_window(1024);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TURNS; i++) {
+        MPI_Fetch_and_op(&one, &old, MPI_INT, 1, 5, MPI_SUM, win); /* FINDS C2 here */
+        MPI_Win_flush(1, win);
+    }
+    if (right)
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        MPI_Put(many, 1024, MPI_INT, 1, 0, 1024, MPI_INT, win); /* FINDS C2 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 CASE(C2, repeated_fetches_beside_a_put, 2)
 {
     int one = 1, old;

@@ -4,7 +4,7 @@
 
 #include "base/atomic.h"
 #include "check/order.h"
-#include "check/small_again.h"
+#include "check/lent.h"
 
 #include "check_team.h"
 
@@ -44,14 +44,14 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
 
 /* A test's processes put as a call does that comes again, and hold what can be held (again.c), or all in the general way. */
 static bool comes_again;
-static oriel_place kept; /* the trait */
+static oriel_place kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the traits */
 static struct oriel_cell_entry *held;
 static oriel_tick held_since;
 
-static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+static uint64_t come(oriel_place history, int rank, enum oriel_access_kind kind, int64_t offset, uint64_t len_bytes)
 {
     uint64_t told = 0;
-    struct oriel_access access = access_by(rank, ORIEL_ACCESS_PUT);
+    struct oriel_access access = access_by(rank, kind);
     struct oriel_extent run = {offset, len_bytes, 1, 0};
     if (!comes_again) {
         oriel_history_add(history, &access, &run, 1, count_it, &told);
@@ -62,16 +62,26 @@ static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_
     struct oriel_again_arrival again = {history, &access, count_it, &told};
     held_since = access.issued;
     held = NULL;
-    if (spot.page != NULL && kept != 0 && (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
+    if (spot.page != NULL && kept[kind] != 0 && (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
         oriel_underway_room(1)) {
         uint64_t first = (uint64_t)offset % ORIEL_CELL_BYTES;
-        uint64_t mine = oriel_entry_with(kept << ORIEL_ENTRY_TRAIT | access.flags, first, first + len_bytes - 1);
-        held = oriel_history_hold(&again, spot, mine, oriel_entry_screen(mine), oriel_cell_repeats(&access), access.issued,
-                                  (uint64_t)offset);
+        uint64_t mine = oriel_entry_with(kept[kind] << ORIEL_ENTRY_TRAIT | access.flags, first, first + len_bytes - 1);
+        uint64_t key = oriel_lent_key(history, (uint64_t)offset);
+        held = oriel_lent_find(key, mine);
+        uint64_t before = held == NULL ? 0 : oriel_lent_pend(held, access.issued);
+        oriel_fence_full();
+        if (held == NULL || !oriel_lent_stands(held, key, before))
+            held = oriel_lent_hold(&again, spot, mine, oriel_entry_screen(mine), oriel_cell_repeats(&access),
+                                   access.issued, (uint64_t)offset);
     }
     if (held == NULL)
-        oriel_history_add_again(history, spot, &access, &kept, &run, count_it, &told);
+        oriel_history_add_again(history, spot, &access, &kept[kind], &run, count_it, &told);
     return told;
+}
+
+static uint64_t put(oriel_place history, int rank, int64_t offset, uint64_t len_bytes)
+{
+    return come(history, rank, ORIEL_ACCESS_PUT, offset, len_bytes);
 }
 
 static void complete(oriel_place history, int rank)
