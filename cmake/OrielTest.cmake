@@ -18,8 +18,11 @@
 #   net2-cyclic, net3-cyclic   the same with no neighbours on one machine
 #   net2-plain, net3-plain     across them, on the bare host
 #   node1, node2      through `oriel run`, on one machine where every one or two ranks believe to be a machine of their own
-#   promoted-user, copied-user, denied-user, denied-promoted-user, net2-user, net3-user, node1-user, node2-user
-#                     the same as an unprivileged user
+#   rdma              through `oriel run`, in a guest with an RDMA device, where every rank believes to be a machine of its own; one
+#                     such row at a time, and with five times as much time as the row says
+#   rdma-plain        in the guest, on the bare host
+#   promoted-user, copied-user, denied-user, denied-promoted-user, net2-user, net3-user, node1-user, node2-user,
+#   rdma-user         the same as an unprivileged user
 #
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
 # one; the rest and FULL_RANKS belong to `make test-full`.
@@ -46,7 +49,9 @@ endforeach()
 foreach(size 1 2)
   set(ORIEL_MODE_node${size} --node-size ${size})
 endforeach()
-foreach(mode promoted copied denied denied-promoted net2 net3 node1 node2)
+set(ORIEL_MODE_rdma --rdma)
+set(ORIEL_MODE_rdma-plain --rdma --plain)
+foreach(mode promoted copied denied denied-promoted rdma net2 net3 node1 node2)
   set(ORIEL_MODE_${mode}-user --user ${ORIEL_MODE_${mode}})
 endforeach()
 
@@ -96,7 +101,6 @@ function(oriel_test_row)
   if(NOT arg_HOSTS)
     set(arg_HOSTS ${ORIEL_HOSTS})
   endif()
-  math(EXPR limit "${arg_TIMEOUT} + 20") # the launcher's own limit strikes first and says so
   list(TRANSFORM arg_ENV PREPEND "--env;" OUTPUT_VARIABLE env)
   get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   set(first_ranks 0)
@@ -127,10 +131,19 @@ function(oriel_test_row)
           set(quick TRUE)
         endif()
         set(name "${folder}.${arg_NAME}.${host}.${ranks}.${mode}")
+        set(timeout ${arg_TIMEOUT})
+        math(EXPR limit "${timeout} + 20") # the launcher's own limit strikes first and says so
+        if(mode MATCHES "^rdma")
+          math(EXPR timeout "${timeout} * 5") # software does the processor's work
+          math(EXPR limit "${timeout} + 130") # a guest has to start
+        endif()
         add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/launch"
-                 --build "${CMAKE_BINARY_DIR}" --host ${host} -n ${ranks} --timeout ${arg_TIMEOUT}
+                 --build "${CMAKE_BINARY_DIR}" --host ${host} -n ${ranks} --timeout ${timeout}
                  ${ORIEL_MODE_${mode}} ${ORIEL_TEST_ENV} ${env} -- "${program}" ${arg_ARGS})
         oriel_test_register(${name} ${quick} ${limit} ${ranks})
+        if(mode MATCHES "^rdma")
+          set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest)
+        endif()
       endforeach()
     endforeach()
   endforeach()

@@ -37,7 +37,9 @@ class InstallDeps(unittest.TestCase):
         self.tool("apt-get", f'echo "$*" >> {self.folder}/calls')
         self.tool("id", f"echo {user}")
         self.tool("node", "")
+        self.tool("busybox", "")
         self.tool("npm", f'echo "npm $* in ${{PWD##*/}}" >> {self.folder}/calls')
+        self.tool("tree/scripts/testrdma", f'[ "$*" != fetch ] || echo testrdma fetch >> {self.folder}/kernels; exit 77')
         self.tool("env", '[ "$1" = DEBIAN_FRONTEND=noninteractive ] && shift; "$@"')
 
     def run_script(self):
@@ -91,6 +93,12 @@ class InstallDeps(unittest.TestCase):
         os.remove(os.path.join(self.folder, "npm"))
         self.assertEqual(self.run_script().returncode, 0)
         self.assertEqual(self.calls(), ["update -qq", "install -y -qq --no-install-recommends npm"])
+
+    def test_the_kernel_of_guests_is_asked_for_and_may_be_refused(self):
+        self.apt(user=1000)
+        self.assertEqual(self.run_script().returncode, 0)
+        with open(os.path.join(self.folder, "kernels"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "testrdma fetch\n")
 
     def test_other_distribution_is_told_what_is_needed(self):
         result = self.run_script()

@@ -77,3 +77,7 @@ foreach(area create put_get accumulate accumulate_mix atomicity derived dynamic)
   oriel_test_row(PROGRAM ${area} NAME ${area}_copied FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never TIMEOUT 240)
   oriel_test_row(PROGRAM ${area} NAME ${area}_by_agent FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never ORIEL_CMA=never TIMEOUT 240)
 endforeach()
+# By an RDMA device, all ranks in a guest.
+foreach(area put_get accumulate accumulate_order fence pscw lock dynamic requests progress atomicity outstanding outstanding_gets derived)
+  oriel_test_row(PROGRAM ${area} FULL_RANKS "2;3" MODES rdma TIMEOUT 120)
+endforeach()
