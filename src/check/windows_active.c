@@ -210,8 +210,10 @@ static void start_failed(struct oriel_checked *window, const int32_t *ranks, int
     oriel_window_enter(window);
     oriel_epochs_start_failed(&window->epochs, fenced);
     oriel_window_leave(window);
-    for (int32_t i = 0; i < count; i++)
+    for (int32_t i = 0; i < count; i++) {
+        oriel_hint_call_failed(window, ranks[i], true);
         window->started[ranks[i]]--;
+    }
 }
 
 static struct oriel_key own_post_key(const struct oriel_checked *window, int32_t origin)
@@ -228,6 +230,7 @@ static void post_failed(struct oriel_checked *window, const int32_t *ranks, int3
         struct oriel_key key = own_post_key(window, ranks[i]);
         if (window->ordered)
             oriel_order_forget(&key);
+        oriel_hint_call_failed(window, ranks[i], false);
         window->posted[ranks[i]]--;
     }
 }

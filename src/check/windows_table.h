@@ -162,6 +162,9 @@ void oriel_hint_no_put(const struct oriel_operation *operation);
 void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site);
 void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, const struct oriel_site *site);
 
+/* The post for other, or the start of it, that was told of last has failed. */
+void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts);
+
 /* This process is in MPI_Win_free; all members are. */
 void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site);
 void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site);
