@@ -4,10 +4,24 @@
 
 #include "base/options.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Nobody is left to tell when standard error is closed. */
+void oriel_log_write(const char *text, size_t len_bytes)
+{
+    for (size_t done = 0; done < len_bytes;) {
+        ssize_t written = write(STDERR_FILENO, text + done, len_bytes - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return;
+        done += (size_t)written;
+    }
+}
 
 static void write_line(const char *format, va_list args)
 {
@@ -16,8 +30,7 @@ static void write_line(const char *format, va_list args)
     vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
     size_t len_bytes = strlen(line);
     line[len_bytes++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, len_bytes);
-    (void)written; /* nobody is left to tell when standard error is closed */
+    oriel_log_write(line, len_bytes);
 }
 
 void oriel_warn(const char *format, ...)

@@ -9,6 +9,7 @@
 #include "check/afar_socket.h"
 #include "check/finding.h"
 #include "check/notes.h"
+#include "check/ranks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,6 +32,7 @@ static struct {
     struct oriel_afar_address *addresses;
     struct channel (*channels)[THREADS]; /* by machine */
     _Atomic bool lost;
+    _Atomic bool gap; /* another machine has lost one who asked */
 } far;
 
 bool oriel_afar_start(const int *machine_of, int world_size, int own_machine, const struct oriel_afar_address *addresses,
@@ -47,7 +49,7 @@ bool oriel_afar_start(const int *machine_of, int world_size, int own_machine, co
     far.world_size = world_size;
     far.own = own_machine;
     far.count = machines_count;
-    far.lost = false;
+    far.lost = far.gap = false;
     for (size_t i = 0; i < machines; i++)
         for (int thread = 0; thread < THREADS; thread++) {
             pthread_mutex_init(&far.channels[i][thread].mutex, NULL);
@@ -94,6 +96,16 @@ int oriel_afar_machines(void)
 bool oriel_afar_is_lost(void)
 {
     return far.lost;
+}
+
+void oriel_afar_note_gap(void)
+{
+    far.gap = true;
+}
+
+bool oriel_afar_counts_all(void)
+{
+    return !far.lost && !far.gap && !oriel_given_lost_asker();
 }
 
 static void disconnect(struct channel *channel)

@@ -54,6 +54,11 @@ int oriel_afar_machines(void);
 /* A server did not answer, which was counted: order may be unknown. */
 bool oriel_afar_is_lost(void);
 
+/* Whether what all members count arrives: nobody has lost this machine's server, nor that of a machine on which this process has
+ * counted and which has said so (oriel_afar_note_gap). */
+bool oriel_afar_counts_all(void);
+void oriel_afar_note_gap(void);
+
 /* --- asking --- */
 
 enum oriel_afar_kind {
@@ -63,7 +68,7 @@ enum oriel_afar_kind {
     ORIEL_AFAR_TAKE_RANK,    /* rank: whether it is there; a clock */
     ORIEL_AFAR_TAKE_ALL,     /* : a clock */
     ORIEL_AFAR_DOUBT,
-    ORIEL_AFAR_COUNT,        /* key; more: the number */
+    ORIEL_AFAR_COUNT,        /* key; more: the number, and 1 << 32 where the server has lost one who asked */
     ORIEL_AFAR_ADD,          /* history; struct oriel_access, clock, extents: ticket; conflicts */
     ORIEL_AFAR_COMPLETE,     /* history, origin, number, ticket */
     ORIEL_AFAR_COMPLETE_ONE, /* history, ticket, number */

@@ -104,7 +104,9 @@ static struct iovec work(struct oriel_afar_desk *desk, const struct oriel_afar_r
     case ORIEL_AFAR_TAKE_RANK: answer->word = oriel_rank_take((int)words[0], desk->clock); return clock;
     case ORIEL_AFAR_TAKE_ALL: oriel_ranks_take_all(-1, desk->clock); return clock;
     case ORIEL_AFAR_DOUBT: oriel_given_doubt(); return nothing;
-    case ORIEL_AFAR_COUNT: answer->word = oriel_given_count(&request->key, (uint32_t)words[0]); return nothing;
+    case ORIEL_AFAR_COUNT:
+        answer->word = oriel_given_count(&request->key, (uint32_t)words[0]) | (uint64_t)oriel_given_lost_asker() << 32;
+        return nothing;
     case ORIEL_AFAR_FLOOR:
         oriel_ranks_floor(desk->clock, &any);
         answer->word = any;

@@ -97,6 +97,8 @@ static uint32_t count(const struct oriel_key *key, uint32_t more)
     struct oriel_afar_answer answer = {.word = 0};
     int machine = oriel_order_machine(key, &request.key);
     oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    if (answer.word >> 32 != 0)
+        oriel_afar_note_gap();
     return (uint32_t)answer.word;
 }
 

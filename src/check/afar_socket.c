@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
+#include "base/wait.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -94,17 +95,42 @@ void oriel_afar_addresses(struct oriel_afar_address *out)
     freeifaddrs(all);
 }
 
+/* --- waiting --- */
+
+/* As poll of one for PATIENCE_MS: by the clock, since a signal ends it each time. */
+static int await(int fd, short events)
+{
+    struct pollfd ready = {.fd = fd, .events = events};
+    uint64_t until_ns = oriel_now_ns() + PATIENCE_MS * UINT64_C(1000000);
+    for (;;) {
+        uint64_t now_ns = oriel_now_ns();
+        int answer = now_ns < until_ns ? poll(&ready, 1, (int)((until_ns - now_ns) / 1000000) + 1) : 0;
+        if (answer >= 0 || errno != EINTR)
+            return answer;
+    }
+}
+
+/* Behind a signal a call would wait for all of its time limit anew. */
+static bool is_in_time(int fd, int option, uint64_t since_ns)
+{
+    struct timeval limit = {.tv_sec = 0};
+    socklen_t len_bytes = sizeof limit;
+    if (getsockopt(fd, SOL_SOCKET, option, &limit, &len_bytes) != 0)
+        return false;
+    uint64_t limit_ns = (uint64_t)limit.tv_sec * UINT64_C(1000000000) + (uint64_t)limit.tv_usec * 1000;
+    if (limit_ns == 0 || oriel_now_ns() - since_ns < limit_ns)
+        return true;
+    errno = EAGAIN;
+    return false;
+}
+
 /* --- connecting --- */
 
 static bool wait_connected(int fd)
 {
-    struct pollfd ready = {.fd = fd, .events = POLLOUT};
     int error = 0;
     socklen_t len_bytes = sizeof error;
-    int answer;
-    do
-        answer = poll(&ready, 1, PATIENCE_MS);
-    while (answer < 0 && errno == EINTR);
+    int answer = await(fd, POLLOUT);
     if (answer == 0)
         errno = ETIMEDOUT;
     if (answer <= 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len_bytes) != 0)
@@ -138,13 +164,9 @@ static bool proves(int fd, const struct oriel_afar_address *to)
 {
     struct oriel_afar_hello hello = {.proof = to->proof[0]};
     struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    int answer;
     if (!oriel_afar_write(fd, &part, 1))
         return false;
-    do
-        answer = poll(&ready, 1, PATIENCE_MS);
-    while (answer < 0 && errno == EINTR);
+    int answer = await(fd, POLLIN);
     errno = ECONNREFUSED;
     return answer == 1 && oriel_afar_read(fd, &hello, sizeof hello) && hello.proof == to->proof[1];
 }
@@ -183,11 +205,12 @@ void oriel_afar_limit(int fd, int seconds)
 
 bool oriel_afar_write(int fd, struct iovec *parts, int count)
 {
-    while (count > 0) {
+    for (uint64_t since_ns = oriel_now_ns(); count > 0; since_ns = oriel_now_ns()) {
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
-        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
+        ssize_t sent;
+        do
+            sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+        while (sent < 0 && errno == EINTR && is_in_time(fd, SO_SNDTIMEO, since_ns));
         if (sent < 0)
             return false;
         while (count > 0 && (size_t)sent >= parts->iov_len) {
@@ -206,10 +229,11 @@ bool oriel_afar_write(int fd, struct iovec *parts, int count)
 bool oriel_afar_read(int fd, void *data, size_t len_bytes)
 {
     char *at = data;
-    while (len_bytes > 0) {
-        ssize_t got = recv(fd, at, len_bytes, MSG_WAITALL);
-        if (got < 0 && errno == EINTR)
-            continue;
+    for (uint64_t since_ns = oriel_now_ns(); len_bytes > 0; since_ns = oriel_now_ns()) {
+        ssize_t got;
+        do
+            got = recv(fd, at, len_bytes, MSG_WAITALL);
+        while (got < 0 && errno == EINTR && is_in_time(fd, SO_RCVTIMEO, since_ns));
         if (got <= 0)
             return false;
         at += got;

@@ -336,3 +336,20 @@ const struct oriel_site *oriel_epochs_opening(const struct oriel_epochs *epochs,
            : epochs->fence.open  ? &epochs->fence.site
                                  : NULL;
 }
+
+void oriel_epochs_start_failed(struct oriel_epochs *epochs, bool fenced)
+{
+    struct oriel_finding none;
+    oriel_epochs_complete(epochs, &none);
+    epochs->fence.open = fenced;
+}
+
+void oriel_epochs_lock_failed(struct oriel_epochs *epochs, int32_t target, bool fenced)
+{
+    struct oriel_finding none;
+    if (target < 0)
+        oriel_epochs_unlock_all(epochs, &none);
+    else
+        oriel_epochs_unlock(epochs, target, &none);
+    epochs->fence.open = fenced;
+}

@@ -63,6 +63,12 @@ enum oriel_verdict oriel_epochs_post(struct oriel_epochs *epochs, const int32_t 
 /* MPI_Win_wait and MPI_Win_test; the epoch ends with oriel_epochs_waited. */
 enum oriel_verdict oriel_epochs_wait(struct oriel_epochs *epochs, struct oriel_finding *finding);
 void oriel_epochs_waited(struct oriel_epochs *epochs);
+
+/* The call that was noted as right has failed: its epoch has not begun, and that of the fence before it is as it was.  target -1:
+ * MPI_Win_lock_all. */
+void oriel_epochs_start_failed(struct oriel_epochs *epochs, bool fenced);
+void oriel_epochs_lock_failed(struct oriel_epochs *epochs, int32_t target, bool fenced);
+
 enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target, bool exclusive, bool no_check,
                                      const struct oriel_site *site, struct oriel_finding *finding);
 enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t target, struct oriel_finding *finding);

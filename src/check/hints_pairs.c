@@ -54,6 +54,14 @@ void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, 
              "Nothing says that the target's MPI_Win_post has returned before this call.");
 }
 
+void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts)
+{
+    struct oriel_note_answer answer;
+    struct oriel_note_ask ask = {
+        .kind = starts ? ORIEL_NOTE_NO_START : ORIEL_NOTE_NO_POST, .member = window->rank, .other = other};
+    oriel_window_ask(window, 0, &ask, &answer);
+}
+
 /* --- what does not match in the end --- */
 
 /* This member's pairs with more starts, or more posts, than the other side. */

@@ -2,6 +2,7 @@
  * brings what stands in the board, when all ranks have come and so nothing is added any more.  start.c calls. */
 #include "check/finding_parts.h"
 
+#include "base/log.h"
 #include "host/host.h"
 
 #include <stdlib.h>
@@ -31,8 +32,9 @@ static bool collectives_find(struct collectives *out)
     return out->barrier != NULL && out->gather != NULL && out->gatherv != NULL && out->bcast != NULL;
 }
 
-/* This machine's findings as bytes, if this process is to bring them; NULL and 0 otherwise. */
-static char *parcel_pack(struct oriel_findings *findings, int *len_bytes)
+/* This machine's findings as bytes, if this process is to bring them; NULL and 0 otherwise.  Where there is no memory for them
+ * they are counted, in the spare parcel. */
+static char *parcel_pack(struct oriel_findings *findings, struct parcel *spare, int *len_bytes)
 {
     *len_bytes = 0;
     if (findings == NULL || atomic_exchange(&findings->taken, 1) != 0)
@@ -45,12 +47,17 @@ static char *parcel_pack(struct oriel_findings *findings, int *len_bytes)
                             .local_watched = (uint64_t)own.local_watched};
     size_t records_bytes = own.records_count * sizeof *own.records;
     size_t counts_bytes = own.counts_count * sizeof *own.counts;
-    char *bytes = malloc(sizeof parcel + records_bytes + counts_bytes);
+    bool collected = own.records != NULL && own.counts != NULL;
+    char *bytes = collected ? malloc(sizeof parcel + records_bytes + counts_bytes) : NULL;
     if (bytes != NULL) {
         memcpy(bytes, &parcel, sizeof parcel);
         memcpy(bytes + sizeof parcel, own.records, records_bytes);
         memcpy(bytes + sizeof parcel + records_bytes, own.counts, counts_bytes);
         *len_bytes = (int)(sizeof parcel + records_bytes + counts_bytes);
+    } else {
+        *spare = (struct parcel){.lost = own.lost + findings->used, .local_watched = (uint64_t)own.local_watched};
+        *len_bytes = (int)sizeof *spare;
+        bytes = (char *)spare;
     }
     free(own.records);
     free(own.counts);
@@ -72,7 +79,8 @@ static void parcel_unpack(const char *bytes, struct oriel_summary *summary)
     summary->local_watched = summary->local_watched || parcel.local_watched != 0;
 }
 
-static void summary_make(const char *bytes, const int *lens_bytes, const int *starts_bytes, int size, size_t all_bytes,
+/* False: there is no memory for it. */
+static bool summary_make(const char *bytes, const int *lens_bytes, const int *starts_bytes, int size, size_t all_bytes,
                          struct oriel_summary *out)
 {
     memset(out, 0, sizeof *out);
@@ -80,9 +88,54 @@ static void summary_make(const char *bytes, const int *lens_bytes, const int *st
     out->complete = 1;
     out->records = malloc(all_bytes + 1);
     out->counts = malloc(all_bytes + 1);
-    for (int i = 0; i < size && out->records != NULL && out->counts != NULL; i++)
+    if (out->records == NULL || out->counts == NULL)
+        return false;
+    for (int i = 0; i < size; i++)
         if (lens_bytes[i] > 0)
             parcel_unpack(bytes + starts_bytes[i], out);
+    return true;
+}
+
+/* Whether rank 0 has the memory for what comes next: where it has not nobody sends anything. */
+static bool rank_0_can(const struct collectives *all, const void *room)
+{
+    int can = room != NULL;
+    all->bcast(&can, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return can != 0;
+}
+
+/* To rank 0, which gets all of them one after the other in *bytes; false: it has no memory for that. */
+static bool parcels_meet(const struct collectives *all, int rank, int size, char *own, int len_bytes, int *lens_bytes,
+                         char **bytes, size_t *all_bytes)
+{
+    int *starts_bytes = lens_bytes == NULL ? NULL : lens_bytes + size;
+    *bytes = NULL;
+    *all_bytes = 0;
+    if (!rank_0_can(all, lens_bytes))
+        return false;
+    all->gather(&len_bytes, 1, MPI_INT, lens_bytes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < size && rank == 0; i++) {
+        starts_bytes[i] = (int)*all_bytes;
+        *all_bytes += (size_t)lens_bytes[i];
+    }
+    if (rank == 0)
+        *bytes = malloc(*all_bytes + 1);
+    if (!rank_0_can(all, *bytes))
+        return false;
+    all->gatherv(own, len_bytes, MPI_BYTE, *bytes, lens_bytes, starts_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return true;
+}
+
+/* At rank 0; how many findings there are, at the least. */
+static uint32_t write_all(const char *bytes, const int *lens_bytes, int size, size_t all_bytes, bool *done)
+{
+    struct oriel_summary summary;
+    *done = summary_make(bytes, lens_bytes, lens_bytes + size, size, all_bytes, &summary);
+    if (*done)
+        oriel_summary_write(&summary);
+    free(summary.records);
+    free(summary.counts);
+    return summary.records_count == 0 && summary.lost > 0 ? 1 : summary.records_count;
 }
 
 void oriel_finding_end(void)
@@ -97,25 +150,18 @@ void oriel_finding_end(void)
     oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
     oriel_host()->Comm_size(MPI_COMM_WORLD, &size);
     all.barrier(MPI_COMM_WORLD);
-    char *own = parcel_pack(findings, &len_bytes);
-    int *lens_bytes = calloc(2 * (size_t)size, sizeof *lens_bytes);
-    int *starts_bytes = lens_bytes == NULL ? NULL : lens_bytes + size;
-    all.gather(&len_bytes, 1, MPI_INT, lens_bytes, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    size_t all_bytes = 0;
-    for (int i = 0; i < size && rank == 0 && starts_bytes != NULL; i++) {
-        starts_bytes[i] = (int)all_bytes;
-        all_bytes += (size_t)lens_bytes[i];
-    }
-    char *bytes = malloc(all_bytes + 1);
-    all.gatherv(own, len_bytes, MPI_BYTE, bytes, lens_bytes, starts_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    struct parcel spare;
+    char *own = parcel_pack(findings, &spare, &len_bytes);
+    int *lens_bytes = rank == 0 ? calloc(2 * (size_t)size, sizeof *lens_bytes) : NULL;
+    char *bytes;
+    size_t all_bytes;
     uint32_t total = 0;
-    if (rank == 0 && bytes != NULL && starts_bytes != NULL) {
-        struct oriel_summary summary;
-        summary_make(bytes, lens_bytes, starts_bytes, size, all_bytes, &summary);
-        oriel_summary_write(&summary);
-        total = summary.records_count;
-        free(summary.records);
-        free(summary.counts);
+    bool done = parcels_meet(&all, rank, size, own, len_bytes, lens_bytes, &bytes, &all_bytes);
+    if (rank == 0 && done)
+        total = write_all(bytes, lens_bytes, size, all_bytes, &done);
+    if (rank == 0 && !done) {
+        oriel_warn("the checker has no memory for a summary: what each rank has found was told when it was found");
+        total = findings == NULL ? 0 : findings->used;
     }
     all.bcast(&total, 1, MPI_UINT32_T, 0, MPI_COMM_WORLD);
     if (findings != NULL) {
@@ -124,5 +170,6 @@ void oriel_finding_end(void)
     }
     free(bytes);
     free(lens_bytes);
-    free(own);
+    if (own != (char *)&spare)
+        free(own);
 }

@@ -144,6 +144,20 @@ static void note_start(struct oriel_notes *notes, const struct oriel_note_ask *a
     }
 }
 
+static void forget_post(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+{
+    struct pair *pair = find_pair(notes, ask->member, ask->other);
+    if (pair != NULL && pair->posts > 0)
+        pair->posts--;
+}
+
+static void forget_start(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+{
+    struct pair *pair = find_pair(notes, ask->other, ask->member);
+    if (pair != NULL && pair->starts > 0)
+        pair->starts--;
+}
+
 static void find_posted(struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
 {
     const struct pair *pair = find_pair(notes, ask->other, ask->member);
@@ -244,6 +258,8 @@ void oriel_note_work(struct oriel_notes *notes, const struct oriel_note_ask *ask
     case ORIEL_NOTE_NO_PUT: find_no_put(notes, ask, answer); break;
     case ORIEL_NOTE_POST: note_post(notes, ask); break;
     case ORIEL_NOTE_START: note_start(notes, ask, answer); break;
+    case ORIEL_NOTE_NO_POST: forget_post(notes, ask); break;
+    case ORIEL_NOTE_NO_START: forget_start(notes, ask); break;
     case ORIEL_NOTE_POSTED: find_posted(notes, ask, answer); break;
     case ORIEL_NOTE_END: note_end(notes, ask, answer); break;
     case ORIEL_NOTE_UNEQUAL: find_unequal(notes, ask, answer); break;

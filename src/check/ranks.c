@@ -164,7 +164,12 @@ uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more)
 
 void oriel_given_lose(void)
 {
-    atomic_store(&ranks->lost, 1);
+    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST);
+}
+
+void oriel_given_lose_asker(void)
+{
+    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST_ASKER);
 }
 
 void oriel_given_doubt(void)

@@ -60,11 +60,19 @@ bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 
 /* Something that was given has found no room: who finds nothing takes all that there is. */
+enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_ASKER = 2 };
 extern const _Atomic uint32_t *oriel_given_lost __attribute__((visibility("hidden"))); /* of this board */
 void oriel_given_lose(void);
 static inline bool oriel_given_was_lost(void)
 {
     return atomic_load_explicit(oriel_given_lost, memory_order_acquire) != 0;
+}
+
+/* The same; and one who asks this machine's server has been lost, so that what it would have counted here will not come. */
+void oriel_given_lose_asker(void);
+static inline bool oriel_given_lost_asker(void)
+{
+    return (atomic_load_explicit(oriel_given_lost, memory_order_acquire) & ORIEL_GIVEN_LOST_ASKER) != 0;
 }
 
 /* Numbers of messages are in doubt. */

@@ -134,7 +134,8 @@ static bool start_parts(bool threads)
 {
     return oriel_order_start(world_rank, world_size) == ORIEL_OK && oriel_sites_start() == ORIEL_OK &&
            oriel_finding_start() == ORIEL_OK && oriel_local_start(oriel_buffer_conflict, NULL) == ORIEL_OK &&
-           oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK && oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK;
+           oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK && oriel_type_start() == ORIEL_OK &&
+           oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK;
 }
 
 enum { STARTED = 1, REACHES = 2 };
@@ -190,7 +191,6 @@ static void start(bool threads)
     oriel_check_several = oriel_check_several || threaded;
     oriel_check_alone = !threaded && level != MPI_THREAD_SERIALIZED;
     oriel_local_order_atomics(oriel_window_order_atomic);
-    oriel_type_start();
     pthread_atfork(NULL, NULL, stop_in_child);
     oriel_comm_find(MPI_COMM_WORLD); /* each machine knows it, whether or not its ranks use it */
     if (is_first_here())

@@ -129,6 +129,8 @@ struct oriel_checked {
     uint32_t *posted;                        /* epochs to each member as origin */
     uint64_t *unpromised;                    /* the last epoch to each member, of which it has not promised that nobody puts */
     uint8_t *untaken;                        /* members whose post was not there yet at start */
+    int32_t *spare;                          /* room for the ranks of a group, where there is no memory for them */
+    _Atomic bool spare_taken;
     uint8_t *lazy;                           /* members whose lock by MPI_Win_lock_all may not be held yet */
     struct oriel_late_word late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
     uint32_t late_count;

@@ -128,28 +128,6 @@ ORIEL_EXPORT int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, ali
 
 /* --- post, start, complete, wait --- */
 
-int32_t *oriel_window_translate(const struct oriel_checked *window, MPI_Group group, int32_t *count)
-{
-    const struct oriel_host_calls *host = oriel_host();
-    int size = 0;
-    *count = 0;
-    if (group == MPI_GROUP_NULL || host->Group_size(group, &size) != MPI_SUCCESS || size > window->n)
-        return NULL;
-    int *ranks = calloc(2 * (size_t)(unsigned)size + 1, sizeof *ranks);
-    for (int i = 0; i < size && ranks != NULL; i++)
-        ranks[size + i] = i;
-    bool right = ranks != NULL &&
-                 (size == 0 || host->Group_translate_ranks(group, size, ranks + size, window->group, ranks) == MPI_SUCCESS);
-    for (int i = 0; i < size && right; i++)
-        right = ranks[i] != MPI_UNDEFINED;
-    if (!right) {
-        free(ranks);
-        return NULL;
-    }
-    *count = size;
-    return ranks;
-}
-
 static uint64_t pair_word(int32_t from, int32_t to)
 {
     return (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
@@ -226,17 +204,49 @@ void oriel_window_take_posts(struct oriel_checked *window)
             take_post(window, window->epochs.started[i]);
 }
 
+/* A call that fails has begun no epoch: a program that handles errors may try again.  What was given to origins is taken back. */
+static void start_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count, bool fenced)
+{
+    oriel_window_enter(window);
+    oriel_epochs_start_failed(&window->epochs, fenced);
+    oriel_window_leave(window);
+    for (int32_t i = 0; i < count; i++) {
+        oriel_hint_call_failed(window, ranks[i], true);
+        window->started[ranks[i]]--;
+    }
+}
+
+static struct oriel_key own_post_key(const struct oriel_checked *window, int32_t origin)
+{
+    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, origin), window->posted[origin]);
+}
+
+static void post_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count)
+{
+    oriel_window_enter(window);
+    oriel_epochs_waited(&window->epochs);
+    oriel_window_leave(window);
+    for (int32_t i = 0; i < count; i++) {
+        struct oriel_key key = own_post_key(window, ranks[i]);
+        if (window->ordered)
+            oriel_order_forget(&key);
+        oriel_hint_call_failed(window, ranks[i], false);
+        window->posted[ranks[i]]--;
+    }
+}
+
 static int start(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
     int32_t count;
-    int32_t *ranks = oriel_window_translate(window, group, &count);
+    int32_t *ranks = oriel_group_ranks(window, group, &count);
     if (ranks == NULL || !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK, site)) {
-        free(ranks);
+        oriel_group_free(window, ranks);
         return oriel_host()->Win_start(group, assert, window->win);
     }
     oriel_window_enter(window);
+    bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_start(&window->epochs, ranks, count, site, &finding);
     oriel_window_leave(window);
     bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) && verdict == ORIEL_VERDICT_RIGHT;
@@ -247,9 +257,11 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert, cons
     bool waits = right && wait_for_posts(window, ranks, count, true, site);
     int code = oriel_host()->Win_start(group, assert, window->win);
     oriel_wait_done(waits);
-    for (int32_t i = 0; i < count && right && window->ordered; i++)
+    if (right && code != MPI_SUCCESS)
+        start_failed(window, ranks, count, fenced);
+    for (int32_t i = 0; i < count && right && code == MPI_SUCCESS && window->ordered; i++)
         take_post(window, ranks[i]);
-    free(ranks);
+    oriel_group_free(window, ranks);
     return oriel_quiet_end(&quiet, code);
 }
 
@@ -258,9 +270,9 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert, const
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
     int32_t count;
-    int32_t *ranks = oriel_window_translate(window, group, &count);
+    int32_t *ranks = oriel_group_ranks(window, group, &count);
     if (ranks == NULL || !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, site)) {
-        free(ranks);
+        oriel_group_free(window, ranks);
         return oriel_host()->Win_post(group, assert, window->win);
     }
     oriel_window_enter(window);
@@ -273,13 +285,15 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert, const
     for (int32_t i = 0; i < count && right; i++) {
         window->posted[ranks[i]]++;
         oriel_hint_post(window, ranks[i], assert, site);
-        struct oriel_key key =
-            oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, ranks[i]), window->posted[ranks[i]]);
+        struct oriel_key key = own_post_key(window, ranks[i]);
         if (window->ordered)
             oriel_order_give(&key, 1);
     }
-    free(ranks);
-    return oriel_quiet_end(&quiet, oriel_host()->Win_post(group, assert, window->win));
+    int code = oriel_host()->Win_post(group, assert, window->win);
+    if (right && code != MPI_SUCCESS)
+        post_failed(window, ranks, count);
+    oriel_group_free(window, ranks);
+    return oriel_quiet_end(&quiet, code);
 }
 
 static int complete(struct oriel_checked *window, const struct oriel_site *site)

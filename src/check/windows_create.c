@@ -17,7 +17,8 @@ enum { KEY_COMMON = 100 }; /* words[0] of the board's part of a window; above or
 struct creation {
     enum oriel_check_flavour flavour;
     MPI_Comm comm;
-    struct oriel_member *members; /* NULL: this communicator is not looked at */
+    bool looks; /* at this communicator; all members do, or none does */
+    struct oriel_member *members; /* NULL: there is no memory for them */
     int n;
     int rank;
     struct oriel_site site;
@@ -29,28 +30,31 @@ struct creation {
 static _Atomic uint32_t made; /* windows of which this process was the first member */
 
 /* Processes of another MPI_COMM_WORLD, spawned ones, may know nothing of the checker: their windows are left alone.  spans: not
- * all are on this machine. */
+ * all are on this machine.  Takes no memory, since all members must come to the same. */
 static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
 {
+    enum { PART = 256 };
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Group world = MPI_GROUP_NULL;
-    int *ranks = calloc(2 * (size_t)(unsigned)n, sizeof *ranks);
-    bool all = ranks != NULL && host->Comm_group(comm, &group) == MPI_SUCCESS &&
-               host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
-    for (int i = 0; i < n && all; i++)
-        ranks[i] = i;
-    all = all && host->Group_translate_ranks(group, n, ranks, world, ranks + n) == MPI_SUCCESS;
-    for (int i = 0; i < n && all; i++)
-        all = ranks[n + i] != MPI_UNDEFINED;
+    int ranks[PART];
+    int world_ranks[PART];
+    bool all = host->Comm_group(comm, &group) == MPI_SUCCESS && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
     *spans = false;
-    for (int i = 0; i < n && all; i++)
-        *spans = *spans || !oriel_start_on_this_machine(ranks[n + i]);
+    for (int from = 0; from < n && all; from += PART) {
+        int count = n - from < PART ? n - from : PART;
+        for (int i = 0; i < count; i++)
+            ranks[i] = from + i;
+        all = host->Group_translate_ranks(group, count, ranks, world, world_ranks) == MPI_SUCCESS;
+        for (int i = 0; i < count && all; i++) {
+            all = world_ranks[i] != MPI_UNDEFINED;
+            *spans = *spans || !oriel_start_on_this_machine(world_ranks[i]);
+        }
+    }
     if (group != MPI_GROUP_NULL)
         host->Group_free(&group);
     if (world != MPI_GROUP_NULL)
         host->Group_free(&world);
-    free(ranks);
     if (!all)
         oriel_finding_count("windows of several MPI_COMM_WORLD: not looked at");
     return all;
@@ -70,7 +74,8 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
 {
     *creation = (struct creation){.flavour = flavour, .comm = comm, .site = oriel_site_make(address, call)};
     bool spans = false;
-    if (!communicator_is_right(comm, &creation->n, &creation->rank, &spans))
+    creation->looks = communicator_is_right(comm, &creation->n, &creation->rank, &spans);
+    if (!creation->looks)
         return;
     spans = spans && oriel_start_reaches_all();
     creation->part = spans ? oriel_part_open() : 0;
@@ -89,18 +94,17 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
                                .locks = creation->locks,
                                .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
-    if (creation->members != NULL &&
-        oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, NULL) != ORIEL_OK) {
+    if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, NULL) != ORIEL_OK) {
         free(creation->members);
         creation->members = NULL;
     }
 }
 
-/* All members meet behind the creation and know whether all have the window. */
-static bool all_have_it(const struct creation *creation, int code)
+/* All members meet behind the creation and know what is so on all of them. */
+static uint32_t meet(const struct creation *creation, uint32_t bits)
 {
     uint32_t agreed = 0;
-    return oriel_host_agree(creation->comm, "the checker", code == MPI_SUCCESS, &agreed, NULL) == ORIEL_OK && agreed != 0;
+    return oriel_host_agree(creation->comm, "the checker", bits, &agreed, NULL) == ORIEL_OK ? agreed : 0;
 }
 
 /* Where operations will go, for those who ask for lines before: only Oriel says it of such windows, without an error. */
@@ -132,16 +136,33 @@ static void add_regions(struct oriel_checked *window)
     }
 }
 
-/* NULL: it is not checked. */
-static struct oriel_checked *make_entry(const struct creation *creation, int code, const void *base, MPI_Win win)
+enum { HAS_IT = 1, HAS_COMMON = 2 };
+
+/* What one member has no memory for, none has: the others would wait for it.  NULL: the window is not checked. */
+static struct oriel_checked *make_entry(struct creation *creation, int code, const void *base, MPI_Win win)
 {
-    if (creation->members == NULL)
+    struct oriel_checked *window = NULL;
+    if (!creation->looks)
         return NULL;
-    if (!all_have_it(creation, code) || code != MPI_SUCCESS) {
+    if (code == MPI_SUCCESS && creation->members != NULL)
+        window = oriel_checked_make(win, creation->members, creation->n, creation->rank, base, creation->flavour);
+    else
         free(creation->members);
-        return NULL;
+    uint32_t bits = window == NULL ? 0 : window->common == NULL ? HAS_IT : HAS_IT | HAS_COMMON;
+    uint32_t agreed = meet(creation, bits);
+    if (agreed == bits)
+        return window;
+    if (window != NULL && window->common != NULL)
+        oriel_checked_part(window);
+    if (agreed & HAS_IT)
+        return window;
+    if (code == MPI_SUCCESS)
+        oriel_finding_count("windows for which there was no memory: not looked at");
+    if (window != NULL) {
+        oriel_checked_remove(window);
+        oriel_checked_free(window);
     }
-    return oriel_checked_make(win, creation->members, creation->n, creation->rank, base);
+    return NULL;
 }
 
 static int end(struct creation *creation, int code, const void *base, MPI_Win *win)
@@ -153,19 +174,18 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
             oriel_part_close(oriel_part_of(creation->part));
         return code;
     }
+<<<<<<< HEAD
     window->flavour = creation->flavour;
     find_memory(window);
+=======
+>>>>>>> work-trust
     add_regions(window);
-    if (!oriel_checked_add(window)) {
-        oriel_checked_free(window);
-        return code;
-    }
     oriel_hint_creation(window, &creation->site);
     if (window->ordered) {
         struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, 0, 0);
         oriel_hint_synchronised(window);
         oriel_order_give(&key, window->n);
-        all_have_it(creation, code);
+        meet(creation, HAS_IT);
         oriel_order_take(&key);
     }
     return code;
@@ -211,13 +231,14 @@ static bool allocate_parts(struct oriel_checked *window)
     window->untaken = calloc(n, sizeof *window->untaken);
     window->lazy = calloc(n, sizeof *window->lazy);
     window->unpromised = calloc(n, sizeof *window->unpromised);
+    window->spare = calloc(2 * n + 1, sizeof *window->spare);
     window->places = calloc(n, sizeof *window->places);
     window->ways = aligned_alloc(_Alignof(struct oriel_way), n * sizeof *window->ways);
     if (window->ways != NULL)
         memset(window->ways, 0, n * sizeof *window->ways);
     return window->touched != NULL && window->buffers != NULL && window->holds != NULL && window->started != NULL &&
            window->posted != NULL && window->untaken != NULL && window->unpromised != NULL && window->lazy != NULL &&
-           window->places != NULL && window->ways != NULL &&
+           window->spare != NULL && window->places != NULL && window->ways != NULL &&
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
@@ -236,7 +257,8 @@ static bool is_served_by_oriel(MPI_Win win)
     return flag != 0;
 }
 
-struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base)
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base,
+                                         enum oriel_check_flavour flavour)
 {
     struct oriel_checked *window = calloc(1, sizeof *window);
     if (window == NULL) {
@@ -250,6 +272,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
     window->n = n;
     window->rank = rank;
     window->base = base;
+    window->flavour = flavour;
     window->members = members;
     int members_here = 0;
     for (int i = 0; i < n; i++) {
@@ -259,7 +282,8 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
         members[i].locks = oriel_part_of(members[i].locks);
     }
     bool spans = members_here < n;
-    if (!allocate_parts(window) || oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS) {
+    if (!allocate_parts(window) || oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS ||
+        !oriel_checked_add(window)) {
         oriel_checked_free(window);
         return NULL;
     }
@@ -281,6 +305,18 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *membe
     return window;
 }
 
+void oriel_checked_part(struct oriel_checked *window)
+{
+    if (window->notes != NULL)
+        oriel_notes_leave(window->id);
+    oriel_gathering_leave(window->gathering, window->id);
+    oriel_common_drop(window->id);
+    window->common = NULL;
+    window->notes = NULL;
+    window->gathering = NULL;
+    window->here = window->ordered = window->prompt = false;
+}
+
 void oriel_checked_free(struct oriel_checked *window)
 {
     if (window->since != 0)
@@ -298,6 +334,7 @@ void oriel_checked_free(struct oriel_checked *window)
     free(window->posted);
     free(window->untaken);
     free(window->unpromised);
+    free(window->spare);
     free(window->lazy);
     free(window->places);
     free(window->ways);

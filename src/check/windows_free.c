@@ -96,7 +96,7 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
         if (site != NULL && tries % PATIENT == 0)
             help(window, site);
         if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window)
-                                   : oriel_afar_is_lost() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
+                                   : !oriel_afar_counts_all() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
             return false;
         met = count(window, which, 0);
     }

@@ -86,6 +86,14 @@ static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bo
     return true;
 }
 
+/* A program that handles errors may try again, or do without. */
+static void take_back(struct oriel_checked *window, int32_t target, bool fenced)
+{
+    oriel_window_enter(window);
+    oriel_epochs_lock_failed(&window->epochs, target, fenced);
+    oriel_window_leave(window);
+}
+
 static int lock(struct oriel_checked *window, int lock_type, int rank, int assert, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
@@ -99,6 +107,7 @@ static int lock(struct oriel_checked *window, int lock_type, int rank, int asser
     }
     oriel_hint_lock(window, rank, site);
     oriel_window_enter(window);
+    bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict =
         oriel_epochs_lock(&window->epochs, rank, exclusive, (assert & MPI_MODE_NOCHECK) != 0, site, &finding);
     oriel_window_leave(window);
@@ -106,6 +115,8 @@ static int lock(struct oriel_checked *window, int lock_type, int rank, int asser
     bool waits = verdict == ORIEL_VERDICT_RIGHT && wait_for_lock(window, rank, exclusive, site);
     int code = oriel_host()->Win_lock(lock_type, rank, assert, window->win);
     oriel_wait_done(waits);
+    if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
+        take_back(window, rank, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!(assert & MPI_MODE_NOCHECK)) {
             hold(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
@@ -154,6 +165,7 @@ static int lock_all(struct oriel_checked *window, int assert, const struct oriel
     }
     oriel_hint_lock(window, -1, site);
     oriel_window_enter(window);
+    bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_lock_all(&window->epochs, site, &finding);
     window->all_unchecked = (assert & MPI_MODE_NOCHECK) != 0;
     oriel_window_leave(window);
@@ -161,6 +173,8 @@ static int lock_all(struct oriel_checked *window, int assert, const struct oriel
     bool waits = verdict == ORIEL_VERDICT_RIGHT && wait_for_lock(window, -1, false, site);
     int code = oriel_host()->Win_lock_all(assert, window->win);
     oriel_wait_done(waits);
+    if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
+        take_back(window, -1, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!window->all_unchecked) {
             hold(window, -1, ORIEL_HOLDS_SHARED);

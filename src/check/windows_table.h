@@ -53,10 +53,14 @@ static inline void oriel_window_touch(struct oriel_checked *window, int32_t targ
 bool oriel_checked_add(struct oriel_checked *window);
 void oriel_checked_remove(struct oriel_checked *window);
 
-/* Makes the entry of a window that the program has just made: members are its own from now on, the board's part is found or
- * made. NULL: this window is not checked. */
-struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base);
+/* Makes the entry of a window that the program has just made, and adds it: members are its own from now on, the board's part is
+ * found or made. NULL: there is no memory for it. */
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_member *members, int n, int rank, const void *base,
+                                         enum oriel_check_flavour flavour);
 void oriel_checked_free(struct oriel_checked *window);
+
+/* Does without the board's part, which another member could not find; all members have come to it. */
+void oriel_checked_part(struct oriel_checked *window);
 void oriel_common_drop(uint64_t id);
 
 /* The target's memory is mapped here: loads and stores of it are this process's. */
@@ -100,8 +104,11 @@ void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_sit
 void oriel_window_post_for(struct oriel_checked *window, int32_t origin, const struct oriel_site *site);
 void oriel_window_start_for(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
 
-/* The members of a group as ranks of the window, from malloc; NULL where the group is not one of members. */
-int32_t *oriel_window_translate(const struct oriel_checked *window, MPI_Group group, int32_t *count);
+/* --- windows_groups.c --- */
+
+/* The members of a group as ranks of the window, for oriel_group_free; NULL where the group is not one of members. */
+int32_t *oriel_group_ranks(struct oriel_checked *window, MPI_Group group, int32_t *count);
+void oriel_group_free(struct oriel_checked *window, int32_t *ranks);
 
 /* --- arguments.c --- */
 
@@ -154,6 +161,9 @@ void oriel_hint_no_put(const struct oriel_operation *operation);
 /* A post for the origin, before its order is given; a start of the target, before the post's is taken. */
 void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert, const struct oriel_site *site);
 void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert, const struct oriel_site *site);
+
+/* The post for other, or the start of it, that was told of last has failed. */
+void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts);
 
 /* This process is in MPI_Win_free; all members are. */
 void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site);

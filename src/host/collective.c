@@ -104,7 +104,8 @@ static enum oriel_status exchange_close(struct exchange *exchange, const char *w
     enum oriel_status status = finish(&exchange->request, what, watch);
     if (status != ORIEL_OK)
         return status;
-    memcpy(out, exchange->out, out_bytes);
+    if (out != NULL)
+        memcpy(out, exchange->out, out_bytes);
     exchange_free(exchange);
     return ORIEL_OK;
 }

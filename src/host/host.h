@@ -47,7 +47,7 @@ const char *oriel_host_name(void);
 
 /* Gathers len_bytes of every rank of comm on every rank, in rank order, yielding while it waits.  what names the call for
  * the line that is written when a rank does not answer within 10 s.  The watch's error ends the wait, and the collective is
- * given up; it may be NULL.  Collective. */
+ * given up; it may be NULL.  out may be NULL, too: who has no memory for it takes part, or all others would wait.  Collective. */
 enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
                                     const struct oriel_watch *watch);
 

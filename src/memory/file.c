@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "memory/blocks.h"
 #include "memory/limit.h"
+#include "memory/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +139,7 @@ static enum oriel_status make_file(void)
     blocks.reserve_bytes = ORIEL_FILE_HEAD_BYTES;
     int refused = oriel_blocks_largest_file(&blocks) < ORIEL_FILE_HEAD_BYTES
                       ? EFBIG
-                      : posix_fallocate(fd, 0, (off_t)ORIEL_FILE_HEAD_BYTES);
+                      : oriel_pages_reserve(fd, NULL, 0, ORIEL_FILE_HEAD_BYTES, false);
     if (refused != 0)
         return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first pages: %s", strerror(refused));
     return map_file();

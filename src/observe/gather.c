@@ -203,17 +203,6 @@ static void name_program(char *out, size_t room)
     out[len < 0 ? 0 : len] = '\0';
 }
 
-/* To standard error in one piece, as far as that goes. */
-static void print(const char *text, size_t len_bytes)
-{
-    for (size_t done = 0; done < len_bytes;) {
-        ssize_t put = write(STDERR_FILENO, text + done, len_bytes - done);
-        if (put <= 0)
-            return;
-        done += (size_t)put;
-    }
-}
-
 static void write_parts(const struct part *parts, int ranks, const char *file)
 {
     size_t len_bytes = sizeof(struct oriel_statistics_head);
@@ -246,7 +235,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
         head->parts++;
     }
     if (oriel_helper_ask(ORIEL_HELPER_STATISTICS, head, len_bytes, &answer, &answer_bytes))
-        print(answer, answer_bytes);
+        oriel_log_write(answer, answer_bytes);
     else
         oriel_warn("the statistics are lost: the oriel command, which writes them and belongs beside the library, is mute");
     free(answer);

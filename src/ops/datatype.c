@@ -137,21 +137,31 @@ static struct oriel_type *make_type(struct oriel_node *layout, int64_t extent_by
     return type;
 }
 
-static void add_predefined(MPI_Datatype datatype, enum type_class type_class)
+static void free_type(struct oriel_type *type)
+{
+    oriel_node_free(type->layout);
+    free(type);
+}
+
+/* False: no memory. */
+static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
 {
     int size_bytes = 0;
     if (datatype == MPI_DATATYPE_NULL || oriel_host()->Type_size(datatype, &size_bytes) != MPI_SUCCESS)
-        return;
+        return true;
     enum oriel_kind kind = kind_of(type_class, size_bytes);
     if (kind != ORIEL_KIND_NONE && oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
         kind = opaque_of(size_bytes); /* a Fortran compiler told to make its reals and integers wider */
     if (kind == ORIEL_KIND_NONE)
-        return;
+        return true;
     struct oriel_type *type = make_type(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
     if (type == NULL)
-        return; /* its first use will say that the datatype is not known */
+        return false;
     type->predefined = true;
-    oriel_table_set(&table, oriel_type_key(datatype), type);
+    bool added = oriel_table_set(&table, oriel_type_key(datatype), type);
+    if (!added)
+        free_type(type);
+    return added;
 }
 
 enum oriel_kind oriel_type_predefined(MPI_Datatype datatype)
@@ -171,12 +181,6 @@ enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t p
     return kind_of(type_class, size_bytes);
 }
 
-static void free_type(struct oriel_type *type)
-{
-    oriel_node_free(type->layout);
-    free(type);
-}
-
 /* The program freed a derived datatype: its handle may come back as another. */
 static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
 {
@@ -189,25 +193,36 @@ static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-void oriel_type_start(void)
-{
-#define TYPE(handle, type_class) add_predefined(handle, type_class);
-#include "ops/types.def"
-    oriel_host()->Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL);
-}
-
 static void visit_to_free(void *type, void *context)
 {
     (void)context;
     free_type(type);
 }
 
+static void free_all(void)
+{
+    oriel_table_visit(&table, visit_to_free, NULL);
+    oriel_table_close(&table);
+}
+
+enum oriel_status oriel_type_start(void)
+{
+    bool all = true;
+#define TYPE(handle, type_class) all = all && add_predefined(handle, type_class);
+#include "ops/types.def"
+    if (!all) {
+        free_all();
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
+    }
+    oriel_host()->Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL);
+    return ORIEL_OK;
+}
+
 /* Derived datatypes that the program has not freed lose their descriptions too; when their callback comes after all, the
  * table does not know them any more. */
 void oriel_type_stop(void)
 {
-    oriel_table_visit(&table, visit_to_free, NULL);
-    oriel_table_close(&table);
+    free_all();
     oriel_recent_invalidate();
     oriel_host()->Type_free_keyval(&keyval);
 }

@@ -20,8 +20,8 @@ struct oriel_type {
     struct oriel_node *layout;
 };
 
-/* Fills the table of predefined datatypes, before any lookup. */
-void oriel_type_start(void);
+/* Fills the table of predefined datatypes, before any lookup; all of it, or nothing (ORIEL_E_NO_MEM). */
+enum oriel_status oriel_type_start(void);
 
 /* Forgets every datatype; the host is about to end. */
 void oriel_type_stop(void);

@@ -5,7 +5,6 @@
 #include "base/delay.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -73,10 +72,14 @@ static bool await_end(struct oriel_writers *writers, uint32_t moving)
         sched_yield();
     }
     atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */
+    uint64_t asked_ns = oriel_now_ns(); /* by the clock: who gets many signals never sleeps to the limit */
     while (lives && oriel_load_acquire(&event->value) == moving) {
         oriel_delay();
-        if (syscall(SYS_futex, &event->value, FUTEX_WAIT, moving, &limit, NULL, 0) != 0 && errno == ETIMEDOUT) /* S2 */
-            lives = oriel_identity_alive(&writers->process);
+        syscall(SYS_futex, &event->value, FUTEX_WAIT, moving, &limit, NULL, 0); /* S2 */
+        if (oriel_now_ns() - asked_ns < LIMIT_NS)
+            continue;
+        lives = oriel_identity_alive(&writers->process);
+        asked_ns = oriel_now_ns();
     }
     atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_seq_cst);
     return lives;

@@ -125,9 +125,10 @@ enum oriel_status oriel_window_start(void)
         status = oriel_fail(ORIEL_E_OTHER, "MPI has been finalised");
     else if (!started)
         status = oriel_file_start();
+    if (status == ORIEL_OK && !started)
+        status = oriel_type_start();
     if (status == ORIEL_OK && !started) {
         pthread_once(&watching, oriel_handle_watch_fork);
-        oriel_type_start();
         oriel_boards_start();
         attach_finaliser();
         started = true;

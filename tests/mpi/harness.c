@@ -4,10 +4,12 @@
 #include "harness.h"
 #include "leave.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +156,8 @@ void window_free(struct window *window)
 void sleep_us(unsigned us)
 {
     struct timespec time = { us / 1000000, (long)(us % 1000000) * 1000 };
-    nanosleep(&time, NULL);
+    while (nanosleep(&time, &time) != 0 && errno == EINTR)
+        ;
 }
 
 double seconds_now(void)
@@ -233,6 +236,31 @@ static void on_alarm(int number)
         _exit(1);
     signal(number, SIG_DFL);
     raise(number);
+}
+
+static atomic_ulong signals_taken;
+
+static void count_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add_explicit(&signals_taken, 1, memory_order_relaxed);
+}
+
+/* TEST_SIGNALS: every so many microseconds a signal whose handler interrupts calls (no SA_RESTART), of whatever thread; after
+ * MPI_Init, since the hosts do not stand that while they connect. */
+static void begin_signals(void)
+{
+    const long every_us = getenv("TEST_SIGNALS") ? atol(getenv("TEST_SIGNALS")) : 0;
+    const struct sigaction action = { .sa_handler = count_signal };
+    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+    const struct timespec every = { every_us / 1000000, every_us % 1000000 * 1000 };
+    const struct itimerspec times = { every, every };
+    timer_t timer;
+    if (every_us <= 0)
+        return;
+    sigaction(SIGUSR1, &action, NULL);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0)
+        timer_settime(timer, 0, &times, NULL);
 }
 
 static void case_begin(const char *name)
@@ -360,11 +388,14 @@ int harness_main(int argc, char **argv, int thread_level, const struct test_case
     signal(SIGALRM, on_alarm);
     signal(SIGSEGV, on_alarm);
     signal(SIGBUS, on_alarm);
+    begin_signals();
     MPI_Win_create_errhandler(note_window_error, &harness.handler);
     look_at_machines();
     if (!list)
         seed_agree();
     int status = table_run(cases, case_count, list, only);
+    if (world_rank == 0 && signals_taken > 0)
+        printf("# %lu signals\n", signals_taken);
     MPI_Errhandler_free(&harness.handler);
     leave_without_finalize(status);
     MPI_Finalize();

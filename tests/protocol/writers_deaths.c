@@ -2,6 +2,8 @@
  * loses no write. */
 #include "writing.h"
 
+#include "../unit/many_signals.h"
+
 /* Killed with a slot, which the mover gets back at once. */
 static void die_inside(struct oriel_window *window)
 {
@@ -142,6 +144,22 @@ static void writers_do_not_wait_for_a_dead_target(void **state)
     team_run(4, die_moving);
 }
 
+/* The same to writers whose sleeps are all interrupted. */
+static void die_moving_amid_signals(struct oriel_window *window)
+{
+    if (window->rank != 0)
+        many_signals_begin(2000, 5000);
+    die_moving(window);
+    team_expect(window->rank == 0 || many_signals_end());
+}
+
+static void interrupted_writers_do_not_wait_for_a_dead_target(void **state)
+{
+    (void)state;
+    team_run(2, die_moving_amid_signals);
+    team_run(4, die_moving_amid_signals);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +168,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(slots_of_the_dead_are_taken_over),
         cmocka_unit_test(writers_killed_anywhere_keep_nobody_waiting),
         cmocka_unit_test(writers_do_not_wait_for_a_dead_target),
+        cmocka_unit_test(interrupted_writers_do_not_wait_for_a_dead_target),
     };
     team_prepare(argc, argv);
     if (team_has_threads()) {

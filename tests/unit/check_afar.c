@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "check_team.h"
+#include "many_signals.h"
 
 enum { BOARD = 8 << 20, SERVER = 0, PROOF = 0, PORTS = 2, PROCESS = 3, SERVES = 1, DONE = 2 };
 
@@ -73,6 +74,8 @@ static struct oriel_afar_address server(void)
     return address;
 }
 
+static bool has_lost_some; /* as the server said last */
+
 /* How many have what nobody has: none. */
 static bool is_answered(const struct oriel_afar_address *address)
 {
@@ -82,7 +85,8 @@ static bool is_answered(const struct oriel_afar_address *address)
     int fd = oriel_afar_connect(address, 0);
     bool answered = fd >= 0 && oriel_afar_write(fd, &part, 1) && oriel_afar_read(fd, &answer, sizeof answer);
     close(fd);
-    return answered && answer.word == 0 && answer.len_bytes == 0;
+    has_lost_some = answer.word >> 32 != 0;
+    return answered && (uint32_t)answer.word == 0 && answer.len_bytes == 0;
 }
 
 static void ask_half(int rank)
@@ -95,9 +99,11 @@ static void ask_half(int rank)
     struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .len_bytes = 1000};
     struct iovec part = {.iov_base = &request, .iov_len = sizeof request};
     int fd = oriel_afar_connect(&address, 0);
+    EXPECT(is_answered(&address) && !has_lost_some);
     EXPECT(fd >= 0 && oriel_afar_write(fd, &part, 1));
     EXPECT(is_answered(&address));
     EXPECT(!oriel_afar_read(fd, &request, 1)); /* it has been dropped */
+    EXPECT(is_answered(&address) && has_lost_some); /* what that one would have counted will not come */
     close(fd);
     team_step(DONE);
 }
@@ -341,6 +347,47 @@ static void site_is_asked_before_there_are_any(void **state)
     assert_int_equal(answer.word, 0);
 }
 
+enum { SIGNAL_US = 1000, SIGNALS = 15000 };
+
+/* Connections wait in it for ever. */
+static int silent_listener(struct oriel_afar_address *address)
+{
+    *address = (struct oriel_afar_address){.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
+    int listener = oriel_afar_listen(&address->ports[0]);
+    assert_true(listener >= 0);
+    return listener;
+}
+
+static void who_gets_many_signals_gives_a_silent_server_up(void **state)
+{
+    (void)state;
+    struct oriel_afar_address address;
+    int listener = silent_listener(&address);
+    many_signals_begin(SIGNAL_US, SIGNALS);
+    assert_int_equal(oriel_afar_connect(&address, 0), -1);
+    assert_true(many_signals_end());
+    close(listener);
+}
+
+static void who_gets_many_signals_gives_a_silent_connection_up(void **state)
+{
+    (void)state;
+    static char much[1 << 20];
+    struct iovec part = {.iov_base = much, .iov_len = sizeof much};
+    int ends[2];
+    char byte;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    oriel_afar_limit(ends[0], 1);
+    many_signals_begin(SIGNAL_US, SIGNALS);
+    assert_false(oriel_afar_read(ends[0], &byte, 1));
+    assert_true(many_signals_end());
+    many_signals_begin(SIGNAL_US, SIGNALS);
+    assert_false(oriel_afar_write(ends[0], &part, 1));
+    assert_true(many_signals_end());
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +401,8 @@ int main(void)
         cmocka_unit_test(length_that_wraps_is_refused),
         cmocka_unit_test(server_that_has_stopped_is_given_up),
         cmocka_unit_test(server_that_has_died_is_given_up),
+        cmocka_unit_test(who_gets_many_signals_gives_a_silent_server_up),
+        cmocka_unit_test(who_gets_many_signals_gives_a_silent_connection_up),
     };
     setenv("ORIEL_TIMEOUT", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

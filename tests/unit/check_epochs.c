@@ -337,11 +337,31 @@ static void window_ends_with_its_epochs(void **state)
     RIGHT(end(true));
 }
 
+/* The call behind failed, and the program tries again. */
+static void call_that_failed_has_begun_no_epoch(void **state)
+{
+    (void)state;
+    assert_int_equal(fence(1), ORIEL_VERDICT_RIGHT);
+    assert_int_equal(lock(2), ORIEL_VERDICT_RIGHT);
+    oriel_epochs_lock_failed(&epochs, 2, true);
+    assert_true(epochs.fence.open);
+    assert_int_equal(lock_all(), ORIEL_VERDICT_RIGHT);
+    oriel_epochs_lock_failed(&epochs, -1, false);
+    assert_false(epochs.fence.open);
+    assert_int_equal(start(1), ORIEL_VERDICT_RIGHT);
+    oriel_epochs_start_failed(&epochs, false);
+    assert_int_equal(start(1), ORIEL_VERDICT_RIGHT);
+    assert_int_equal(complete(), ORIEL_VERDICT_RIGHT);
+    assert_int_equal(lock(2), ORIEL_VERDICT_RIGHT);
+    assert_int_equal(unlock(2), ORIEL_VERDICT_RIGHT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_window, close_window)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(call_that_failed_has_begun_no_epoch),
         TEST(operation_needs_an_epoch),
         TEST(operation_needs_an_epoch_that_covers_its_target),
         TEST(operation_after_the_last_fence_breaks_its_promise),

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""Each acquisition that a rank makes for its first windows is refused, in a job of its own: the job ends, and what acquisitions.c
+wants holds.  With --start those of the checker's start come first, and nothing but the program's own end is looked at.
+Run by CTest for each host; words for tests/launch follow the program."""
+
+import argparse
+import subprocess
+import sys
+
+MOST = 400
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--launch", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--refuse", required=True, help="the library that is preloaded")
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--step", type=int, default=1, help="every so many")
+    parser.add_argument("--check", metavar="ORIEL", help="under `oriel check`")
+    parser.add_argument("--start", type=int, default=0, metavar="N", help="the N first ones from MPI_Init on")
+    parser.add_argument("program")
+    parser.add_argument("options", nargs=argparse.REMAINDER)
+    return parser.parse_args()
+
+
+def run(args, which):
+    words = [args.launch, "--build", args.build, "--host", args.host, "-n", "2", "--timeout", "50", *args.options,
+             "--env", f"LD_PRELOAD={args.refuse}", "--env", "TEST_SECONDS=20", "--env", "TEST_ONCE=1"]
+    if args.start:
+        words += ["--env", f"TEST_REFUSE_FIRST={args.rank}:{which}", "--env", "TEST_FIRST=1000"]
+    else:
+        words += ["--env", f"TEST_RANK={args.rank}", "--env", f"TEST_FIRST={which}"]
+    if args.check:  # errors that the program handles are told, too: the status is the program's
+        words += ["--plain", "--", args.check, "check", "--no-fail"]
+    else:
+        words += ["--"]
+    return subprocess.run([*words, args.program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def main():
+    args = arguments()
+    failures = refused = 0
+    for which in range(args.step, args.start + 1 if args.start else MOST, args.step):
+        job = run(args, which)
+        if job.returncode != 0:
+            failures += 1
+            print(f"not ok acquisition {which}")
+            print("\n".join(f"# {line}" for line in [f"status {job.returncode}", *job.stdout.splitlines()]))
+        if "is one too many" in job.stdout and not args.start:
+            break
+        refused += 1
+    print(f"{'not ok' if failures else 'ok'} {refused} acquisitions, of which {failures} did harm")
+    return 1 if failures or refused == 0 else 0
+
+
+sys.exit(main())

@@ -1,0 +1,92 @@
+/* src/base/log.c: a line that a signal interrupts, or that a pipe takes in parts, comes whole.  Run by the test rows. */
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "many_signals.h"
+
+enum { PIPE_BYTES = 4096, LINE_BYTES = 900, READ_MOST = 1 << 20 };
+
+static char text[READ_MOST];
+static size_t text_bytes;
+
+/* Nobody reads for a while; signals go to the initial thread. */
+static void *read_late(void *closure)
+{
+    const int *fd = closure;
+    usleep(100000);
+    for (ssize_t got = 1; got > 0; text_bytes += got > 0 ? (size_t)got : 0)
+        got = read(*fd, text + text_bytes, sizeof text - text_bytes);
+    return NULL;
+}
+
+/* What write does while the pipe is full, and all that came through it. */
+static void write_into_full_pipe(void (*write_all)(void))
+{
+    static const char filling[PIPE_BYTES];
+    int ends[2];
+    pthread_t reader;
+    sigset_t signals;
+    sigset_t before;
+    text_bytes = 0;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES), PIPE_BYTES);
+    assert_int_equal(write(ends[1], filling, sizeof filling), sizeof filling);
+    sigfillset(&signals);
+    pthread_sigmask(SIG_SETMASK, &signals, &before);
+    assert_int_equal(pthread_create(&reader, NULL, read_late, &ends[0]), 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int kept = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    many_signals_begin(500, 100000);
+    write_all();
+    (void)many_signals_end();
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    pthread_join(reader, NULL);
+    close(ends[0]);
+}
+
+static void warn(void)
+{
+    oriel_warn("%.*s", LINE_BYTES, "a line that nobody reads at once");
+}
+
+static void line_comes_in_spite_of_signals(void **state)
+{
+    (void)state;
+    write_into_full_pipe(warn);
+    assert_int_equal(text[text_bytes - 1], '\n');
+    assert_non_null(memmem(text, text_bytes, "a line that nobody reads at once\n", 33));
+}
+
+static char much[10 * PIPE_BYTES];
+
+static void write_much(void)
+{
+    oriel_log_write(much, sizeof much);
+}
+
+static void text_longer_than_the_pipe_comes_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof much; i++)
+        much[i] = (char)('a' + i % 23);
+    write_into_full_pipe(write_much);
+    assert_int_equal(text_bytes, PIPE_BYTES + sizeof much);
+    assert_memory_equal(text + PIPE_BYTES, much, sizeof much);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(line_comes_in_spite_of_signals),
+        cmocka_unit_test(text_longer_than_the_pipe_comes_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
