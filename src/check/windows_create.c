@@ -174,11 +174,7 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
             oriel_part_close(oriel_part_of(creation->part));
         return code;
     }
-<<<<<<< HEAD
-    window->flavour = creation->flavour;
     find_memory(window);
-=======
->>>>>>> work-trust
     add_regions(window);
     oriel_hint_creation(window, &creation->site);
     if (window->ordered) {

@@ -194,10 +194,12 @@ static enum oriel_status open_context(bool for_tcp, ucp_context_h *out)
 bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
-    if ((strstr(found, "rc_") == NULL && strstr(found, "dc_") == NULL) ||
-        oriel_ucp()->ucp_config_read(NULL, NULL, &config) != UCS_OK)
+    const bool has_rc = strstr(found, "rc_") != NULL;
+    const bool has_dc = strstr(found, "dc_") != NULL;
+    if ((!has_rc && !has_dc) || oriel_ucp()->ucp_config_read(NULL, NULL, &config) != UCS_OK)
         return false;
-    oriel_ucp()->ucp_config_modify(config, "TLS", "rc,dc"); /* no others, which UCX would do it for by messages */
+    const char *transports = has_rc && has_dc ? "rc,dc" : has_rc ? "rc" : "dc"; /* for others UCX would do it by messages */
+    oriel_ucp()->ucp_config_modify(config, "TLS", transports);
     ucs_status_t status = init(UCP_FEATURE_RMA, config, out);
     oriel_ucp()->ucp_config_release(config);
     if (status != UCS_OK)
