@@ -147,11 +147,73 @@ static void fences_and_epochs_of_pairs_bring_what_was_put(enum window_kind kind)
     window_free(&window);
 }
 
+static void fill(char *bytes, int turn)
+{
+    for (int i = 0; i < LARGEST; i++)
+        bytes[i] = byte_of(world_rank, turn, i);
+}
+
+static void expect_from_left(const struct window *window, int turn, const char *behind)
+{
+    int wrong = 0;
+    for (int i = 0; i < LARGEST; i++)
+        wrong += window->base[i] != byte_of(left(), turn, i);
+    CHECK(wrong == 0, "%d of %d bytes have not arrived behind %s", wrong, (int)LARGEST, behind);
+}
+
+/* What takes a device long is overtaken by the message that ends the epoch, unless that waits. */
+static void much_has_arrived_when_an_epoch_ends(enum window_kind kind)
+{
+    struct window window = window_make(kind, LARGEST, 1, MPI_COMM_WORLD);
+    char *sent = malloc(LARGEST);
+    const int to = right(), from = left();
+    MPI_Group all, targets, origins;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &to, &targets);
+    MPI_Group_incl(all, 1, &from, &origins);
+    for (int turn = 0; turn < 12; turn += 4) {
+        fill(sent, turn);
+        CHECK_OK(MPI_Win_fence(0, window.win));
+        CHECK_OK(MPI_Put(sent, LARGEST, MPI_BYTE, to, 0, LARGEST, MPI_BYTE, window.win));
+        CHECK_OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win));
+        expect_from_left(&window, turn, "a fence");
+        fill(sent, turn + 1);
+        CHECK_OK(MPI_Win_post(origins, 0, window.win));
+        CHECK_OK(MPI_Win_start(targets, 0, window.win));
+        CHECK_OK(MPI_Put(sent, LARGEST, MPI_BYTE, to, 0, LARGEST, MPI_BYTE, window.win));
+        CHECK_OK(MPI_Win_complete(window.win));
+        CHECK_OK(MPI_Win_wait(window.win));
+        expect_from_left(&window, turn + 1, "complete and wait");
+        barrier(MPI_COMM_WORLD);
+        fill(sent, turn + 2);
+        CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, window.win));
+        CHECK_OK(MPI_Put(sent, LARGEST, MPI_BYTE, to, 0, LARGEST, MPI_BYTE, window.win));
+        CHECK_OK(MPI_Win_unlock(to, window.win));
+        barrier(MPI_COMM_WORLD);
+        expect_from_left(&window, turn + 2, "unlock");
+        barrier(MPI_COMM_WORLD);
+        fill(sent, turn + 3);
+        CHECK_OK(MPI_Win_lock_all(0, window.win));
+        CHECK_OK(MPI_Put(sent, LARGEST, MPI_BYTE, to, 0, LARGEST, MPI_BYTE, window.win));
+        CHECK_OK(MPI_Win_flush_all(window.win));
+        barrier(MPI_COMM_WORLD);
+        expect_from_left(&window, turn + 3, "flush_all");
+        CHECK_OK(MPI_Win_unlock_all(window.win));
+        barrier(MPI_COMM_WORLD);
+    }
+    MPI_Group_free(&origins);
+    MPI_Group_free(&targets);
+    MPI_Group_free(&all);
+    window_free(&window);
+    free(sent);
+}
+
 static const struct test_case cases[] = {
     CASE(the_device_carries_puts_and_gets, KINDS_BOTH, 2),
     CASE(atomics_of_all_add_up, KIND_ALLOCATE, 2),
     CASE(a_lock_lets_one_in, KIND_ALLOCATE, 2),
     CASE(fences_and_epochs_of_pairs_bring_what_was_put, KIND_ALLOCATE, 2),
+    CASE(much_has_arrived_when_an_epoch_ends, KINDS_BOTH, 2),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

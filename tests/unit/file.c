@@ -8,8 +8,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -151,6 +153,26 @@ static void sparse_blocks_are_zero_and_hold_nothing(void **state)
     assert_in_range(held_bytes(), before_bytes + 1, before_bytes + MIB);
     assert_true(oriel_file_free(block.offset));
     assert_int_equal(held_bytes(), before_bytes);
+}
+
+/* In the place of libc's, where those stand who keep memory registered with a device, to know when its pages go. */
+static uint64_t removed_bytes;
+
+int madvise(void *start, size_t len_bytes, int advice)
+{
+    int result = (int)syscall(SYS_madvise, start, len_bytes, advice);
+    removed_bytes += result == 0 && advice == MADV_REMOVE ? len_bytes : 0;
+    return result;
+}
+
+static void pages_that_go_are_told_to_who_watches_libc(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc(24 * MIB, 64, &offset), ORIEL_OK);
+    removed_bytes = 0;
+    assert_true(oriel_file_free(offset));
+    assert_true(removed_bytes >= 24 * MIB);
 }
 
 static void large_blocks_are_reserved_and_punched_out(void **state)
@@ -311,6 +333,7 @@ int main(void)
         cmocka_unit_test(blocks_are_zero_aligned_and_apart),
         cmocka_unit_test(sparse_blocks_are_zero_and_hold_nothing),
         cmocka_unit_test(large_blocks_are_reserved_and_punched_out),
+        cmocka_unit_test(pages_that_go_are_told_to_who_watches_libc),
         cmocka_unit_test(turnover_holds_no_more_memory),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(file_size_limit_is_an_error),
