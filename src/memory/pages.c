@@ -91,7 +91,7 @@ int oriel_pages_reserve(int fd, char *base, uint64_t offset, uint64_t len_bytes,
 void oriel_pages_punch(int fd, char *base, uint64_t offset, uint64_t len_bytes)
 {
     int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-    /* by libc's function first: who keeps memory registered with a device hears of pages that go by that one, and not by the other */
+    /* by libc's madvise first: of it those hear who keep memory registered with a device */
     if (madvise(base + offset, len_bytes, MADV_REMOVE) != 0 &&
         (fd < 0 || fallocate(fd, how, (off_t)offset, (off_t)len_bytes) != 0))
         memset(base + offset, 0, len_bytes); /* free memory is zero all the same */
