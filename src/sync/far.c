@@ -242,11 +242,13 @@ static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target
     return begun(oriel_net_ask_arrival(peer, &request->net), request, &many);
 }
 
-/* With flushing held: asks all that have the mark PLACED.  Whether there were any. */
-static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first)
+/* With flushing held: asks all that have the mark PLACED.  Whether there were any; *lacks: memory for some, which are still to be
+ * flushed. */
+static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first, bool *lacks)
 {
     bool any = false;
     int32_t rank;
+    *lacks = false;
     while ((rank = oriel_far_take_mark(window->far, target, ORIEL_FAR_PLACED)) >= 0) { /* F2 */
         oriel_delay();
         enum oriel_status status = ask_arrival(window, rank);
@@ -255,8 +257,9 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
             status = ask_arrival(window, rank);
         }
         note_first(first, status);
-        if (status == ORIEL_E_NO_MEM) { /* this is still to be flushed */
+        if (status == ORIEL_E_NO_MEM) {
             oriel_far_set_mark(window->far, rank, ORIEL_FAR_PLACED);
+            *lacks = true;
             return any;
         }
         any = true;
@@ -313,8 +316,14 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
     struct oriel_far *far = window->far;
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
-    if (ask_arrivals(window, target, &first) && kind == ORIEL_FAR_UNLOCK)
+    bool lacks;
+    if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_FAR_UNLOCK)
         await_open(window, target, &first); /* F4 */
+    if (lacks) { /* nothing is told behind it */
+        *is_asked = false;
+        pthread_mutex_unlock(&far->flushing);
+        return fail_first(&first);
+    }
     int32_t rank = oriel_far_take_mark(far, target, mark); /* F2 */
     if (kind == ORIEL_FAR_UNLOCK && target >= 0)
         rank = target; /* also where another thread has flushed it */
@@ -348,7 +357,8 @@ enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t ta
 {
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
-    (void)ask_arrivals(window, target, &first);
+    bool lacks;
+    (void)ask_arrivals(window, target, &first, &lacks);
     await_open(window, target, &first);
     pthread_mutex_unlock(&window->far->flushing);
     return fail_first(&first);

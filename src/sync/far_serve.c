@@ -383,8 +383,10 @@ void oriel_far_close(struct oriel_window *window)
             refuse(lock, oriel_fail(ORIEL_E_WIN, "the window is gone"));
         forget(lock);
     }
-    if (dead == 0) /* else some may still put: what devices reach stays theirs until the net stops */
+    if (dead == 0)
         oriel_far_withdraw(window->far);
+    else if (window->far->exposed != NULL)
+        window->memory_offset = -1; /* not given back: some may still put, and devices reach it until the net stops */
     oriel_far_shares_close(window->far);
     oriel_far_answers_close(window->far);
     oriel_far_peers_close(window);

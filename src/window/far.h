@@ -91,7 +91,7 @@ struct oriel_far {
     uint8_t *refused; /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; likewise */
     struct oriel_far_refusal *refusals; /* the messages that belong to these, but where there was no memory; likewise */
     uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
-    struct oriel_net_exposed *exposed;  /* the own memory, once somebody has asked for a key (sync/far_keys.c); likewise */
+    struct oriel_net_exposed *exposed;  /* the own memory, once somebody has asked for a key (sync/far_exposed.c); likewise */
     bool is_refused;                    /* or it cannot be; likewise */
     struct oriel_table keys; /* by win_rank + 1: what devices reach its memory with, or that they do not; set with entering */
     struct oriel_far_question *asked;   /* for asked_rank's process, of a leader (sync/far_peers.c) */

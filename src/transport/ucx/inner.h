@@ -37,6 +37,7 @@ struct oriel_net_peer {
     uint64_t pinged_ns;
     ucp_ep_h ep; /* NULL before it is first used, and when lost */
     ucp_ep_h device_ep; /* likewise, of the worker for devices */
+    uint64_t device_bytes; /* on their way by it, there or back */
     bool is_broken; /* UCX says so: to be lost at the end of this progress */
     bool has_left;  /* it has said goodbye: it waits for nothing any more, and need not answer */
     _Atomic bool is_lost;
@@ -84,7 +85,6 @@ struct oriel_net {
     ucp_address_t *devices_address; /* of the agent's worker for them */
     size_t devices_address_bytes;
     struct oriel_net_exposed *exposed; /* with the agent's mutex */
-    uint64_t device_bytes;             /* on their way to or from devices of others; with the origin's */
     ucp_address_t *origin_address; /* for hello */
     size_t origin_address_bytes;
     struct oriel_net_peer *peers;

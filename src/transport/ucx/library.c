@@ -209,7 +209,7 @@ bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
 
 enum oriel_status oriel_ucp_open(ucp_context_h *out)
 {
-    char devices[256];
+    char devices[4096];
     enum oriel_status status = try_descriptors();
     if (status == ORIEL_OK)
         status = try_thread();

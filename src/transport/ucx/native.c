@@ -30,6 +30,7 @@ struct key_text {
 
 struct oriel_net_key {
     struct oriel_net_peer *peer;
+    ucp_ep_h ep; /* for which UCX has read it */
     ucp_rkey_h key;
     uint64_t address; /* there */
 };
@@ -132,12 +133,13 @@ struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void
     struct oriel_net_key *key = calloc(1, sizeof *key);
     if (key == NULL)
         return NULL;
-    *key = (struct oriel_net_key){peer, NULL, text.address};
+    *key = (struct oriel_net_key){peer, NULL, NULL, text.address};
     const char *packed = (const char *)bytes + sizeof text;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     if (!peer->is_lost && peer->device_ep == NULL)
         peer->device_ep = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes, broken, peer, &status);
     bool is_open = peer->device_ep != NULL && oriel_ucp()->ucp_ep_rkey_unpack(peer->device_ep, packed, &key->key) == UCS_OK;
+    key->ep = peer->device_ep;
     oriel_net_leave();
     if (is_open)
         return key;
@@ -154,17 +156,19 @@ void oriel_net_key_close(struct oriel_net_key *key)
     free(key);
 }
 
-/* The peer's, with the origin's mutex; NULL where it is lost. */
-static ucp_ep_h enter(const struct oriel_net_key *key)
+/* With the origin's mutex: whether the key still leads to its peer, with room for more on the way there.  One that says nothing
+ * meanwhile is given up (N4). */
+static bool enter(const struct oriel_net_key *key)
 {
+    struct oriel_net_peer *peer = key->peer;
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    while (!key->peer->is_lost && oriel_net.device_bytes >= OUTSTANDING_MOST_BYTES) {
+    while (!peer->is_lost && peer->device_bytes >= OUTSTANDING_MOST_BYTES) {
         oriel_net_leave();
-        oriel_net_progress();
+        (void)oriel_net_check(peer);
         sched_yield();
         pthread_mutex_lock(&oriel_net.origin.mutex);
     }
-    return key->peer->is_lost ? NULL : key->peer->device_ep;
+    return !peer->is_lost && peer->device_ep == key->ep;
 }
 
 static enum oriel_status leave(struct oriel_net_peer *peer, enum oriel_status status)
@@ -177,24 +181,43 @@ static enum oriel_status leave(struct oriel_net_peer *peer, enum oriel_status st
     return status;
 }
 
+/* The peer has started anew, since the key was told; or it is lost, as leave says. */
+static enum oriel_status leads_nowhere(void)
+{
+    return oriel_fail(ORIEL_E_PEER, "the process on another machine is no longer the one that has told how devices reach it");
+}
+
+/* What lies in front of an operation's data. */
+struct operation {
+    struct oriel_net_peer *peer;
+    uint64_t number; /* of the request; of a put nothing */
+};
+
+static struct operation *operation_of(struct oriel_buffer *buffer)
+{
+    return (struct operation *)(void *)buffer->front;
+}
+
 static void count_begun(struct oriel_buffer *buffer)
 {
     atomic_fetch_add_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
-    oriel_net.device_bytes += buffer->len_bytes;
+    operation_of(buffer)->peer->device_bytes += buffer->len_bytes;
 }
 
 static void end_operation(void *request, struct oriel_buffer *buffer)
 {
     atomic_fetch_sub_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
-    oriel_net.device_bytes -= buffer->len_bytes;
+    operation_of(buffer)->peer->device_bytes -= buffer->len_bytes;
     oriel_ucp()->ucp_request_free(request);
 }
 
-static struct oriel_buffer *take_buffer(size_t len_bytes)
+static struct oriel_buffer *take_buffer(struct oriel_net_peer *peer, size_t len_bytes)
 {
     struct oriel_buffer *buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
-    if (buffer != NULL)
-        buffer->len_bytes = len_bytes;
+    if (buffer == NULL)
+        return NULL;
+    buffer->len_bytes = len_bytes;
+    *operation_of(buffer) = (struct operation){.peer = peer};
     return buffer;
 }
 
@@ -220,15 +243,15 @@ static ucp_request_param_t how_to(struct oriel_buffer *buffer, ucp_send_nbx_call
 enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from, size_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
-    ucp_ep_h ep = enter(key);
-    struct oriel_buffer *buffer = ep != NULL ? take_buffer(len_bytes) : NULL;
-    if (ep != NULL && buffer == NULL)
-        status = no_memory();
+    bool leads = enter(key);
+    struct oriel_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    if (buffer == NULL)
+        status = leads ? no_memory() : leads_nowhere();
     if (buffer != NULL) {
         memcpy(buffer->data, from, len_bytes);
         const ucp_request_param_t how = how_to(buffer, put_done);
         ucs_status_ptr_t put =
-            oriel_ucp()->ucp_put_nbx(ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
+            oriel_ucp()->ucp_put_nbx(key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
         if (UCS_PTR_IS_PTR(put))
             count_begun(buffer);
         else
@@ -254,9 +277,7 @@ static struct oriel_net_request *take_request(uint64_t number)
 /* Who ends with an error has a connection that is broken, and is ended with it. */
 static void end_get(struct oriel_buffer *buffer, ucs_status_t status)
 {
-    uint64_t number;
-    memcpy(&number, buffer->front, sizeof number);
-    struct oriel_net_request *request = status == UCS_OK ? take_request(number) : NULL;
+    struct oriel_net_request *request = status == UCS_OK ? take_request(operation_of(buffer)->number) : NULL;
     if (request != NULL) {
         request->take(request, &(struct oriel_net_arrived){"", 0, buffer->data, buffer->len_bytes});
         oriel_net_end_request(request, ORIEL_OK);
@@ -275,19 +296,19 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
 {
     enum oriel_status status = ORIEL_OK;
     request->peer = key->peer;
-    ucp_ep_h ep = enter(key);
-    struct oriel_buffer *buffer = ep != NULL ? take_buffer(len_bytes) : NULL;
-    if (ep != NULL && (buffer == NULL || !oriel_net_add_request(key->peer, request))) {
-        if (buffer != NULL)
-            oriel_pool_give(&oriel_net.origin.pool, buffer);
-        ep = NULL;
+    bool leads = enter(key);
+    struct oriel_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    if (buffer == NULL)
+        status = leads ? no_memory() : leads_nowhere();
+    if (buffer != NULL && !oriel_net_add_request(key->peer, request)) {
+        oriel_pool_give(&oriel_net.origin.pool, buffer);
         status = no_memory();
     }
-    if (ep == NULL)
+    if (status != ORIEL_OK)
         return leave(key->peer, status);
     const ucp_request_param_t how = how_to(buffer, get_done);
-    memcpy(buffer->front, &request->number, sizeof request->number);
-    ucs_status_ptr_t get = oriel_ucp()->ucp_get_nbx(ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
+    operation_of(buffer)->number = request->number;
+    ucs_status_ptr_t get = oriel_ucp()->ucp_get_nbx(key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
     if (UCS_PTR_IS_PTR(get))
         count_begun(buffer);
     else

@@ -66,7 +66,8 @@ static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_addr
         return false;
     oriel_net_disconnect_peer(peer);
     *peer = (struct oriel_net_peer){.identity = peer->identity, .next = peer->next, .same = peer->same, .session = head->session,
-                                    .room_bytes = peer->room_bytes};
+                                    .room_bytes = peer->room_bytes,
+                                    .device_bytes = peer->device_bytes};
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
     return true;

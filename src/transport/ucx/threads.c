@@ -96,8 +96,12 @@ void oriel_net_threads_exempt(void)
 {
     if (before_count <= THREADS_MOST)
         (void)visit_threads(exempt_one);
-    oriel_writers_add_place(oriel_net.origin.ucp);
-    oriel_writers_add_place(oriel_net.agent.ucp);
+    for (int i = 0; i < 2; i++) {
+        struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
+        oriel_writers_add_place(worker->ucp);
+        if (worker->devices != NULL)
+            oriel_writers_add_place(worker->devices);
+    }
 }
 
 void oriel_net_threads_forget(void)
@@ -107,6 +111,10 @@ void oriel_net_threads_forget(void)
             oriel_writers_remove_helper(exempt[i]);
         exempt[i] = 0;
     }
-    oriel_writers_remove_place(oriel_net.origin.ucp);
-    oriel_writers_remove_place(oriel_net.agent.ucp);
+    for (int i = 0; i < 2; i++) {
+        struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
+        oriel_writers_remove_place(worker->ucp);
+        if (worker->devices != NULL)
+            oriel_writers_remove_place(worker->devices);
+    }
 }

@@ -217,7 +217,7 @@ static void open_devices(const char *found)
 
 static enum oriel_status open_all(void)
 {
-    char devices[256];
+    char devices[4096];
     enum oriel_status status = oriel_ucp_open(&oriel_net.context);
     if (status != ORIEL_OK)
         return status;
