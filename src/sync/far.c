@@ -8,7 +8,7 @@
  * since the first may have taken what the second must wait for.
  *
  * Devices.  What is put by them is in no order with messages.  The mark PLACED is set, and taken away by a flush, as TOLD is (F1,
- * F2); the flush asks then whether all has arrived (F3), and an unlock or complete is told when that is known (F4).
+ * F2); the flush asks then whether all has arrived (F3), and an unlock or complete is told when that is known (D1).
  *
  * lock_all takes no lock of far targets but where the epoch before kept an exclusive lock waiting (FOLLOWED): the first
  * operation on one does (HELD), and unlock_all gives these back.  Epochs that take them in any order, and single locks, do not
@@ -318,16 +318,12 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
     pthread_mutex_lock(&far->flushing);
     bool lacks;
     if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_FAR_UNLOCK)
-        await_open(window, target, &first); /* F4 */
-    if (lacks) { /* nothing is told behind it */
-        *is_asked = false;
-        pthread_mutex_unlock(&far->flushing);
-        return fail_first(&first);
-    }
-    int32_t rank = oriel_far_take_mark(far, target, mark); /* F2 */
-    if (kind == ORIEL_FAR_UNLOCK && target >= 0)
+        await_open(window, target, &first); /* D1 */
+    /* F2; nothing is told behind what may not have arrived */
+    int32_t rank = lacks ? -1 : oriel_far_take_mark(far, target, mark);
+    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && !lacks)
         rank = target; /* also where another thread has flushed it */
-    *is_asked = true;
+    *is_asked = !lacks;
     while (rank >= 0) {
         oriel_delay();
         enum oriel_status status = ask_flush(window, rank, kind);

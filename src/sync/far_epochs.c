@@ -29,7 +29,7 @@ enum oriel_status oriel_far_post(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_far_complete(struct oriel_window *window, int32_t target)
 {
-    enum oriel_status status = oriel_far_flush_placed(window, target); /* far.c, F4 */
+    enum oriel_status status = oriel_far_flush_placed(window, target); /* far.c, D1 */
     return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);
 }
 

@@ -196,7 +196,7 @@ static void open_window(bool is_dynamic)
     file.machines.count = 2;
     window = (struct oriel_window){.n = RANKS, .rank = SELF, .here = 2, .targets = common->targets, .memory_bases = memory_bases,
                                    .access = access, .control_bases = bases, .common = common,
-                                   .control = &file.controls[SELF], .group = &group,
+                                   .control = &file.controls[SELF], .group = &group, .base = exposed,
                                    .flavour = is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
     window.far = oriel_far_make(WINDOW_ID, RANKS);
     REQUIRE(window.far != NULL && oriel_serve_add(&window));
@@ -274,6 +274,7 @@ static bool is_asked(const struct oriel_far_head *head)
     case ORIEL_FAR_LOCK:
     case ORIEL_FAR_UNLOCK:
     case ORIEL_FAR_ADDRESS:
+    case ORIEL_FAR_KEY:
         return true;
     default:
         return false;
@@ -291,7 +292,7 @@ static struct due send_message(struct input *input, unsigned number)
     const uint8_t how = input_byte(input);
     const struct oriel_net_asker asker = {{0, number}};
     struct oriel_far_head head = {.window = how % 32 == 0 ? input_word(input) : WINDOW_ID,
-                                  .kind = input_below(input, ORIEL_FAR_ADDRESS + 2),
+                                  .kind = input_below(input, ORIEL_FAR_KEY + 2),
                                   .from = (int32_t)input_below(input, RANKS + 2) - 1,
                                   .a = draw_place(input),
                                   .b = draw_length(input),
@@ -315,7 +316,7 @@ static struct due send_message(struct input *input, unsigned number)
     const struct oriel_net_arrived message = {&head, sizeof head - short_head, exact, len_bytes};
     oriel_service.serve(&asker, &from, &message);
     free(exact);
-    const unsigned most = !short_head && head.kind <= ORIEL_FAR_ADDRESS && is_asked(&head);
+    const unsigned most = !short_head && head.kind <= ORIEL_FAR_KEY && is_asked(&head);
     return (struct due){most - (most > 0 && head.kind == ORIEL_FAR_LOCK && head.from == LOST), most};
 }
 

@@ -145,14 +145,14 @@ MODELS = {
         ("machines.pml", "(was + 2) % 8 == arrivals -> /* M */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
          "M: the last rank of a machine meets the others"),
     ]),
-    "rounds": (["sync/far.c"], {"F1", "F2", "F3", "J2", "J3"}, [  # of flushes and locks
+    "rounds": (["sync/far.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # of flushes and locks
         ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as it takes to hear of all"),
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen > 0 -> break", ASSERTION,
          "each barrier has messages of its own"),
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen == times -> break", STUCK,
          "a message of the next barrier may come early"),
     ]),
-    "shares": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"F1", "F2", "F3", "R4"}, [
+    "shares": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
         ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && is_followed", STUCK,
          "J1: an operation waits for no other epoch"),
         ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && false && is_followed", ASSERTION,
@@ -173,7 +173,7 @@ MODELS = {
         :: followed[1 - origin] -> take(1 - origin, true)
 """, STUCK, "J3: lock_all goes by rank"),
     ]),
-    "windows": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"F1", "F2", "F3", "R4"}, [
+    "windows": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
         ("shares.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: who has waited long comes in"),
         ("shares.pml", "        keepers[where]++;\n", "        shares[where].members--;\n        at[t].departed++;\n", ASSERTION,
          "J5: its own place is left when its turn has come"),

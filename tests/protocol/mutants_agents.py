@@ -132,7 +132,7 @@ AGENTS = [
      "writers", "writers_p1_p2_p3_lose_no_write", "E2: a writer looks whether pages move"),
     ("transport/writers.c", [("        oriel_writers_leave(slot);\n        again", "        again")],
      "writers", "writers_m4_wakes_those_who_wait", "E3: a writer that waits has no slot"),
-    ("transport/writers.c", [("            lives = oriel_identity_alive(&writers->process);", "            lives = true;")],
+    ("transport/writers.c", [("        lives = oriel_identity_alive(&writers->process);", "        lives = true;")],
      "writers_deaths", "writers_do_not_wait_for_a_dead_target", "E3: who waits asks whether the target lives"),
     ("transport/writers.c", [("    if (!oriel_identity_equal(&writers->process, self))\n        writers->process = *self;\n",
                               "    (void)self;\n")],

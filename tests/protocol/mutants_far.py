@@ -91,9 +91,9 @@ FAR = [
      "net", "messages_for_an_earlier_start_are_dropped", "a message is for one start of a process"),
     ("transport/ucx/library.c", [('"UCX_HANDLE_ERRORS=none", ', "")],
      "net", "net_answers_come_later_and_in_any_order", "a program's handlers of signals stay"),
-    ("transport/ucx/library.c", [(".features = UCP_FEATURE_AM |", ".features = UCP_FEATURE_RMA | UCP_FEATURE_AM |")],
+    ("transport/ucx/library.c", [("init(UCP_FEATURE_AM, config", "init(UCP_FEATURE_RMA | UCP_FEATURE_AM, config")],
      "net_edges", "net_serves_no_put_get_or_atomic_of_ucx", "UCX's own puts and gets have no way in"),
-    ("transport/ucx/library.c", [(".features = UCP_FEATURE_AM |", ".features = UCP_FEATURE_AMO64 | UCP_FEATURE_AM |")],
+    ("transport/ucx/library.c", [("init(UCP_FEATURE_AM, config", "init(UCP_FEATURE_AMO64 | UCP_FEATURE_AM, config")],
      "net_edges", "net_serves_no_put_get_or_atomic_of_ucx", "nor have its atomics"),
     ("transport/ucx/devices.c", [('return strncmp(*device, "memory", strlen("memory")) != 0;', "return true;")],
      "net_edges", "net_does_not_start_where_ucx_may_not_leave_the_machine", "what stays on the machine is no device"),
@@ -121,7 +121,7 @@ FAR = [
                      "    oriel_far_set_mark(window->far, target, ORIEL_FAR_TOLD);\n    oriel_delay();\n"
                      "    enum oriel_status status = oriel_net_tell_later(peer, &bytes);\n    if")],
      "far_threads", "far_f1_f3_flush_completes_what_other_threads_told", "F1: it is marked after it has been sent"),
-    ("sync/far.c", [("    int32_t rank = oriel_far_take_mark(far, target, mark); /* F2 */",
+    ("sync/far.c", [("    int32_t rank = lacks ? -1 : oriel_far_take_mark(far, target, mark);",
                      "    int32_t rank = target >= 0 && kind == ORIEL_FAR_FLUSH ? target : oriel_far_take_mark(window->far, target, mark);"),
                     ("        rank = target < 0 && *is_asked ? oriel_far_take_mark(far, -1, mark) : -1;\n",
                      "        oriel_delay();\n"
@@ -139,7 +139,8 @@ FAR = [
      "far", "far_flush_is_one_question_more_than_may_be_open", "a flush does not wait for itself"),
     ("sync/far.c", [("    far->failure = ORIEL_OK;\n", "")],
      "far", "far_failure_is_told_by_the_next_flush_once", "a failure is told once"),
-    ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0)\n        rank = target;", "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;"),
+    ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && !lacks)\n        rank = target;",
+                     "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;"),
                     ("    return finish(window, target, ORIEL_FAR_TOLD, trusted ?",
                      "    oriel_far_set_mark(window->far, target, ORIEL_FAR_TOLD);\n    oriel_delay();\n"
                      "    return finish(window, target, ORIEL_FAR_TOLD, trusted ?")],
@@ -159,7 +160,17 @@ FAR = [
      "far_counts", "far_lock_that_is_not_checked_is_no_round_trip", "TRUSTED: unlock_all flushes all the same"),
     ("sync/far.c", [("        status = take_one_of_all(window, target, ORIEL_FAR_WANTS_ALL);\n", "        ;\n")],
      "far_locks", "far_lock_kinds_exclude_as_the_standard_says", "HELD: lock_all takes a far target's lock"),
-    ("sync/far_epochs.c", [("    enum oriel_status status = oriel_far_flush_local(window, target);\n"
+    ("transport/ucx/send.c", [(" && !progress(worker);", ";")],
+     "net_edges", "net_worker_is_looked_at_once_more_when_it_is_armed", "what lies there when a worker is armed is looked at"),
+    ("transport/ucx/serve.c", [("    if (pthread_mutex_trylock(&serving) != 0)\n        return false;\n    pthread_mutex_lock(&oriel_net.agent.mutex);\n"
+                                "    bool is_armed = oriel_net_arm(&oriel_net.agent) && !has_ready();\n"
+                                "    pthread_mutex_unlock(&oriel_net.agent.mutex);\n    pthread_mutex_unlock(&serving);",
+                                "    pthread_mutex_lock(&oriel_net.agent.mutex);\n    bool is_armed = oriel_net_arm(&oriel_net.agent);\n"
+                                "    pthread_mutex_unlock(&oriel_net.agent.mutex);")],
+     "net_help", "net_helper_that_leaves_meanwhile_is_replaced", "what arming brings is served by who serves"),
+    ("transport/ucx/peers.c", [("        peer->has_left = true;\n", "        continue;\n")],
+     "net_edges", "net_goodbye_of_who_has_left_is_not_waited_for", "who has said goodbye need not answer one"),
+    ("sync/far_epochs.c", [("    enum oriel_status status = oriel_far_flush_placed(window, target); /* far.c, D1 */\n"
                      "    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);",
                      "    return tell_kind(window, target, ORIEL_FAR_COMPLETE, 0);")],
      "far_epochs", "far_post_start_complete_wait_publish", "what was got is here when an epoch is completed"),
