@@ -2,6 +2,8 @@
  * known is left out.  finding.c and summary.c call. */
 #include "check/finding_parts.h"
 
+#include "base/log.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,8 +22,7 @@ void oriel_text_add(struct oriel_text *text, const char *format, ...)
 
 void oriel_text_write(const struct oriel_text *text)
 {
-    ssize_t written = write(STDERR_FILENO, text->bytes, text->used);
-    (void)written; /* nobody is left to tell when standard error is closed */
+    oriel_log_write(text->bytes, text->used);
 }
 
 /* The path from the current folder on, where it is below that. */
