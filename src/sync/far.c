@@ -232,11 +232,11 @@ static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target
     bool many;
     struct oriel_net_peer *peer;
     enum oriel_status status = oriel_far_peer(window, target, &peer);
-    struct oriel_far_request *request = status == ORIEL_OK ? calloc(1, sizeof *request) : NULL;
-    if (status == ORIEL_OK && request == NULL)
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     if (status != ORIEL_OK)
         return status;
+    struct oriel_far_request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     begin_request(window, target, peer, request);
     request->by_device = true;
     return begun(oriel_net_ask_arrival(peer, &request->net), request, &many);
