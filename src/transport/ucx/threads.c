@@ -92,16 +92,22 @@ void oriel_net_threads_note(void)
         before_count = THREADS_MOST + 1; /* not known: nobody is new */
 }
 
+/* Of all workers. */
+static void change_places(void (*change)(const void *place))
+{
+    const struct oriel_net_worker *workers[] = {&oriel_net.origin, &oriel_net.agent};
+    for (int i = 0; i < 2; i++) {
+        change(workers[i]->ucp);
+        if (workers[i]->devices != NULL)
+            change(workers[i]->devices);
+    }
+}
+
 void oriel_net_threads_exempt(void)
 {
     if (before_count <= THREADS_MOST)
         (void)visit_threads(exempt_one);
-    for (int i = 0; i < 2; i++) {
-        struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
-        oriel_writers_add_place(worker->ucp);
-        if (worker->devices != NULL)
-            oriel_writers_add_place(worker->devices);
-    }
+    change_places(oriel_writers_add_place);
 }
 
 void oriel_net_threads_forget(void)
@@ -111,10 +117,5 @@ void oriel_net_threads_forget(void)
             oriel_writers_remove_helper(exempt[i]);
         exempt[i] = 0;
     }
-    for (int i = 0; i < 2; i++) {
-        struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
-        oriel_writers_remove_place(worker->ucp);
-        if (worker->devices != NULL)
-            oriel_writers_remove_place(worker->devices);
-    }
+    change_places(oriel_writers_remove_place);
 }
