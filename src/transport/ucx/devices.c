@@ -1,5 +1,5 @@
 /* Lists what UCX has found, by its own report of a context: it has no other way to tell before a worker exists.  Called through
- * devices.h, and by the net before it starts. */
+ * devices.h, and where a context is opened (library.c). */
 #include "transport/ucx/devices.h"
 
 #include "base/options.h"
@@ -72,10 +72,8 @@ enum oriel_status oriel_net_describe(char *text, size_t text_bytes)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     enum oriel_status status = oriel_ucp_load();
     if (status == ORIEL_OK)
-        status = oriel_ucp_open(&context);
-    if (status != ORIEL_OK)
-        return status;
-    status = oriel_net_list(context, text, text_bytes);
-    oriel_ucp()->ucp_cleanup(context);
+        status = oriel_ucp_open(&context, text, text_bytes);
+    if (status == ORIEL_OK)
+        oriel_ucp()->ucp_cleanup(context);
     return status;
 }

@@ -207,16 +207,18 @@ bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
     return status == UCS_OK;
 }
 
-enum oriel_status oriel_ucp_open(ucp_context_h *out)
+enum oriel_status oriel_ucp_open(ucp_context_h *out, char *found, size_t found_bytes)
 {
-    char devices[4096];
     enum oriel_status status = try_descriptors();
     if (status == ORIEL_OK)
         status = try_thread();
     if (status == ORIEL_OK)
         status = open_context(true, out);
-    if (status != ORIEL_OK || oriel_net_list(*out, devices, sizeof devices) != ORIEL_OK || strstr(devices, "tcp on ") != NULL)
+    if (status != ORIEL_OK)
         return status;
+    status = oriel_net_list(*out, found, found_bytes);
+    if (status == ORIEL_OK && strstr(found, "tcp on ") != NULL)
+        return ORIEL_OK;
     oriel_ucp()->ucp_cleanup(*out); /* without TCP each worker would complain of settings that nobody uses */
-    return open_context(false, out);
+    return status == ORIEL_OK ? open_context(false, out) : status;
 }

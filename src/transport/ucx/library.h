@@ -27,8 +27,9 @@ static inline const struct oriel_ucp_calls *oriel_ucp(void)
 /* What UCX says of a status. */
 const char *oriel_ucp_text(ucs_status_t status);
 
-/* A context of network transports, for ucp_cleanup; after oriel_ucp_load. */
-enum oriel_status oriel_ucp_open(ucp_context_h *out);
+/* A context of network transports, for ucp_cleanup, and what they are (oriel_net_list), of which there must be some; after
+ * oriel_ucp_load. */
+enum oriel_status oriel_ucp_open(ucp_context_h *out, char *found, size_t found_bytes);
 
 /* Another one, of those transports of that one (as oriel_net_list has them) whose devices put and get by themselves; false where
  * there are none. */

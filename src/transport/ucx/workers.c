@@ -218,12 +218,10 @@ static void open_devices(const char *found)
 static enum oriel_status open_all(void)
 {
     char devices[4096];
-    enum oriel_status status = oriel_ucp_open(&oriel_net.context);
+    enum oriel_status status = oriel_ucp_open(&oriel_net.context, devices, sizeof devices);
     if (status != ORIEL_OK)
         return status;
-    status = oriel_net_list(oriel_net.context, devices, sizeof devices);
-    if (status == ORIEL_OK)
-        status = open_worker(&oriel_net.origin, oriel_net_take_reply);
+    status = open_worker(&oriel_net.origin, oriel_net_take_reply);
     if (status != ORIEL_OK)
         goto no_origin;
     status = open_worker(&oriel_net.agent, oriel_net_take_message);
