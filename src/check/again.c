@@ -7,11 +7,9 @@
 #include "check/held.h"
 #include "check/loops.h"
 
-_Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES];
-
 bool oriel_again_fill(struct oriel_operation *operation)
 {
-    const struct oriel_again *again = oriel_again_place(operation);
+    const struct oriel_again *again = oriel_again_place(operation->address, operation->win);
     if (!oriel_again_is_alike(again, operation) || again->version != oriel_again_version())
         return false;
     operation->site = again->site;
@@ -229,7 +227,7 @@ void oriel_again_refuse(const struct oriel_again *again)
 /* The site of a call that comes through a binding is another one each time. */
 void oriel_again_keep(const struct oriel_operation *operation)
 {
-    struct oriel_again *again = oriel_again_place(operation);
+    struct oriel_again *again = oriel_again_place(operation->address, operation->win);
     if (oriel_site_is_bound(operation->address))
         return;
     *again = (struct oriel_again){.address = operation->address,

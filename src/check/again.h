@@ -9,7 +9,10 @@
 #include "check/small_again.h"
 #include "check/windows_operate.h"
 
-enum { ORIEL_AGAIN_SITES = 64 }; /* a power of 2 */
+enum {
+    ORIEL_AGAIN_SITES = 64, /* a power of 2 */
+    ORIEL_AGAIN_LOOKS = 4,  /* places, one behind the other, at which a site may stand */
+};
 
 struct oriel_again {
     _Alignas(512) const void *address; /* a place in the table is found without a multiplication */
@@ -62,12 +65,22 @@ struct oriel_again {
 /* The exported functions ask with what they know of themselves: most of it is decided then. */
 #define ORIEL_AGAIN_INLINE static inline __attribute__((always_inline))
 
-extern _Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES] __attribute__((visibility("hidden"))); /* again.c's own */
+extern _Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES] __attribute__((visibility("hidden"))); /* again_places.c's */
 
-ORIEL_AGAIN_INLINE struct oriel_again *oriel_again_place(const struct oriel_operation *operation)
+/* Of a site that is not at its first place: where it is, or else whose place it may have, which is a free one if there is one. */
+struct oriel_again *oriel_again_elsewhere(const void *address, MPI_Win win, uint64_t first);
+
+ORIEL_AGAIN_INLINE bool oriel_again_is_of(const struct oriel_again *again, const void *address, MPI_Win win)
 {
-    uint64_t key = (uint64_t)(uintptr_t)operation->address + (uint64_t)(uintptr_t)operation->win;
-    return &oriel_agains[(key ^ key >> 6) % ORIEL_AGAIN_SITES];
+    return oriel_likely(again->address == address && again->win == win);
+}
+
+ORIEL_AGAIN_INLINE struct oriel_again *oriel_again_place(const void *address, MPI_Win win)
+{
+    uint64_t key = (uint64_t)(uintptr_t)address + (uint64_t)(uintptr_t)win;
+    uint64_t first = (key ^ key >> 6) % ORIEL_AGAIN_SITES;
+    struct oriel_again *again = &oriel_agains[first];
+    return oriel_again_is_of(again, address, win) ? again : oriel_again_elsewhere(address, win, first);
 }
 
 ORIEL_AGAIN_INLINE uint64_t oriel_again_version(void)

@@ -23,7 +23,6 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define LEAST_BYTES (64 * MIB)
-#define MOST_BYTES (UINT64_C(1) << 38)
 
 enum { SPINS = 40, WORD_SPINS = 200, WORD_YIELDS = 20, WORD_SLEEP_NS = 20000, WORD_DEATH = 64 };
 enum { HIGH_DESCRIPTOR = 200, MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
@@ -64,7 +63,7 @@ static uint64_t choose_size(void)
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
         memory = least_of(memory, space.rlim_cur / 2);
-    uint64_t size = least_of(memory / 4, least_of(oriel_size_most(), MOST_BYTES));
+    uint64_t size = least_of(memory / 4, least_of(oriel_size_most(), ORIEL_BOARD_MOST_BYTES));
     return size < LEAST_BYTES ? LEAST_BYTES : size;
 }
 

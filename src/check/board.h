@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ORIEL_BOARD_MOST_BYTES (UINT64_C(1) << 38)
+
 typedef uint64_t oriel_place; /* offset into the board; 0: nowhere */
 
 /* Makes the machine's board for so many ranks of MPI_COMM_WORLD; path (PATH bytes at least 64) is for the others. */
@@ -47,7 +49,8 @@ static inline void *oriel_board_at(oriel_place place)
 }
 oriel_place oriel_board_place(const void *at);
 
-/* Zeroed, aligned to 16; 0 when the board is full, which is told once and counted: the checker then misses, and says so. */
+/* Zeroed, aligned to 16, and to a line where the size is a multiple of one; 0 when the board is full, which is told once and
+ * counted: the checker then misses, and says so. */
 oriel_place oriel_board_allocate(size_t len_bytes);
 void oriel_board_free(oriel_place place, size_t len_bytes);
 

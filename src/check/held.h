@@ -83,6 +83,9 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES))
         return false;
+    if (writes && oriel_unlikely(way->words == NULL))
+        return false;
+    oriel_word_link link = writes ? oriel_word_first(way->words, at) : 0;
     if (writes && oriel_likely(way->memory != NULL))
         oriel_prefetch_to_write(way->memory + at); /* on its way beside the word's line */
     uint64_t move = oriel_entry_move(first);
@@ -90,7 +93,7 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
     struct oriel_cell_entry *entry = oriel_lent_find(key, again->what + move);
     if (entry == NULL && oriel_unlikely(oriel_history_expect(&way->ground, at).page == NULL))
         return false;
-    if (writes && oriel_unlikely(way->words == NULL || (word = oriel_word_of(way->words, at)) == NULL))
+    if (writes && oriel_unlikely((word = oriel_word_behind(way->words, link, at)) == NULL))
         return false;
     if (oriel_unlikely(again->origin != origin || (accumulates && (again->compare != compare || again->result != result)))) {
         if (!oriel_again_is_apart(again, origin, compare, result))
@@ -129,7 +132,7 @@ ORIEL_AGAIN_INLINE bool oriel_held_go(struct oriel_again *again, bool accumulate
 /* Before the call of an operation: NULL, and nothing has happened: it goes the way of all. */
 ORIEL_AGAIN_INLINE struct oriel_again *oriel_held_begin(const struct oriel_operation *operation)
 {
-    struct oriel_again *again = oriel_again_place(operation);
+    struct oriel_again *again = oriel_again_place(operation->address, operation->win);
     int32_t target = operation->target_rank;
     __asm__("" : "+r"(again)); /* gcc would compute the place anew for each comparison */
     if (oriel_unlikely(!oriel_again_is_alike(again, operation)))

@@ -33,12 +33,12 @@
 
 enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = ORIEL_WORD_SHIFT };
 
-#define SHARED ((oriel_place)1) /* in the place of a next word (W0): places are aligned to 16 */
+#define SHARED ((oriel_word_link)1) /* in the place of a next word (W0): there the board's head is */
 #define MIXED UINT32_MAX /* of several, or of one that has not taken it */
 
 static size_t words_bytes(uint64_t chains)
 {
-    return sizeof(struct oriel_words) + chains * sizeof(oriel_place);
+    return sizeof(struct oriel_words) + chains * sizeof(oriel_word_link);
 }
 
 static size_t word_bytes(void)
@@ -64,25 +64,25 @@ void oriel_words_free(oriel_place place)
     if (words == NULL)
         return;
     for (uint64_t i = 0; i < words->chains; i++)
-        for (oriel_place at = words->first[i]; at != 0 && at != SHARED;) {
-            oriel_place next = ((struct oriel_word *)oriel_board_at(at))->next;
-            oriel_board_free(at, word_bytes());
-            at = next;
+        for (oriel_word_link link = words->first[i]; link != 0 && link != SHARED;) {
+            struct oriel_word *word = oriel_word_linked(link);
+            link = word->next;
+            oriel_board_free(oriel_board_place(word), word_bytes());
         }
     oriel_board_free(place, words_bytes(words->chains));
 }
 
 /* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
-static struct oriel_word *find(struct oriel_words *words, uint64_t offset, _Atomic oriel_place **link)
+static struct oriel_word *find(struct oriel_words *words, uint64_t offset, _Atomic oriel_word_link **link)
 {
     struct oriel_word *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
     for (;;) {
-        oriel_place place = atomic_load_explicit(*link, memory_order_acquire);
-        if (place == SHARED)
-            return first;
-        struct oriel_word *word = oriel_board_at(place);
-        if (word == NULL || word->offset == offset)
+        oriel_word_link found = atomic_load_explicit(*link, memory_order_acquire);
+        if (found == SHARED || found == 0)
+            return found == SHARED ? first : NULL;
+        struct oriel_word *word = oriel_word_linked(found);
+        if (word->offset == offset)
             return word;
         first = first == NULL ? word : first;
         *link = &word->next;
@@ -90,7 +90,7 @@ static struct oriel_word *find(struct oriel_words *words, uint64_t offset, _Atom
 }
 
 /* The first of a chain always has a word. */
-static bool is_first(const struct oriel_words *words, const _Atomic oriel_place *link)
+static bool is_first(const struct oriel_words *words, const _Atomic oriel_word_link *link)
 {
     return link >= words->first && link < words->first + words->chains;
 }
@@ -98,12 +98,12 @@ static bool is_first(const struct oriel_words *words, const _Atomic oriel_place 
 /* W0 */
 struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset)
 {
-    _Atomic oriel_place *link;
+    _Atomic oriel_word_link *link;
     oriel_place place = 0;
     bool linked = false;
     struct oriel_word *word;
     while ((word = find(words, offset, &link)) == NULL) {
-        oriel_place end = 0;
+        oriel_word_link end = 0;
         if (!is_first(words, link) && atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
             oriel_delay();
             atomic_compare_exchange_strong(link, &end, SHARED);
@@ -116,7 +116,7 @@ struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t o
         made->offset = offset;
         made->giver = MIXED;
         oriel_delay();
-        linked = atomic_compare_exchange_strong(link, &end, place);
+        linked = atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE));
     }
     if (linked)
         atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
@@ -189,7 +189,7 @@ void oriel_word_learn(struct oriel_word *word)
 
 bool oriel_word_take(oriel_place place, uint64_t offset)
 {
-    _Atomic oriel_place *link;
+    _Atomic oriel_word_link *link;
     struct oriel_word *word = find(oriel_board_at(place), offset, &link);
     return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
 }

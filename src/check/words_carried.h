@@ -16,22 +16,31 @@
 oriel_place oriel_words_make(uint64_t size_bytes);
 void oriel_words_free(oriel_place words);
 
+typedef uint32_t oriel_word_link; /* a word's place in lines; 0: none */
+
+/* One line where there are four ranks or fewer. */
 struct oriel_word {
-    _Atomic uint64_t owner; /* a board word lock: of what follows next */
-    _Atomic oriel_place next;
+    _Atomic uint64_t owner; /* a board word lock: of news and clock */
     uint64_t offset;
     _Atomic uint64_t news;
     _Atomic uint32_t giver;
-    uint32_t unused;
+    _Atomic oriel_word_link next;
     oriel_tick clock[];
 };
+_Static_assert(sizeof(struct oriel_word) + 4 * sizeof(oriel_tick) == ORIEL_CACHE_LINE, "one line");
+_Static_assert(ORIEL_BOARD_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX, "a link reaches all of the board");
 
 enum { ORIEL_WORD_SHIFT = 3 };
 struct oriel_words {
     uint64_t chains; /* a power of 2 */
     _Atomic uint64_t count;
-    _Atomic oriel_place first[];
+    _Atomic oriel_word_link first[];
 };
+
+static inline struct oriel_word *oriel_word_linked(oriel_word_link link)
+{
+    return (struct oriel_word *)(void *)(oriel_board_base + (oriel_place)link * ORIEL_CACHE_LINE);
+}
 
 /* The own clock goes to the word at the offset; then the own number is raised.  fetches: and the word's is taken.  False, and
  * nothing has happened: the board is full. */
@@ -54,19 +63,25 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine);
 void oriel_word_leave(struct oriel_word *word);
 void oriel_word_learn(struct oriel_word *word);
 
-/* The same; most are the first of their chains. */
-static inline struct oriel_word *oriel_word_of(struct oriel_words *words, uint64_t offset)
+/* The same in two steps; most words are the first of their chains, and that line is on its way from the first step on. */
+static inline oriel_word_link oriel_word_first(const struct oriel_words *words, uint64_t offset)
 {
-    oriel_place first =
+    oriel_word_link first =
         atomic_load_explicit(&words->first[(offset >> ORIEL_WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
-    struct oriel_word *word = (struct oriel_word *)(void *)(oriel_board_base + first);
-    oriel_prefetch_to_write(word);
+    oriel_prefetch_to_write(oriel_word_linked(first));
+    return first;
+}
+
+static inline struct oriel_word *oriel_word_behind(struct oriel_words *words, oriel_word_link first, uint64_t offset)
+{
+    struct oriel_word *word = oriel_word_linked(first);
     return oriel_likely(first != 0 && word->offset == offset) ? word : oriel_word_find_or_make(words, offset);
 }
 
 static inline struct oriel_word *oriel_word_at(oriel_place words, uint64_t offset)
 {
-    return oriel_word_of(oriel_board_at(words), offset);
+    struct oriel_words *all = oriel_board_at(words);
+    return oriel_word_behind(all, oriel_word_first(all, offset), offset);
 }
 
 static inline bool oriel_word_is_giver(const struct oriel_word *word, uint32_t rank)

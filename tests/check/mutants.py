@@ -34,8 +34,9 @@ MUTANTS = [
     ("history.c", "    mark_all(history, extents, count, 1);\n    oriel_delay();\n    meet_all(arrival, extents, count);\n",
      "    meet_all(arrival, extents, count);\n    oriel_delay();\n    mark_all(history, extents, count, 1);\n",
      "cells_s2_small_and_wide_accesses_meet", "S2: wide is raised before the cells are looked into"),
-    ("words_carried.c", "linked = atomic_compare_exchange_strong(link, &end, place);",
-     "linked = atomic_compare_exchange_strong(link, &end, place) || atomic_compare_exchange_strong(link, &end, place);",
+    ("words_carried.c", "linked = atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE));",
+     "linked = atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE)) ||\n"
+     "             atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE));",
      "words_w0_share_as_all_do", "W0: who comes late finds the chain closed"),
     ("words_carried.c", "mine && oriel_word_is_up_to_date(word)", "mine || word->news != 0",
      "words_w2_keep_what_each_has_given", "W1: who gives to another's word joins all of its clock"),
