@@ -246,8 +246,10 @@ static void run(double seconds)
     first = pattern->shared ? 0 : (MPI_Aint)part_bytes * rank;
     done = fetched = 0;
     block = malloc(pattern->block_bytes);
-    if (block == NULL)
+    if (block == NULL) {
         MPI_Abort(MPI_COMM_WORLD, 2);
+        exit(2);
+    }
     MPI_Win_allocate((MPI_Aint)len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_lock_all(0, win);
     fill(len_bytes / WORD);
