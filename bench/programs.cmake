@@ -3,6 +3,7 @@ oriel_mpi_program(NAME rma SOURCES rma.c timing.c window.c contiguous.c atomics.
                                    shapes.c words.c data.c schedule.c)
 oriel_mpi_program(NAME steps SOURCES steps.c)
 oriel_mpi_program(NAME contention SOURCES contention.c)
+oriel_mpi_program(NAME checked SOURCES checked.c)
 # What windows cost as such; bench/scaling runs it at many rank counts.
 oriel_mpi_program(NAME windows SOURCES windows.c)
 oriel_mpi_program(NAME copies SOURCES copies.c copies_shapes.c)
