@@ -82,8 +82,7 @@ FAR = [
      "net_edges", "net_knows_no_more_of_one_that_starts_again_and_again", "and takes the place of its former caller"),
     ("transport/ucx/callers.c", [("        end_caller(caller);\n        replace_others(caller);\n", "        end_caller(caller);\n")],
      "net_edges", "net_knows_no_more_of_one_that_starts_again_and_again", "also where it had sent nothing"),
-    ("transport/ucx/peers.c", [("    oriel_net_disconnect(&oriel_net.origin, peer->ep); /* nothing may be sent before its hello */\n"
-                                "    peer->ep = NULL;\n", "")],
+    ("transport/ucx/peers.c", [("    (void)oriel_net_disconnect(&oriel_net.origin, &peer->end); /* nothing may be sent before its hello */\n", "")],
      "net_edges", "net_lack_of_memory_is_told_and_over_when_there_is_some", "a hello that was not sent is sent later"),
     ("transport/ucx/workers.c", [("    say_goodbye();\n", "")],
      "net", "net_stops_and_starts_again", "who stops says so: it is not dead"),

@@ -10,10 +10,12 @@
 enum { ORIEL_BUFFER_SIZES = 10, ORIEL_BUFFER_LEAST = 512, ORIEL_BUFFER_FRONT = 240 };
 
 struct oriel_net_worker;
+struct oriel_net_end;
 
 struct oriel_buffer {
     struct oriel_buffer *next;
     struct oriel_net_worker *worker;
+    struct oriel_net_end *end; /* over which it goes */
     uint32_t size; /* 0 is ORIEL_BUFFER_LEAST, each next one twice that */
     uint32_t front_bytes;
     size_t len_bytes;

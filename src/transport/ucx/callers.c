@@ -77,7 +77,7 @@ static void note_broken(struct oriel_net_caller *caller, ucs_status_t status)
 
 static void send_buffer(struct oriel_net_caller *caller, struct oriel_buffer *buffer)
 {
-    ucs_status_t status = oriel_net_send(&oriel_net.agent, caller->ep, buffer);
+    ucs_status_t status = oriel_net_send(&oriel_net.agent, &caller->end, buffer);
     if (status != UCS_OK)
         note_broken(caller, status);
 }
@@ -88,7 +88,7 @@ static void send_gathered(void)
     if (caller == NULL)
         return;
     struct oriel_buffer *buffer = oriel_gather_take(&oriel_net.agent.gather);
-    if (caller->ep == NULL)
+    if (caller->end.ep == NULL)
         oriel_pool_give(&oriel_net.agent.pool, buffer);
     else
         send_buffer(caller, buffer);
@@ -124,7 +124,7 @@ static void send_back(struct oriel_net_caller *caller, enum oriel_wire_kind kind
                               .from = oriel_net.session,
                               .to = caller->session,
                               .number = number};
-    if (caller->ep == NULL)
+    if (caller->end.ep == NULL)
         return;
     if (kind == ORIEL_WIRE_ANSWER && oriel_net_in_agent && gather(caller, &wire, bytes))
         return;
@@ -253,11 +253,11 @@ static void forget(struct oriel_net_caller **place)
     *place = caller->next;
     if (oriel_net.agent.gather.whose == caller)
         send_gathered();
-    if (caller->ep != NULL)
-        oriel_net_disconnect(&oriel_net.agent, caller->ep);
+    bool is_ended = oriel_net_disconnect(&oriel_net.agent, &caller->end);
     oriel_net_drop_early(caller);
     oriel_table_remove(&oriel_net.by_session, caller->session, caller);
-    free(caller);
+    if (is_ended)
+        free(caller);
 }
 
 /* With the mutex held: forgets what the process of this caller was before it started anew. */
@@ -275,7 +275,7 @@ static void replace_others(const struct oriel_net_caller *caller)
 static void caller_broke(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_caller *caller = whose;
-    if (caller->ep == ep)
+    if (caller->end.ep == ep)
         note_broken(caller, status);
 }
 
@@ -283,13 +283,13 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
 {
     ucs_status_t status = UCS_OK;
     pthread_mutex_lock(&oriel_net.agent.mutex);
-    if (held->len_bytes > sizeof caller->identity && caller->ep == NULL) {
+    if (held->len_bytes > sizeof caller->identity && caller->end.ep == NULL) {
         memcpy(&caller->identity, held->data, sizeof caller->identity);
         replace_others(caller);
         const char *address = held->data + sizeof caller->identity;
-        caller->ep = oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
+        caller->end = oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
     }
-    if (caller->ep == NULL) {
+    if (caller->end.ep == NULL) {
         oriel_warn("no connection back to process %d on another machine: %s", (int)caller->identity.pid, oriel_ucp_text(status));
         caller->is_broken = true;
         oriel_net.any_caller_broken = true;
@@ -330,13 +330,11 @@ void oriel_net_bury_callers(void)
     pthread_mutex_lock(&oriel_net.agent.mutex);
     oriel_net.any_caller_broken = false;
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next) {
-        if (!caller->is_broken || (caller->has_ended && caller->ep == NULL))
+        if (!caller->is_broken || (caller->has_ended && caller->end.ep == NULL))
             continue;
         bool is_lost = !caller->has_ended;
         end_caller(caller);
-        if (caller->ep != NULL)
-            oriel_net_disconnect(&oriel_net.agent, caller->ep);
-        caller->ep = NULL;
+        (void)oriel_net_disconnect(&oriel_net.agent, &caller->end);
         oriel_net_drop_early(caller);
         if (!is_lost)
             continue;

@@ -19,6 +19,13 @@ struct oriel_net_worker {
     struct oriel_gather gather; /* what is to go to one peer, or caller, next */
     _Atomic uint32_t pending; /* sends that UCX has not ended yet; changed with the mutex held */
     uint32_t closing;         /* endpoints that UCX has not ended yet */
+    uint32_t left_open;       /* that are not to be ended: send.c */
+};
+
+/* Of a connection, this one. */
+struct oriel_net_end {
+    ucp_ep_h ep;
+    bool is_up; /* something has gone over it: the connection is made */
 };
 
 /* A process to which this one sends; of the origin's worker. */
@@ -35,8 +42,8 @@ struct oriel_net_peer {
     uint64_t silence_ns; /* waited for without a sign of life */
     uint64_t judged_ns;  /* when silence_ns was counted last */
     uint64_t pinged_ns;
-    ucp_ep_h ep; /* NULL before it is first used, and when lost */
-    ucp_ep_h device_ep; /* likewise, of the worker for devices */
+    struct oriel_net_end end; /* ep NULL before it is first used, and when lost */
+    struct oriel_net_end device_end; /* likewise, of the worker for devices */
     uint64_t device_bytes; /* on their way by it, there or back */
     bool is_broken; /* UCX says so: to be lost at the end of this progress */
     bool has_left;  /* it has said goodbye: it waits for nothing any more, and need not answer */
@@ -53,7 +60,7 @@ struct oriel_net_caller {
     uint64_t session;
     struct oriel_identity identity; /* as its hello says */
     struct oriel_net_caller *next;
-    ucp_ep_h ep; /* to its origin's worker; NULL before its hello and when it has ended */
+    struct oriel_net_end end; /* to its origin's worker; ep NULL before its hello and when it has ended */
     uint64_t expected;          /* the number of the next message in order */
     struct oriel_net_held *early; /* by sequence */
     unsigned early_count;
@@ -81,6 +88,7 @@ struct oriel_net {
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
     size_t address_bytes;
+    bool has_verbs; /* some of its devices are RDMA devices */
     ucp_context_h devices; /* that put and get by themselves; NULL where there are none */
     ucp_address_t *devices_address; /* of the agent's worker for them */
     size_t devices_address_bytes;
@@ -131,7 +139,7 @@ bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(voi
 bool oriel_net_arm(struct oriel_net_worker *worker);
 
 /* Sends a buffer, which is the net's from here on; UCX's reason when the endpoint is of no use any more. */
-ucs_status_t oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer);
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_buffer *buffer);
 
 /* A buffer with wire, head and data of a message; NULL without memory. */
 struct oriel_buffer *oriel_net_pack(struct oriel_net_worker *worker, const struct oriel_wire *wire,
@@ -150,10 +158,11 @@ struct oriel_net_raw {
  * not. */
 bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out);
 
-ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
-                           ucs_status_t *status);
-/* Ends an endpoint at once; UCX may take some turns until it is gone. */
-void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep);
+struct oriel_net_end oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+                                       ucs_status_t *status);
+/* Ends it at once; UCX may take some turns until it is gone.  False: it stays open (send.c), and UCX may refer to the struct as
+ * long as there is the worker. */
+bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end *end);
 
 void oriel_net_wake_agent(void);
 
@@ -169,8 +178,8 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
 void oriel_net_bury_peers(void);
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
-/* Ends its connections at once. */
-void oriel_net_disconnect_peer(struct oriel_net_peer *peer);
+/* Ends its connections at once, but for those that oriel_net_disconnect leaves open: false then. */
+bool oriel_net_disconnect_peer(struct oriel_net_peer *peer);
 /* The process of this session has said goodbye: nobody waits for its own answer to one.  Without any mutex. */
 void oriel_net_note_left(uint64_t session);
 /* Connects a peer if it is not; false when it is lost, or without memory. */

@@ -134,6 +134,14 @@ static void choose_for_tcp(ucp_config_t *config)
             oriel_ucp()->ucp_config_modify(config, settings[i][0] + prefix_len, settings[i][1]);
 }
 
+/* By default whoever does not answer to UD for 30 s is given up, as a rank that is stopped: ORIEL_TIMEOUT says when.  And UCX ends
+ * this process by an assertion where that one had not answered before. */
+static void choose_for_ud(ucp_config_t *config)
+{
+    if (getenv("UCX_UD_TIMEOUT") == NULL && getenv("UCX_UD_VERBS_TIMEOUT") == NULL && getenv("UCX_UD_MLX5_TIMEOUT") == NULL)
+        oriel_ucp()->ucp_config_modify(config, "UD_TIMEOUT", "1000000s");
+}
+
 static void *do_nothing(void *unused)
 {
     return unused;
@@ -176,7 +184,7 @@ static ucs_status_t init(uint64_t features, const ucp_config_t *config, ucp_cont
 }
 
 /* With put and get UCX would let any process that reaches it touch any address, by messages of its own. */
-static enum oriel_status open_context(bool for_tcp, ucp_context_h *out)
+static enum oriel_status open_context(bool for_tcp, bool for_ud, ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
     ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
@@ -186,9 +194,16 @@ static enum oriel_status open_context(bool for_tcp, ucp_context_h *out)
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
     if (for_tcp)
         choose_for_tcp(config);
+    if (for_ud)
+        choose_for_ud(config);
     status = init(UCP_FEATURE_AM, config, out);
     oriel_ucp()->ucp_config_release(config);
     return status == UCS_OK ? ORIEL_OK : refuse("ucp_init", status);
+}
+
+bool oriel_ucp_has_verbs(const char *found)
+{
+    return strstr(found, "rc_") != NULL || strstr(found, "dc_") != NULL || strstr(found, "ud_") != NULL;
 }
 
 bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
@@ -213,12 +228,14 @@ enum oriel_status oriel_ucp_open(ucp_context_h *out, char *found, size_t found_b
     if (status == ORIEL_OK)
         status = try_thread();
     if (status == ORIEL_OK)
-        status = open_context(true, out);
+        status = open_context(true, false, out);
     if (status != ORIEL_OK)
         return status;
     status = oriel_net_list(*out, found, found_bytes);
-    if (status == ORIEL_OK && strstr(found, "tcp on ") != NULL)
+    const bool has_tcp = strstr(found, "tcp on ") != NULL;
+    const bool has_ud = strstr(found, "ud_") != NULL;
+    if (status == ORIEL_OK && has_tcp && !has_ud)
         return ORIEL_OK;
-    oriel_ucp()->ucp_cleanup(*out); /* without TCP each worker would complain of settings that nobody uses */
-    return status == ORIEL_OK ? open_context(false, out) : status;
+    oriel_ucp()->ucp_cleanup(*out); /* each worker complains of settings that nobody uses */
+    return status == ORIEL_OK ? open_context(has_tcp, has_ud, out) : status;
 }

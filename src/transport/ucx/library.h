@@ -31,6 +31,9 @@ const char *oriel_ucp_text(ucs_status_t status);
  * oriel_ucp_load. */
 enum oriel_status oriel_ucp_open(ucp_context_h *out, char *found, size_t found_bytes);
 
+/* Whether RDMA devices are among them. */
+bool oriel_ucp_has_verbs(const char *found);
+
 /* Another one, of those transports of that one (as oriel_net_list has them) whose devices put and get by themselves; false where
  * there are none. */
 bool oriel_ucp_open_devices(const char *found, ucp_context_h *out);

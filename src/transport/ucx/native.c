@@ -117,7 +117,7 @@ void oriel_net_withdraw_all(void)
 static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_peer *peer = whose;
-    if (peer->device_ep == ep)
+    if (peer->device_end.ep == ep)
         oriel_net_note_broken(peer, "lost the connection of devices", status);
 }
 
@@ -136,10 +136,10 @@ struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void
     *key = (struct oriel_net_key){peer, NULL, NULL, text.address};
     const char *packed = (const char *)bytes + sizeof text;
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    if (!peer->is_lost && peer->device_ep == NULL)
-        peer->device_ep = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes, broken, peer, &status);
-    bool is_open = peer->device_ep != NULL && oriel_ucp()->ucp_ep_rkey_unpack(peer->device_ep, packed, &key->key) == UCS_OK;
-    key->ep = peer->device_ep;
+    if (!peer->is_lost && peer->device_end.ep == NULL)
+        peer->device_end = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes, broken, peer, &status);
+    bool is_open = peer->device_end.ep != NULL && oriel_ucp()->ucp_ep_rkey_unpack(peer->device_end.ep, packed, &key->key) == UCS_OK;
+    key->ep = peer->device_end.ep;
     oriel_net_leave();
     if (is_open)
         return key;
@@ -168,7 +168,7 @@ static bool enter(const struct oriel_net_key *key)
         sched_yield();
         pthread_mutex_lock(&oriel_net.origin.mutex);
     }
-    return !peer->is_lost && peer->device_ep == key->ep;
+    return !peer->is_lost && peer->device_end.ep == key->ep;
 }
 
 static enum oriel_status leave(struct oriel_net_peer *peer, enum oriel_status status)
@@ -204,8 +204,10 @@ static void count_begun(struct oriel_buffer *buffer)
     operation_of(buffer)->peer->device_bytes += buffer->len_bytes;
 }
 
-static void end_operation(void *request, struct oriel_buffer *buffer)
+static void end_operation(void *request, struct oriel_buffer *buffer, ucs_status_t status)
 {
+    if (status == UCS_OK) /* a broken connection has a handler of its own */
+        operation_of(buffer)->peer->device_end.is_up = true;
     atomic_fetch_sub_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
     operation_of(buffer)->peer->device_bytes -= buffer->len_bytes;
     oriel_ucp()->ucp_request_free(request);
@@ -228,8 +230,7 @@ static enum oriel_status no_memory(void)
 
 static void put_done(void *request, ucs_status_t status, void *whose)
 {
-    (void)status; /* a broken connection has a handler of its own */
-    end_operation(request, whose);
+    end_operation(request, whose, status);
     oriel_pool_give(&oriel_net.origin.pool, whose);
 }
 
@@ -256,6 +257,8 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
             count_begun(buffer);
         else
             oriel_pool_give(&oriel_net.origin.pool, buffer);
+        if (put == NULL)
+            key->peer->device_end.is_up = true;
         if (UCS_PTR_IS_ERR(put))
             oriel_net_note_broken(key->peer, "nothing can be put any more", UCS_PTR_STATUS(put));
     }
@@ -287,7 +290,7 @@ static void end_get(struct oriel_buffer *buffer, ucs_status_t status)
 
 static void get_done(void *request, ucs_status_t status, void *whose)
 {
-    end_operation(request, whose);
+    end_operation(request, whose, status);
     end_get(whose, status);
 }
 
@@ -337,14 +340,14 @@ enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct orie
     enum oriel_status status = ORIEL_OK;
     request->peer = peer;
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    if (!peer->is_lost && (peer->device_ep == NULL || !oriel_net_add_request(peer, request)))
+    if (!peer->is_lost && (peer->device_end.ep == NULL || !oriel_net_add_request(peer, request)))
         status = no_memory();
     if (peer->is_lost || status != ORIEL_OK)
         return leave(peer, status);
     const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                      .cb.send = all_arrived,
                                      .user_data = (void *)(uintptr_t)request->number};
-    ucs_status_ptr_t flush = oriel_ucp()->ucp_ep_flush_nbx(peer->device_ep, &how);
+    ucs_status_ptr_t flush = oriel_ucp()->ucp_ep_flush_nbx(peer->device_end.ep, &how);
     if (!UCS_PTR_IS_PTR(flush))
         end_arrival(request->number, UCS_PTR_STATUS(flush));
     if (UCS_PTR_IS_ERR(flush))

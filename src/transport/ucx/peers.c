@@ -48,23 +48,21 @@ static struct oriel_net_peer *add_peer(const struct oriel_identity *who, const s
     return peer;
 }
 
-void oriel_net_disconnect_peer(struct oriel_net_peer *peer)
+bool oriel_net_disconnect_peer(struct oriel_net_peer *peer)
 {
-    ucp_ep_h eps[] = {peer->ep, peer->device_ep};
-    peer->ep = peer->device_ep = NULL;
-    for (int i = 0; i < 2; i++)
-        if (eps[i] != NULL)
-            oriel_net_disconnect(&oriel_net.origin, eps[i]);
+    bool is_ended = oriel_net_disconnect(&oriel_net.origin, &peer->end);
+    return oriel_net_disconnect(&oriel_net.origin, &peer->device_end) && is_ended;
 }
 
 /* The process has started anew: nobody uses the peer that it was, since a net stops when no window is left.  False where this one
- * may still be looked at, or its room is too small. */
+ * may still be looked at, its room is too small, or its connections do not end. */
 static bool renew_peer(struct oriel_net_peer *peer, const struct oriel_wire_address *head, const void *address)
 {
     bool is_used = peer->open != 0 || (peer->is_lost && !atomic_load_explicit(&peer->is_shunned, memory_order_acquire));
     if (is_used || oriel_net.origin.gather.whose == peer || head->agent_bytes > peer->room_bytes)
         return false;
-    oriel_net_disconnect_peer(peer);
+    if (!oriel_net_disconnect_peer(peer))
+        return false;
     *peer = (struct oriel_net_peer){.identity = peer->identity, .next = peer->next, .same = peer->same, .session = head->session,
                                     .room_bytes = peer->room_bytes,
                                     .device_bytes = peer->device_bytes};
@@ -123,7 +121,7 @@ void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_st
 
 static void send_buffer(struct oriel_net_peer *peer, struct oriel_buffer *buffer)
 {
-    ucs_status_t status = oriel_net_send(&oriel_net.origin, peer->ep, buffer);
+    ucs_status_t status = oriel_net_send(&oriel_net.origin, &peer->end, buffer);
     if (status != UCS_OK)
         oriel_net_note_broken(peer, "nothing can be sent any more", status);
 }
@@ -134,7 +132,7 @@ void oriel_net_send_gathered(void)
     if (peer == NULL)
         return;
     struct oriel_buffer *buffer = oriel_gather_take(&oriel_net.origin.gather);
-    if (peer->ep != NULL)
+    if (peer->end.ep != NULL)
         send_buffer(peer, buffer);
     else
         oriel_pool_give(&oriel_net.origin.pool, buffer);
@@ -180,7 +178,7 @@ bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, u
 static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
 {
     struct oriel_net_peer *peer = whose;
-    if (peer->ep == ep)
+    if (peer->end.ep == ep)
         oriel_net_note_broken(peer, "lost the connection", status);
 }
 
@@ -189,10 +187,10 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
     ucs_status_t status = UCS_OK;
     if (peer->is_lost)
         return false;
-    if (peer->ep != NULL)
+    if (peer->end.ep != NULL)
         return true;
-    peer->ep = oriel_net_connect(oriel_net.origin.ucp, peer->address, broken, peer, &status);
-    if (peer->ep == NULL) {
+    peer->end = oriel_net_connect(oriel_net.origin.ucp, peer->address, broken, peer, &status);
+    if (peer->end.ep == NULL) {
         char why[sizeof peer->why];
         snprintf(why, sizeof why, "no connection to process %d on another machine: %s", (int)peer->identity.pid,
                  oriel_ucp_text(status));
@@ -203,8 +201,7 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
                                   {oriel_net.origin_address, oriel_net.origin_address_bytes}};
     if (oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0, &(struct oriel_net_bytes){.data = hello, .pieces = 2}))
         return true;
-    oriel_net_disconnect(&oriel_net.origin, peer->ep); /* nothing may be sent before its hello */
-    peer->ep = NULL;
+    (void)oriel_net_disconnect(&oriel_net.origin, &peer->end); /* nothing may be sent before its hello */
     return false;
 }
 
@@ -317,7 +314,7 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why)
     if (asked != 0)
         oriel_note("%s; answers that will not come: %u", peer->why, (unsigned)asked);
     atomic_store_explicit(&peer->is_lost, true, memory_order_release);
-    oriel_net_disconnect_peer(peer);
+    (void)oriel_net_disconnect_peer(peer);
     for (uint32_t i = 0; i < oriel_net.request_room; i++) {
         struct oriel_net_request *request = oriel_net.requests[i];
         if (request == NULL || request->peer != peer)

@@ -45,13 +45,14 @@ bool oriel_net_arm(struct oriel_net_worker *worker)
 static void sent(void *request, ucs_status_t status, void *whose)
 {
     struct oriel_buffer *buffer = whose;
-    (void)status; /* a broken connection has a handler of its own */
+    if (status == UCS_OK) /* a broken connection has a handler of its own, and its end may be gone */
+        buffer->end->is_up = true;
     atomic_fetch_sub_explicit(&buffer->worker->pending, 1, memory_order_relaxed);
     oriel_pool_give(&buffer->worker->pool, buffer);
     oriel_ucp()->ucp_request_free(request);
 }
 
-ucs_status_t oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct oriel_buffer *buffer)
+ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end, struct oriel_buffer *buffer)
 {
     const ucp_request_param_t how = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
@@ -60,13 +61,16 @@ ucs_status_t oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep, struct
         .user_data = buffer,
     };
     buffer->worker = worker;
-    ucs_status_ptr_t request = oriel_ucp()->ucp_am_send_nbx(ep, 0, buffer->front, buffer->front_bytes, buffer->data,
+    buffer->end = end;
+    ucs_status_ptr_t request = oriel_ucp()->ucp_am_send_nbx(end->ep, 0, buffer->front, buffer->front_bytes, buffer->data,
                                                             buffer->len_bytes, &how);
     if (UCS_PTR_IS_PTR(request)) {
         atomic_fetch_add_explicit(&worker->pending, 1, memory_order_relaxed);
         return UCS_OK;
     }
     oriel_pool_give(&worker->pool, buffer);
+    if (request == NULL)
+        end->is_up = true;
     return UCS_PTR_STATUS(request);
 }
 
@@ -115,8 +119,8 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
     return fits;
 }
 
-ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
-                           ucs_status_t *status)
+struct oriel_net_end oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+                                       ucs_status_t *status)
 {
     const ucp_ep_params_t how = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
@@ -124,9 +128,11 @@ ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_han
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {broken, whose},
     };
-    ucp_ep_h ep = NULL;
-    *status = oriel_ucp()->ucp_ep_create(worker, &how, &ep);
-    return *status == UCS_OK ? ep : NULL;
+    struct oriel_net_end end = {.ep = NULL};
+    *status = oriel_ucp()->ucp_ep_create(worker, &how, &end.ep);
+    if (*status != UCS_OK)
+        end.ep = NULL;
+    return end;
 }
 
 static void closed(void *request, ucs_status_t status, void *whose)
@@ -137,7 +143,9 @@ static void closed(void *request, ucs_status_t status, void *whose)
     oriel_ucp()->ucp_request_free(request);
 }
 
-void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep)
+/* UCX 1.13 ends the process that closes an endpoint whose first message still waits for the other end, as between RDMA devices
+ * where that process was stopped or died before: such a one stays open, and with it its worker, as long as this process lives. */
+bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end *end)
 {
     const ucp_request_param_t how = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
@@ -145,6 +153,15 @@ void oriel_net_disconnect(struct oriel_net_worker *worker, ucp_ep_h ep)
         .cb.send = closed,
         .user_data = worker,
     };
+    ucp_ep_h ep = end->ep;
+    end->ep = NULL;
+    if (ep == NULL)
+        return true;
+    if (oriel_net.has_verbs && !end->is_up) {
+        worker->left_open++;
+        return false;
+    }
     if (UCS_PTR_IS_PTR(oriel_ucp()->ucp_ep_close_nbx(ep, &how)))
         worker->closing++;
+    return true;
 }

@@ -108,11 +108,15 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
     worker->gather = (struct oriel_gather){.whose = NULL};
     worker->pending = 0;
     worker->closing = 0;
+    worker->left_open = 0;
     return ORIEL_OK;
 }
 
+/* One that has ends which stay open stays, too, with all that these may refer to. */
 static void close_worker(struct oriel_net_worker *worker)
 {
+    if (worker->left_open != 0)
+        return;
     if (worker->owns_fd)
         close(worker->fd);
     if (worker->devices != NULL)
@@ -227,6 +231,7 @@ static enum oriel_status open_all(void)
     status = open_worker(&oriel_net.agent, oriel_net_take_message);
     if (status != ORIEL_OK)
         goto no_agent;
+    oriel_net.has_verbs = oriel_ucp_has_verbs(devices);
     open_devices(devices);
     status = make_address();
     if (status != ORIEL_OK)
@@ -395,7 +400,7 @@ static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
  * InfiniBand, it would be waited for until it is given up. */
 static void say_goodbye_to(struct oriel_net_peer *peer)
 {
-    if (peer->ep == NULL || peer->is_lost || !peer->sync.done)
+    if (peer->end.ep == NULL || peer->is_lost || !peer->sync.done)
         return;
     if (peer->has_left)
         (void)oriel_net_send_to(peer, ORIEL_WIRE_BYE, 0, &(struct oriel_net_bytes){.pieces = 0});
@@ -411,7 +416,7 @@ static void say_goodbye(void)
     uint64_t end_ns = oriel_now_ns() + oriel_net.timeout_ns;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
-        if (peer->ep != NULL)
+        if (peer->end.ep != NULL)
             await_sync(peer, &end_ns);
         say_goodbye_to(peer);
     }
@@ -477,19 +482,20 @@ void oriel_net_stop(void)
     oriel_net_threads_forget();
     flush_last();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
-        if (caller->ep != NULL)
-            oriel_net_disconnect(&oriel_net.agent, caller->ep);
+        (void)oriel_net_disconnect(&oriel_net.agent, &caller->end);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
-        oriel_net_disconnect_peer(peer);
+        (void)oriel_net_disconnect_peer(peer);
     finish_closing();
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
     free_callers();
     close_devices();
     close_worker(&oriel_net.agent);
     close_worker(&oriel_net.origin);
-    clean_devices();
     free_peers();
-    oriel_ucp()->ucp_cleanup(oriel_net.context);
+    if (oriel_net.agent.left_open + oriel_net.origin.left_open == 0) {
+        clean_devices();
+        oriel_ucp()->ucp_cleanup(oriel_net.context);
+    }
     close(oriel_net.gate_fd);
     close(oriel_net.wake_fd);
 }
