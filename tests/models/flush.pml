@@ -1,0 +1,137 @@
+/* How operations on another machine are completed (src/sync/far.c): two threads of an origin, each of which tells its target by
+ * messages, or puts by a device, and flushes; then the first unlocks.  Messages are served in their order; what a device puts
+ * arrives at any time, in any order. */
+#define THREADS 2
+#ifndef TIMES
+#define TIMES 2
+#endif
+#define OPERATIONS (THREADS * TIMES)
+#define FLUSH 8 /* above all operations */
+#define UNLOCK 9
+
+#define bit(number) (1 << (number))
+
+chan messages = [OPERATIONS + 2 * THREADS + 2] of { byte };
+byte served;         /* messages of operations, a bit for each */
+byte put, arrived;   /* the same of devices */
+byte answers;        /* to flushes and the unlock */
+byte asked;          /* how many of them have been sent */
+bool is_told, is_placed; /* the marks */
+bool is_flushing;    /* a mutex */
+byte ended;          /* threads that have done all */
+bool is_over;
+
+#define is_done(number) ((served | arrived) & bit(number))
+
+/* By a device, or by a message. */
+inline operate(number)
+{
+    if
+    :: put = put | bit(number);
+        is_placed = true /* F1 */
+    :: messages ! number;
+        is_told = true /* F1 */
+    fi
+}
+
+/* Asks whether what was put has arrived; known is what the answer will be about. */
+inline ask_arrivals()
+{
+    known = 0;
+    if
+    :: atomic { is_placed -> is_placed = false }; /* F2 */
+        known = put /* F3 */
+    :: else
+    fi
+}
+
+inline await_arrivals()
+{
+    (arrived & known) == known
+}
+
+inline ask(message)
+{
+    atomic { messages ! message; asked++; wanted = asked } /* F3 */
+}
+
+inline flush()
+{
+    atomic { !is_flushing; is_flushing = true };
+    ask_arrivals();
+    wanted = 0;
+    if
+    :: atomic { is_told -> is_told = false }; /* F2 */
+        ask(FLUSH)
+    :: else
+    fi;
+    await_arrivals();
+    answers >= wanted;
+    is_flushing = false
+}
+
+inline unlock()
+{
+    atomic { !is_flushing; is_flushing = true };
+    ask_arrivals();
+    await_arrivals(); /* D1 */
+    is_told = false; /* F2 */
+    ask(UNLOCK);
+    answers >= wanted;
+    is_flushing = false
+}
+
+active [THREADS] proctype thread()
+{
+    byte times, known, wanted;
+    do
+    :: times < TIMES ->
+        operate(_pid * TIMES + times);
+        times++;
+        if
+        :: flush();
+            assert(is_done(_pid * TIMES) && (times < 2 || is_done(_pid * TIMES + 1)))
+        :: _pid == 0 || times < TIMES /* the first's last are for the unlock */
+        fi
+    :: else -> break
+    od;
+    ended++;
+    if
+    :: _pid == 0 ->
+        ended == THREADS;
+        unlock();
+        is_over = true
+    :: else
+    fi
+}
+
+/* The origin's messages, as its agent serves them; who has the lock behind the unlock sees all that was put. */
+active proctype target()
+{
+    byte message;
+    do
+    :: messages ? message ->
+        if
+        :: message == FLUSH -> answers++
+        :: message == UNLOCK ->
+            assert((served | arrived) == bit(OPERATIONS) - 1);
+            answers++
+        :: else -> served = served | bit(message)
+        fi
+    :: is_over && empty(messages) -> break
+    od
+}
+
+active proctype device()
+{
+    byte number;
+    do
+    :: put != arrived ->
+        select (number : 0 .. OPERATIONS - 1);
+        if
+        :: put & ~arrived & bit(number) -> arrived = arrived | bit(number)
+        :: else
+        fi
+    :: is_over && put == arrived -> break
+    od
+}
