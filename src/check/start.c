@@ -130,12 +130,25 @@ static bool come_to_board(void)
     return joined;
 }
 
+/* A child that the program forks has no MPI of its own. */
+static void stop_in_child(void)
+{
+    oriel_check_running = false;
+}
+
+static bool watch_forks(void)
+{
+    if (pthread_atfork(NULL, NULL, stop_in_child) == 0)
+        return true;
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler") == ORIEL_OK;
+}
+
 static bool start_parts(bool threads)
 {
     return oriel_order_start(world_rank, world_size) == ORIEL_OK && oriel_sites_start() == ORIEL_OK &&
            oriel_finding_start() == ORIEL_OK && oriel_local_start(oriel_buffer_conflict, NULL) == ORIEL_OK &&
            oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK && oriel_type_start() == ORIEL_OK &&
-           oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK;
+           oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK && watch_forks();
 }
 
 enum { STARTED = 1, REACHES = 2 };
@@ -165,12 +178,6 @@ static void span_machines(void)
 
 typedef int query_fn(int *provided);
 
-/* A child that the program forks has no MPI of its own. */
-static void stop_in_child(void)
-{
-    oriel_check_running = false;
-}
-
 static void start(bool threads)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -191,7 +198,6 @@ static void start(bool threads)
     oriel_check_several = oriel_check_several || threaded;
     oriel_check_alone = !threaded && level != MPI_THREAD_SERIALIZED;
     oriel_local_order_atomics(oriel_window_order_atomic);
-    pthread_atfork(NULL, NULL, stop_in_child);
     oriel_comm_find(MPI_COMM_WORLD); /* each machine knows it, whether or not its ranks use it */
     if (is_first_here())
         oriel_deadlock_start(machines_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE

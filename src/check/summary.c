@@ -18,7 +18,8 @@
 
 #include "base/options.h"
 
-enum { LINE_BYTES = 4096, PATIENCE_MS = 2000 };
+enum { LINE_BYTES = 4096 };
+#define PATIENCE_NS UINT64_C(2000000000)
 
 void oriel_summary_collect(struct oriel_summary *out)
 {
@@ -185,11 +186,16 @@ void oriel_summary_write(struct oriel_summary *summary)
     json_write(summary);
 }
 
+static bool is_patient(uint64_t begin_ns)
+{
+    return oriel_now_ns() - begin_ns < PATIENCE_NS;
+}
+
 /* Another process writes, which MPI_Abort here would end in the middle of it; it may also have died. */
 static void wait_for_writer(const struct oriel_findings *findings)
 {
     static const struct timespec some = {.tv_nsec = 1000000};
-    for (int i = 0; i < PATIENCE_MS && findings->written == 0 && findings->met == 0; i++)
+    for (uint64_t begin_ns = oriel_now_ns(); findings->written == 0 && findings->met == 0 && is_patient(begin_ns);)
         nanosleep(&some, NULL);
 }
 
@@ -201,7 +207,7 @@ static void wait_for_reader(void)
     int left = 0;
     if (fstat(STDERR_FILENO, &what) != 0 || !S_ISFIFO(what.st_mode))
         return;
-    for (int i = 0; i < PATIENCE_MS && ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0; i++)
+    for (uint64_t begin_ns = oriel_now_ns(); ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0 && is_patient(begin_ns);)
         nanosleep(&some, NULL);
     nanosleep(&passing_on, NULL);
 }

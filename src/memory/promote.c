@@ -48,9 +48,11 @@ static void in_child(void)
     pthread_mutex_unlock(&mutex);
 }
 
+static bool watches_forks;
+
 static void watch_forks(void)
 {
-    pthread_atfork(before_fork, after_fork, in_child);
+    watches_forks = pthread_atfork(before_fork, after_fork, in_child) == 0;
 }
 
 /* --- moving pages --- */
@@ -336,6 +338,8 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
     if (len_bytes == 0)
         return ORIEL_OK;
     pthread_once(&forks, watch_forks);
+    if (!watches_forks)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
     pthread_mutex_lock(&mutex);
     enum oriel_status status = promote_locked(&request);
     if (status == ORIEL_OK) {

@@ -115,7 +115,9 @@ static void enter_child(void)
     oriel_recent_invalidate();
 }
 
-void oriel_handle_watch_fork(void)
+enum oriel_status oriel_handle_watch_fork(void)
 {
-    pthread_atfork(NULL, NULL, enter_child);
+    static bool watches;
+    watches = watches || pthread_atfork(NULL, NULL, enter_child) == 0;
+    return watches ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
 }

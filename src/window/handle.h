@@ -45,6 +45,7 @@ uint32_t oriel_handle_live(void);
 
 /* In a forked child no handle is valid any more: every lookup fails. */
 bool oriel_handle_in_child(void);
-void oriel_handle_watch_fork(void);
+/* At the start; ORIEL_E_NO_MEM: a child would not be told apart. */
+enum oriel_status oriel_handle_watch_fork(void);
 
 #endif

@@ -18,7 +18,6 @@
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t watching = PTHREAD_ONCE_INIT;
 static bool started;
 static bool finalised;
 
@@ -127,8 +126,9 @@ enum oriel_status oriel_window_start(void)
         status = oriel_file_start();
     if (status == ORIEL_OK && !started)
         status = oriel_type_start();
+    if (status == ORIEL_OK && !started)
+        status = oriel_handle_watch_fork();
     if (status == ORIEL_OK && !started) {
-        pthread_once(&watching, oriel_handle_watch_fork);
         oriel_boards_start();
         attach_finaliser();
         started = true;

@@ -2,6 +2,8 @@
  * yet, and also to a thread that has used that one.  Run by the test rows. */
 #include "window/handle.h"
 
+#include <errno.h>
+
 #include "cmocka_all.h"
 
 static int host;
@@ -40,9 +42,32 @@ static void handle_given_out_again_by_the_host_is_the_hosts(void **state)
     assert_false(oriel_handle_is_forwarded(handle));
 }
 
+static int refusals;
+
+int __wrap_pthread_atfork(void (*before)(void), void (*after)(void), void (*in_child)(void));
+int __wrap_pthread_atfork(void (*before)(void), void (*after)(void), void (*in_child)(void))
+{
+    assert_null(before);
+    assert_null(after);
+    assert_non_null(in_child);
+    return refusals-- > 0 ? ENOMEM : 0;
+}
+
+/* Without a handler a child would take its parent's windows for its own. */
+static void refused_fork_handler_is_told_and_tried_again(void **state)
+{
+    (void)state;
+    refusals = 1;
+    assert_int_equal(oriel_handle_watch_fork(), ORIEL_E_NO_MEM);
+    assert_int_equal(oriel_handle_watch_fork(), ORIEL_OK);
+    assert_int_equal(oriel_handle_watch_fork(), ORIEL_OK);
+    assert_int_equal(refusals, -1); /* one handler is enough */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused_fork_handler_is_told_and_tried_again),
         cmocka_unit_test(handle_given_out_again_means_the_new_window),
         cmocka_unit_test(handle_given_out_again_by_the_host_is_the_hosts),
     };

@@ -33,9 +33,11 @@ static void enter_child(void)
     atomic_store_explicit(&is_started, false, memory_order_relaxed);
 }
 
+static bool watches_fork;
+
 static void watch_fork(void)
 {
-    pthread_atfork(NULL, NULL, enter_child);
+    watches_fork = pthread_atfork(NULL, NULL, enter_child) == 0;
 }
 
 static enum oriel_status refuse(const char *what, ucs_status_t status)
@@ -322,6 +324,8 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, struct orie
     if (status != ORIEL_OK)
         return status;
     pthread_once(&watch_fork_once, watch_fork);
+    if (!watches_fork)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
     forget_all();
     oriel_net.service = *service;
     oriel_net.self = *self;
