@@ -262,7 +262,7 @@ static void reach_for(ucp_context_h context, struct oriel_net_worker *worker, ui
     const ucp_request_param_t plain = {.op_attr_mask = 0};
     const ucp_request_param_t typed = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(sizeof meant)};
     ucs_status_t status;
-    ucp_ep_h ep = oriel_net_connect(worker->ucp, address, break_off, NULL, &status).ep;
+    ucp_ep_h ep = oriel_net_connect(worker->ucp, address, break_off, NULL, &status);
     team_expect(ep != NULL);
     ucp_rkey_h key = make_key(context, ep);
     got = 0;

@@ -253,17 +253,36 @@ static void forget(struct oriel_net_caller **place)
     *place = caller->next;
     if (oriel_net.agent.gather.whose == caller)
         send_gathered();
-    bool is_ended = oriel_net_disconnect(&oriel_net.agent, &caller->end);
+    bool is_free = oriel_net_disconnect(&oriel_net.agent, &caller->end);
     oriel_net_drop_early(caller);
     oriel_table_remove(&oriel_net.by_session, caller->session, caller);
-    if (is_ended)
+    if (is_free) {
         free(caller);
+        return;
+    }
+    caller->next = oriel_net.forgotten;
+    oriel_net.forgotten = caller;
+}
+
+static void free_forgotten(void)
+{
+    struct oriel_net_caller **place = &oriel_net.forgotten;
+    while (*place != NULL) {
+        struct oriel_net_caller *caller = *place;
+        if (oriel_net_is_free(&caller->end)) {
+            *place = caller->next;
+            free(caller);
+        } else {
+            place = &caller->next;
+        }
+    }
 }
 
 /* With the mutex held: forgets what the process of this caller was before it started anew. */
 static void replace_others(const struct oriel_net_caller *caller)
 {
     struct oriel_net_caller **place = &oriel_net.callers;
+    free_forgotten();
     while (oriel_net.any_ended && *place != NULL) {
         if (*place != caller && (*place)->has_ended && oriel_identity_equal(&(*place)->identity, &caller->identity))
             forget(place);
@@ -287,7 +306,7 @@ static void greet(struct oriel_net_caller *caller, const struct oriel_net_held *
         memcpy(&caller->identity, held->data, sizeof caller->identity);
         replace_others(caller);
         const char *address = held->data + sizeof caller->identity;
-        caller->end = oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
+        caller->end.ep = oriel_net_connect(oriel_net.agent.ucp, address, caller_broke, caller, &status);
     }
     if (caller->end.ep == NULL) {
         oriel_warn("no connection back to process %d on another machine: %s", (int)caller->identity.pid, oriel_ucp_text(status));

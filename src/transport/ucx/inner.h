@@ -26,6 +26,8 @@ struct oriel_net_worker {
 struct oriel_net_end {
     ucp_ep_h ep;
     bool is_up; /* something has gone over it: the connection is made */
+    bool stays_open; /* one that was here before; it may break at any time */
+    uint32_t pending; /* messages that refer to this struct */
 };
 
 /* A process to which this one sends; of the origin's worker. */
@@ -106,6 +108,7 @@ struct oriel_net {
     bool any_broken;     /* peers */
     uint64_t turns;      /* of the origin's worker by the program's threads: the agent's thread leaves it to them meanwhile */
     struct oriel_net_caller *callers;
+    struct oriel_net_caller *forgotten; /* others, to which UCX may still refer */
     struct oriel_net_caller *spare_caller; /* for one that comes where there is no memory: by_session has room for it */
     struct oriel_table by_session; /* callers */
     struct oriel_net_held *ready;  /* to be served, in order */
@@ -158,10 +161,11 @@ struct oriel_net_raw {
  * not. */
 bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out);
 
-struct oriel_net_end oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
-                                       ucs_status_t *status);
-/* Ends it at once; UCX may take some turns until it is gone.  False: it stays open (send.c), and UCX may refer to the struct as
- * long as there is the worker. */
+ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+                           ucs_status_t *status);
+/* Whether UCX refers to the struct no more. */
+bool oriel_net_is_free(const struct oriel_net_end *end);
+/* Ends the connection at once; UCX may take some turns until it is gone.  As oriel_net_is_free. */
 bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end *end);
 
 void oriel_net_wake_agent(void);
@@ -178,7 +182,7 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
 void oriel_net_bury_peers(void);
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
-/* Ends its connections at once, but for those that oriel_net_disconnect leaves open: false then. */
+/* Ends its connections; whether UCX refers to it no more. */
 bool oriel_net_disconnect_peer(struct oriel_net_peer *peer);
 /* The process of this session has said goodbye: nobody waits for its own answer to one.  Without any mutex. */
 void oriel_net_note_left(uint64_t session);

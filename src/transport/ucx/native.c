@@ -137,7 +137,7 @@ struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void
     const char *packed = (const char *)bytes + sizeof text;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     if (!peer->is_lost && peer->device_end.ep == NULL)
-        peer->device_end = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes, broken, peer, &status);
+        peer->device_end.ep = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes, broken, peer, &status);
     bool is_open = peer->device_end.ep != NULL && oriel_ucp()->ucp_ep_rkey_unpack(peer->device_end.ep, packed, &key->key) == UCS_OK;
     key->ep = peer->device_end.ep;
     oriel_net_leave();

@@ -189,7 +189,7 @@ bool oriel_net_reach(struct oriel_net_peer *peer)
         return false;
     if (peer->end.ep != NULL)
         return true;
-    peer->end = oriel_net_connect(oriel_net.origin.ucp, peer->address, broken, peer, &status);
+    peer->end.ep = oriel_net_connect(oriel_net.origin.ucp, peer->address, broken, peer, &status);
     if (peer->end.ep == NULL) {
         char why[sizeof peer->why];
         snprintf(why, sizeof why, "no connection to process %d on another machine: %s", (int)peer->identity.pid,

@@ -45,7 +45,8 @@ bool oriel_net_arm(struct oriel_net_worker *worker)
 static void sent(void *request, ucs_status_t status, void *whose)
 {
     struct oriel_buffer *buffer = whose;
-    if (status == UCS_OK) /* a broken connection has a handler of its own, and its end may be gone */
+    buffer->end->pending--;
+    if (status == UCS_OK) /* a broken connection has a handler of its own */
         buffer->end->is_up = true;
     atomic_fetch_sub_explicit(&buffer->worker->pending, 1, memory_order_relaxed);
     oriel_pool_give(&buffer->worker->pool, buffer);
@@ -66,6 +67,7 @@ ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_en
                                                             buffer->len_bytes, &how);
     if (UCS_PTR_IS_PTR(request)) {
         atomic_fetch_add_explicit(&worker->pending, 1, memory_order_relaxed);
+        end->pending++;
         return UCS_OK;
     }
     oriel_pool_give(&worker->pool, buffer);
@@ -119,8 +121,8 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
     return fits;
 }
 
-struct oriel_net_end oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
-                                       ucs_status_t *status)
+ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken, void *whose,
+                           ucs_status_t *status)
 {
     const ucp_ep_params_t how = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
@@ -128,11 +130,9 @@ struct oriel_net_end oriel_net_connect(ucp_worker_h worker, const void *address,
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {broken, whose},
     };
-    struct oriel_net_end end = {.ep = NULL};
-    *status = oriel_ucp()->ucp_ep_create(worker, &how, &end.ep);
-    if (*status != UCS_OK)
-        end.ep = NULL;
-    return end;
+    ucp_ep_h ep = NULL;
+    *status = oriel_ucp()->ucp_ep_create(worker, &how, &ep);
+    return *status == UCS_OK ? ep : NULL;
 }
 
 static void closed(void *request, ucs_status_t status, void *whose)
@@ -141,6 +141,11 @@ static void closed(void *request, ucs_status_t status, void *whose)
     (void)status;
     worker->closing--;
     oriel_ucp()->ucp_request_free(request);
+}
+
+bool oriel_net_is_free(const struct oriel_net_end *end)
+{
+    return end->ep == NULL && end->pending == 0 && !end->stays_open;
 }
 
 /* UCX 1.13 ends the process that closes an endpoint whose first message still waits for the other end, as between RDMA devices
@@ -154,14 +159,14 @@ bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end 
         .user_data = worker,
     };
     ucp_ep_h ep = end->ep;
+    bool is_up = end->is_up;
     end->ep = NULL;
-    if (ep == NULL)
-        return true;
-    if (oriel_net.has_verbs && !end->is_up) {
+    end->is_up = false; /* the next one */
+    if (ep != NULL && oriel_net.has_verbs && !is_up) {
         worker->left_open++;
-        return false;
-    }
-    if (UCS_PTR_IS_PTR(oriel_ucp()->ucp_ep_close_nbx(ep, &how)))
+        end->stays_open = true;
+    } else if (ep != NULL && UCS_PTR_IS_PTR(oriel_ucp()->ucp_ep_close_nbx(ep, &how))) {
         worker->closing++;
-    return true;
+    }
+    return oriel_net_is_free(end);
 }

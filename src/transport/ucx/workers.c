@@ -294,19 +294,31 @@ static void free_peers(void)
     free(oriel_net.requests);
 }
 
-static void free_callers(void)
+/* What lies in buffers of the agent's pool. */
+static void release_held(void)
 {
     while (oriel_net.ready != NULL) { /* came after the last turn of the agent's thread */
         struct oriel_net_held *held = oriel_net.ready;
         oriel_net.ready = held->next;
         oriel_net_release(held);
     }
-    while (oriel_net.callers != NULL) {
-        struct oriel_net_caller *caller = oriel_net.callers;
-        oriel_net.callers = caller->next;
+    for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         oriel_net_drop_early(caller);
+}
+
+static void free_list(struct oriel_net_caller **list)
+{
+    while (*list != NULL) {
+        struct oriel_net_caller *caller = *list;
+        *list = caller->next;
         free(caller);
     }
+}
+
+static void free_callers(void)
+{
+    free_list(&oriel_net.callers);
+    free_list(&oriel_net.forgotten);
     free(oriel_net.spare_caller);
     oriel_table_close(&oriel_net.by_session);
 }
@@ -491,10 +503,11 @@ void oriel_net_stop(void)
         (void)oriel_net_disconnect_peer(peer);
     finish_closing();
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
-    free_callers();
+    release_held();
     close_devices();
     close_worker(&oriel_net.agent);
     close_worker(&oriel_net.origin);
+    free_callers();
     free_peers();
     if (oriel_net.agent.left_open + oriel_net.origin.left_open == 0) {
         clean_devices();
