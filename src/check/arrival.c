@@ -148,16 +148,18 @@ oriel_record_number oriel_arrival_keep(struct oriel_arrival *arrival, const stru
     oriel_record_number number = join_found(arrival, runs);
     if (number == 0 && arrival->near < CROWD)
         number = join_loop(arrival, lane, runs);
-    if (number != 0)
+    bool joined = number != 0;
+    if (!joined)
+        number = oriel_record_make(&history->records);
+    if (joined || number == 0) {
+        oriel_pages_mark(&history->records.pages, runs->offset, oriel_byte_runs_end(runs), -1);
         return number;
-    number = oriel_record_make(&history->records);
-    if (number == 0)
-        return 0;
+    }
     struct oriel_record *record = oriel_record_at(&history->records, number);
     record->runs = *runs;
     record->access = *arrival->access;
     record->access.moment = 0;
-    oriel_record_insert(&history->records, number);
+    oriel_record_insert(&history->records, number, true);
     if (oriel_access_pending(&record->access))
         oriel_history_chain(history, number);
     lane->previous = lane->last;
@@ -223,7 +225,7 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
         piece->access = record->access;
         if (record->access.moment != 0 || (record->access.flags & ORIEL_ACCESS_ALONE) != 0)
             record->access.moment = oriel_history_ticket(history, more[i]);
-        oriel_record_insert(records, more[i]);
+        oriel_record_insert(records, more[i], false);
         if (oriel_access_pending(&piece->access))
             oriel_history_chain(history, more[i]);
     }

@@ -94,13 +94,15 @@ static void meet_all(struct oriel_arrival *arrival, const struct oriel_extent *e
     }
 }
 
-/* While it is about to stand there (small.c, S2). */
-static void mark_all(struct oriel_history *history, const struct oriel_extent *extents, size_t count, int by)
+/* It is about to stand there (small.c, S2): the record that it becomes keeps the marks. */
+static void mark_all(struct oriel_history *history, const struct oriel_extent *extents, size_t count)
 {
     struct oriel_extent runs;
     for (size_t i = 0; i < count; i++)
         if (oriel_byte_runs_tidy(&extents[i], &runs))
-            oriel_pages_mark(&history->records.pages, runs.offset, oriel_byte_runs_end(&runs), by);
+            oriel_pages_mark(&history->records.pages, runs.offset, oriel_byte_runs_end(&runs), 1);
+    oriel_delay();
+    oriel_fence_full();
 }
 
 /* The number of its first record; 0: the board is full, or there are no bytes. */
@@ -129,12 +131,11 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
 {
     struct oriel_history *history = enter(place);
     const struct oriel_access *access = arrival->access;
-    mark_all(history, extents, count, 1);
+    mark_all(history, extents, count);
     oriel_delay();
     meet_all(arrival, extents, count);
     oriel_delay();
     oriel_record_number first = keep_all(arrival, extents, count);
-    mark_all(history, extents, count, -1);
     uint64_t ticket = 0;
     if (oriel_access_pending(access) && first != 0)
         ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
@@ -143,6 +144,14 @@ static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, co
     leave(history);
     oriel_beside_meet(arrival, extents, count);
     return ticket;
+}
+
+void oriel_history_widen(oriel_place place, int64_t low, int64_t high)
+{
+    struct oriel_history *history = enter(place);
+    oriel_pages_mark(&history->records.pages, low, high, 1);
+    leave(history);
+    oriel_fence_full();
 }
 
 void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *runs)

@@ -61,7 +61,8 @@ oriel_record_number oriel_record_make(struct oriel_records *records);
 /* Of one that is not in the tree. */
 void oriel_record_drop(struct oriel_records *records, oriel_record_number number);
 
-void oriel_record_insert(struct oriel_records *records, oriel_record_number number);
+/* marked: its bytes are marked already, once for it (pages.h). */
+void oriel_record_insert(struct oriel_records *records, oriel_record_number number, bool marked);
 void oriel_record_remove(struct oriel_records *records, oriel_record_number number);
 
 /* Changes the runs of one that is in the tree. */
