@@ -80,6 +80,10 @@ static inline bool oriel_access_pending(const struct oriel_access *access)
 struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin, uint64_t group);
 struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history, const struct oriel_access *access);
 
+/* In history.c: takes the history's lock, and gives it back. */
+struct oriel_history *oriel_history_enter(oriel_place history);
+void oriel_history_exit(struct oriel_history *history);
+
 /* Into its lane, and out of it. */
 void oriel_history_chain(struct oriel_history *history, oriel_record_number number);
 void oriel_history_unchain(struct oriel_history *history, oriel_record_number number);
