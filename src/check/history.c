@@ -276,11 +276,11 @@ static void complete_lane(oriel_place place, struct oriel_history_lane *lane, in
     for (oriel_record_number number = lane->pending; number != 0; number = next) {
         const struct oriel_record *record = oriel_record_at(&history->records, number);
         next = record->behind;
-        if (record->access.group == group && (group != 0 || record->access.origin == origin))
-            complete_record(history, number, now);
-    }
-    if (oriel_likely(oriel_history_follow(history, lane->done) != NULL))
+        if (record->access.group != group || (group == 0 && record->access.origin != origin))
+            continue;
+        complete_record(history, number, now);
         oriel_loan_offer(place, history, lane->done.number);
+    }
     oriel_history_exit(history);
 }
 

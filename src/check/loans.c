@@ -11,8 +11,8 @@
  *    tree, so that wide is raised (S2), and none is lent beside it.  Where a history comes beside, all that is lent is recalled.
  * R3 The part is one word: nobody sees the first byte of one access with the length of another.  All of the record that came
  *    again is complete with its new number before the part goes, which is read first: who sees no part sees that number.
- * R4 A part is complete with the number of its record, or else it becomes a record of its own, under the lock; and it comes only
- *    when that number is the process's own one.  So the record has one number, as history.c's 2 wants it.
+ * R4 A part is complete with the number of its record, or else it becomes a record of its own, under the lock.  So the record has
+ *    one number, as history.c's 2 wants it.  (A part comes only when that is the process's own one, since it would be the latter.)
  * R5 What is recalled and has no part is at home: its numbers stand in the record again, and it may change.  With a part it
  *    stays as it is until its origin has completed that, and whoever comes looks into the line.
  * R6 The key is set by the origin alone, under the lock, when a record begins to lead to the line; before the line is used for
@@ -372,14 +372,15 @@ static bool may_be_lent(struct oriel_history *history, oriel_record_number numbe
     const struct oriel_record *record = oriel_record_at(&history->records, number);
     const oriel_tick *clock = oriel_order_moment_clock(ORIEL_MOMENT_NOW);
     return record->loan == 0 && record->runs.count == 1 && record->runs.offset >= 0 && record->runs.len_bytes <= LEN_MOST &&
-           oriel_access_alike(&record->access, &wanted.access) && !oriel_access_pending(&record->access) &&
-           oriel_byte_runs_contain(&record->runs, &wanted.run) && oriel_access_supersedes(&wanted.access, &record->access) &&
-           atomic_load(&history->beside) == 0 && clock != NULL && is_quiet(history, number, clock);
+           oriel_access_supersedes(&wanted.access, &record->access) && atomic_load(&history->beside) == 0 && clock != NULL && is_quiet(history, number, clock);
 }
 
 void oriel_loan_offer(oriel_place place, struct oriel_history *history, oriel_record_number number)
 {
     if (oriel_likely(wanted.history != place) || number == 0)
+        return;
+    struct oriel_record *record = oriel_record_at(&history->records, number);
+    if (!oriel_access_alike(&record->access, &wanted.access) || !oriel_byte_runs_contain(&record->runs, &wanted.run))
         return;
     struct habit *habit = habit_of(place, wanted.access.site.address);
     wanted.history = 0;
@@ -391,7 +392,6 @@ void oriel_loan_offer(oriel_place place, struct oriel_history *history, oriel_re
         habit->wait = 2 * habit->wait >= WAIT_MOST ? WAIT_MOST : (uint8_t)(2 * habit->wait + 1);
         return;
     }
-    struct oriel_record *record = oriel_record_at(&history->records, number);
     struct line *line = line_of(side);
     *side = (struct side){.history = place,
                           .number = number,
