@@ -130,6 +130,11 @@ static struct habit *habit_of(oriel_place history, uint64_t address)
     return habit;
 }
 
+static void wait_longer(struct habit *habit)
+{
+    habit->wait = 2 * habit->wait >= WAIT_MOST ? WAIT_MOST : (uint8_t)(2 * habit->wait + 1);
+}
+
 static uint8_t *hint_of(oriel_place history, uint64_t address, uint64_t chunk)
 {
     _Static_assert(HINTS == 1 << 10 && LINES <= 1 << 8, "as many as ten bits tell apart, and a byte holds");
@@ -172,7 +177,10 @@ static void bring_home(struct oriel_history *history, struct side *side)
 {
     struct line *line = line_of(side);
     struct habit *habit = habit_of(side->history, side->access.site.address);
-    habit->wait = side->used >= WORTHWHILE ? WAIT_LEAST : 2 * habit->wait >= WAIT_MOST ? WAIT_MOST : (uint8_t)(2 * habit->wait + 1);
+    if (side->used >= WORTHWHILE)
+        habit->wait = WAIT_LEAST;
+    else
+        wait_longer(habit);
     habit->came = 0;
     atomic_store_explicit(&line->key, 0, memory_order_relaxed);
     struct oriel_record *record =
@@ -372,7 +380,8 @@ static bool may_be_lent(struct oriel_history *history, oriel_record_number numbe
     const struct oriel_record *record = oriel_record_at(&history->records, number);
     const oriel_tick *clock = oriel_order_moment_clock(ORIEL_MOMENT_NOW);
     return record->loan == 0 && record->runs.count == 1 && record->runs.offset >= 0 && record->runs.len_bytes <= LEN_MOST &&
-           oriel_access_supersedes(&wanted.access, &record->access) && atomic_load(&history->beside) == 0 && clock != NULL && is_quiet(history, number, clock);
+           oriel_access_supersedes(&wanted.access, &record->access) && atomic_load(&history->beside) == 0 && clock != NULL &&
+           is_quiet(history, number, clock);
 }
 
 void oriel_loan_offer(oriel_place place, struct oriel_history *history, oriel_record_number number)
@@ -389,7 +398,7 @@ void oriel_loan_offer(oriel_place place, struct oriel_history *history, oriel_re
     habit->came = 0;
     struct side *side = may_be_lent(history, number) ? free_side(place, history) : NULL;
     if (side == NULL) {
-        habit->wait = 2 * habit->wait >= WAIT_MOST ? WAIT_MOST : (uint8_t)(2 * habit->wait + 1);
+        wait_longer(habit);
         return;
     }
     struct line *line = line_of(side);
