@@ -5,6 +5,7 @@
 #include "check/again.h"
 
 #include "check/held.h"
+#include "check/loans.h"
 #include "check/loops.h"
 
 bool oriel_again_fill(struct oriel_operation *operation)
@@ -157,10 +158,26 @@ static void make_ready(struct oriel_again *again, int32_t target, oriel_place hi
     way->words = oriel_board_at(oriel_window_made(&window->common->shares[target].words));
 }
 
+/* It continues a loop, whose record is lent (loans.h). */
+static bool continues_a_loan(const struct oriel_again *again, oriel_place history, const struct oriel_extent *run)
+{
+    if (again->trait == 0)
+        return false;
+    struct oriel_loop *loop = oriel_loop_of(history, again->trait, run->offset);
+    if (oriel_likely(!oriel_loop_expects(loop, run->offset)) || !oriel_loan_come(history, &again->access, run))
+        return false;
+    oriel_loop_continues(loop, run);
+    return true;
+}
+
 /* Beside others, in the lists of many. */
 static void add(struct oriel_again *again, int32_t target, oriel_place history, const struct oriel_extent *run)
 {
     struct oriel_checked *window = again->window;
+    if (oriel_unlikely(continues_a_loan(again, history, run))) {
+        oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
+        return;
+    }
     struct oriel_history_ground ground = oriel_history_ground(history);
     struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)run->offset);
     bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, run, oriel_window_conflict,

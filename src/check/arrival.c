@@ -2,8 +2,12 @@
  * what it continues.  The numbers are those of history.c's argument.  history.c calls, under the history's lock. */
 #include "check/arrival.h"
 
+#include "base/atomic.h"
+#include "check/loans.h"
+
 enum {
     CROWD = 12,      /* records among each other, from which on loops with holes stay in their parts: each costs all that come */
+    LONGEST = 4096,  /* bytes of a run that makes a loop: longer ones are few, and may come to fill the holes */
     SPARSEST = 4096, /* run lengths from one run of a loop to the next: what is at larger distances is chance */
 };
 
@@ -128,7 +132,8 @@ static oriel_record_number join_loop(struct oriel_arrival *arrival, struct oriel
     struct oriel_record *first = oriel_history_follow(history, lane->previous);
     int64_t distance = runs->offset - last->runs.offset;
     if (first == NULL || first == last || !oriel_access_may_be_one(&first->access, arrival->access) || runs->count != 1 ||
-        last->runs.count != 1 || first->runs.count != 1 || last->runs.len_bytes != runs->len_bytes ||
+        last->runs.count != 1 || first->runs.count != 1 ||
+        runs->len_bytes >= LONGEST || last->runs.len_bytes != runs->len_bytes ||
         first->runs.len_bytes != runs->len_bytes || distance != last->runs.offset - first->runs.offset ||
         (uint64_t)(distance < 0 ? -distance : distance) > SPARSEST * runs->len_bytes)
         return 0;
@@ -148,16 +153,18 @@ oriel_record_number oriel_arrival_keep(struct oriel_arrival *arrival, const stru
     oriel_record_number number = join_found(arrival, runs);
     if (number == 0 && arrival->near < CROWD)
         number = join_loop(arrival, lane, runs);
-    if (number != 0)
+    bool joined = number != 0;
+    if (!joined)
+        number = oriel_record_make(&history->records);
+    if (joined || number == 0) {
+        oriel_pages_mark(&history->records.pages, runs->offset, oriel_byte_runs_end(runs), -1);
         return number;
-    number = oriel_record_make(&history->records);
-    if (number == 0)
-        return 0;
+    }
     struct oriel_record *record = oriel_record_at(&history->records, number);
     record->runs = *runs;
     record->access = *arrival->access;
     record->access.moment = 0;
-    oriel_record_insert(&history->records, number);
+    oriel_record_insert(&history->records, number, true);
     if (oriel_access_pending(&record->access))
         oriel_history_chain(history, number);
     lane->previous = lane->last;
@@ -223,7 +230,7 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
         piece->access = record->access;
         if (record->access.moment != 0 || (record->access.flags & ORIEL_ACCESS_ALONE) != 0)
             record->access.moment = oriel_history_ticket(history, more[i]);
-        oriel_record_insert(records, more[i]);
+        oriel_record_insert(records, more[i], false);
         if (oriel_access_pending(&piece->access))
             oriel_history_chain(history, more[i]);
     }
@@ -232,7 +239,7 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
 static bool may_join(const struct oriel_arrival *arrival, const struct oriel_record *record, const struct oriel_extent *runs)
 {
     struct oriel_extent sum;
-    return arrival->joins < ORIEL_ARRIVAL_JOINS && oriel_access_may_be_one(&record->access, arrival->access) &&
+    return arrival->joins < ORIEL_ARRIVAL_JOINS && record->loan == 0 && oriel_access_may_be_one(&record->access, arrival->access) &&
            oriel_byte_runs_join(&record->runs, runs, &sum);
 }
 
@@ -250,6 +257,8 @@ static void meet_one(struct oriel_arrival *arrival, oriel_record_number number, 
     struct oriel_record *record = oriel_record_at(&arrival->history->records, number);
     int64_t offset;
     uint64_t len_bytes;
+    if (oriel_unlikely(record->loan != 0) && !oriel_loan_meet(arrival, record, runs))
+        return;
     bool both = oriel_byte_runs_meet(&record->runs, runs, &offset, &len_bytes);
     bool known = both && ordered(arrival, &record->access);
     if (both && !known && oriel_access_conflicts(&record->access, arrival->access))

@@ -65,6 +65,9 @@ static inline void oriel_arrival_begin(struct oriel_arrival *arrival, oriel_plac
     arrival->told = 0;
 }
 
+/* In history.c: who comes to a cell of the bytes from low to high looks for more than cells from now on. */
+void oriel_history_widen(oriel_place history, int64_t low, int64_t high);
+
 /* In history.c: compares one that stands in a cell with what stands in the tree. */
 void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place history, const struct oriel_extent *runs);
 
@@ -76,6 +79,10 @@ static inline bool oriel_access_pending(const struct oriel_access *access)
 /* The lane of an origin's pending accesses (group 0), or of a group's. */
 struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin, uint64_t group);
 struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history, const struct oriel_access *access);
+
+/* In history.c: takes the history's lock, and gives it back. */
+struct oriel_history *oriel_history_enter(oriel_place history);
+void oriel_history_exit(struct oriel_history *history);
 
 /* Into its lane, and out of it. */
 void oriel_history_chain(struct oriel_history *history, oriel_record_number number);
@@ -115,7 +122,7 @@ void oriel_arrival_tell(struct oriel_arrival *arrival, const struct oriel_access
  * finds what it can join.  again: only the last. */
 void oriel_arrival_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs, bool again);
 
-/* The record that has the bytes from now on; 0: the board is full. */
+/* The record that has the bytes from now on, and the mark that they have got (small.c, S2); 0: the board is full. */
 oriel_record_number oriel_arrival_keep(struct oriel_arrival *arrival, const struct oriel_extent *runs);
 
 #endif

@@ -60,7 +60,7 @@ static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
 static void widen(struct oriel_history_bytes bytes, uint64_t len_bytes)
 {
     struct oriel_history *history = oriel_board_at(bytes.history);
-    oriel_pages_mark(&history->records.pages, bytes.offset, bytes.offset + (int64_t)len_bytes, 1);
+    oriel_history_widen(bytes.history, bytes.offset, bytes.offset + (int64_t)len_bytes);
     oriel_small_recall(history, bytes.offset, bytes.offset + (int64_t)len_bytes); /* lent.c, L2 */
 }
 

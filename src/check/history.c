@@ -19,6 +19,7 @@
 #include "check/arrival.h"
 #include "check/beside.h"
 #include "check/lent.h"
+#include "check/loans.h"
 #include "check/order.h"
 #include "check/small.h"
 
@@ -29,11 +30,12 @@ enum {
     SMALL_TICKET = 1, /* no record's: those have serials above it */
 };
 
-static struct oriel_history *enter(oriel_place place)
+struct oriel_history *oriel_history_enter(oriel_place place)
 {
     struct oriel_history *history = oriel_board_at(place);
     oriel_board_lock(&history->lock);
     if (oriel_unlikely(history->busy != 0)) { /* 5 */
+        oriel_loan_recall_all(history);
         memset(history->lanes, 0, sizeof history->lanes);
         oriel_records_empty(&history->records);
     }
@@ -42,7 +44,7 @@ static struct oriel_history *enter(oriel_place place)
     return history;
 }
 
-static void leave(struct oriel_history *history)
+void oriel_history_exit(struct oriel_history *history)
 {
     atomic_signal_fence(memory_order_seq_cst);
     history->busy = 0;
@@ -78,6 +80,7 @@ void oriel_history_leave(oriel_place place)
 {
     oriel_underway_leave(place);
     oriel_lent_leave(place);
+    oriel_loan_leave(place);
 }
 
 /* --- what is called --- */
@@ -94,13 +97,15 @@ static void meet_all(struct oriel_arrival *arrival, const struct oriel_extent *e
     }
 }
 
-/* While it is about to stand there (small.c, S2). */
-static void mark_all(struct oriel_history *history, const struct oriel_extent *extents, size_t count, int by)
+/* It is about to stand there (small.c, S2): the record that it becomes keeps the marks. */
+static void mark_all(struct oriel_history *history, const struct oriel_extent *extents, size_t count)
 {
     struct oriel_extent runs;
     for (size_t i = 0; i < count; i++)
         if (oriel_byte_runs_tidy(&extents[i], &runs))
-            oriel_pages_mark(&history->records.pages, runs.offset, oriel_byte_runs_end(&runs), by);
+            oriel_pages_mark(&history->records.pages, runs.offset, oriel_byte_runs_end(&runs), 1);
+    oriel_delay();
+    oriel_fence_full();
 }
 
 /* The number of its first record; 0: the board is full, or there are no bytes. */
@@ -127,29 +132,37 @@ static oriel_record_number keep_all(struct oriel_arrival *arrival, const struct 
 
 static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *extents, size_t count)
 {
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     const struct oriel_access *access = arrival->access;
-    mark_all(history, extents, count, 1);
+    mark_all(history, extents, count);
     oriel_delay();
     meet_all(arrival, extents, count);
     oriel_delay();
     oriel_record_number first = keep_all(arrival, extents, count);
-    mark_all(history, extents, count, -1);
     uint64_t ticket = 0;
     if (oriel_access_pending(access) && first != 0)
         ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
     if (oriel_unlikely(history->records.live > history->sweep_at))
         oriel_history_shorten(history);
-    leave(history);
+    oriel_history_exit(history);
     oriel_beside_meet(arrival, extents, count);
     return ticket;
 }
 
+void oriel_history_widen(oriel_place place, int64_t low, int64_t high)
+{
+    struct oriel_history *history = oriel_history_enter(place);
+    oriel_pages_mark(&history->records.pages, low, high, 1);
+    oriel_loan_recall_around(history, low, high); /* R2 */
+    oriel_history_exit(history);
+    oriel_fence_full();
+}
+
 void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *runs)
 {
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     oriel_arrival_meet(arrival, runs, false);
-    leave(history);
+    oriel_history_exit(history);
     oriel_beside_meet(arrival, runs, 1);
 }
 
@@ -191,13 +204,15 @@ void oriel_history_look(oriel_place place, const struct oriel_access *access, co
 {
     struct oriel_arrival arrival;
     oriel_arrival_begin(&arrival, place, access, tell, closure, false);
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     meet_all(&arrival, extents, count);
-    leave(history);
+    oriel_history_exit(history);
 }
 
-/* One that has become like another becomes one with it, which keeps the number; hint: where a loop's last may be. */
-static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint)
+/* One that has become like another becomes one with it, which keeps the number; hint: where a loop's last may be.  *grown: it
+ * has more bytes than before. */
+static oriel_record_number join_one(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint,
+                                    bool *grown)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
@@ -208,18 +223,32 @@ static oriel_record_number join_alike(struct oriel_history *history, oriel_recor
     size_t next = 0;
     if (other == NULL)
         other = record;
-    while (other == record || !oriel_access_may_be_one(&other->access, &record->access) ||
+    while (other == record || other->loan != 0 || !oriel_access_may_be_one(&other->access, &record->access) ||
            !oriel_byte_runs_join(&other->runs, &record->runs, &all)) {
         if (next == 0)
             oriel_records_find(records, record->runs.offset - 1, oriel_byte_runs_end(&record->runs) + 1, NULL, 0, &hits);
+        *grown = false;
         if (next == hits.count)
             return number;
         into = hits.numbers[next++];
         other = oriel_record_at(records, into);
     }
+    *grown = !oriel_byte_runs_contain(&other->runs, &record->runs);
     oriel_history_discard(history, number);
-    oriel_record_change(records, into, &all);
+    if (*grown)
+        oriel_record_change(records, into, &all);
     return into;
+}
+
+/* Then it may touch others that are like it. */
+static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint)
+{
+    bool grown;
+    do {
+        number = join_one(history, number, hint, &grown);
+        hint = (struct oriel_history_hint){0, 0};
+    } while (grown);
+    return number;
 }
 
 static void complete_record(struct oriel_history *history, oriel_record_number number, oriel_tick now)
@@ -242,21 +271,24 @@ static void complete_lane(oriel_place place, struct oriel_history_lane *lane, in
 {
     if (lane_is_empty(lane))
         return;
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     oriel_record_number next;
     for (oriel_record_number number = lane->pending; number != 0; number = next) {
         const struct oriel_record *record = oriel_record_at(&history->records, number);
         next = record->behind;
-        if (record->access.group == group && (group != 0 || record->access.origin == origin))
-            complete_record(history, number, now);
+        if (record->access.group != group || (group == 0 && record->access.origin != origin))
+            continue;
+        complete_record(history, number, now);
+        oriel_loan_offer(place, history, lane->done.number);
     }
-    leave(history);
+    oriel_history_exit(history);
 }
 
 void oriel_history_complete(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
 {
     struct oriel_history *history = oriel_board_at(place);
     oriel_underway_complete(place, origin, group, now);
+    oriel_loan_complete(place, group, now, false);
     complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
     if (group != 0)
         complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
@@ -275,7 +307,7 @@ static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint6
     if (ticket == 0 ||
         (ticket >= ORIEL_ACCESS_GROUP && lane_is_empty(oriel_history_lane_of(oriel_board_at(place), 0, ticket))))
         return;
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     if (ticket < ORIEL_ACCESS_GROUP) {
         while (ticket != 0) {
             struct oriel_history_hint hint = {(oriel_record_number)ticket, (uint32_t)(ticket >> 32)};
@@ -294,13 +326,15 @@ static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint6
                 act(history, number, argument);
         }
     }
-    leave(history);
+    oriel_history_exit(history);
 }
 
 void oriel_history_complete_one(oriel_place place, uint64_t ticket, oriel_tick now)
 {
     if (ticket >= ORIEL_ACCESS_GROUP)
         oriel_underway_complete(place, NOBODY, ticket, now);
+    if (ticket >= ORIEL_ACCESS_GROUP)
+        oriel_loan_complete(place, ticket, now, true);
     for_ticket(place, ticket, complete_record, now);
 }
 
@@ -331,15 +365,17 @@ static void flag_record(struct oriel_history *history, oriel_record_number numbe
 void oriel_history_flag_one(oriel_place place, uint64_t ticket, uint8_t flags)
 {
     oriel_underway_flag(place, 0, ticket, flags);
+    oriel_loan_list(place, ticket);
     for_ticket(place, ticket, flag_record, flags);
 }
 
 void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
 {
     oriel_underway_flag(place, origin, 0, flags);
+    oriel_loan_list(place, 0);
     if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
         return;
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     oriel_record_number next;
     for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0; number = next) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
@@ -352,14 +388,14 @@ void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
         if ((record->access.flags & ORIEL_ACCESS_ALONE) == 0) /* or a loop of such pairs would pile them up */
             join_alike(history, number, (struct oriel_history_hint){0, 0});
     }
-    leave(history);
+    oriel_history_exit(history);
 }
 
 void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
 {
     if (len_bytes == 0)
         return;
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     struct oriel_extent hole = {.offset = offset, .len_bytes = len_bytes, .count = 1};
     struct oriel_record_hits hits;
     struct oriel_extent after;
@@ -371,17 +407,18 @@ void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
         last = hits.numbers[hits.count - 1];
         after = oriel_record_at(&history->records, last)->runs;
         for (size_t i = 0; i < hits.count; i++)
-            oriel_history_take_bytes(history, hits.numbers[i], &hole);
+            if (oriel_loan_recall(oriel_record_at(&history->records, hits.numbers[i])))
+                oriel_history_take_bytes(history, hits.numbers[i], &hole);
     } while (hits.count == ORIEL_RECORD_HITS);
     oriel_small_forget(history, offset, offset + (int64_t)len_bytes);
-    leave(history);
+    oriel_history_exit(history);
 }
 
 void oriel_history_size(oriel_place place, uint64_t *accesses, uint64_t *bytes)
 {
-    struct oriel_history *history = enter(place);
+    struct oriel_history *history = oriel_history_enter(place);
     oriel_pages_size(&history->records.pages, accesses, bytes);
     *accesses += history->records.live;
     *bytes += sizeof *history + oriel_records_bytes(&history->records);
-    leave(history);
+    oriel_history_exit(history);
 }

@@ -85,7 +85,8 @@ static inline struct oriel_page *oriel_page_find(const struct oriel_pages *pages
 /* The same, made when it is not there; NULL: the board is full. */
 struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t number);
 
-/* by more records lie around the bytes from low to high. */
+/* by more records lie around the bytes from low to high.  Under the history's lock; of marks that are new a full fence has to follow
+ * before cells are looked into (small.c, S2). */
 void oriel_pages_mark(const struct oriel_pages *pages, int64_t low, int64_t high, int by);
 
 /* No record lies anywhere. */

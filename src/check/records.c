@@ -182,9 +182,10 @@ static oriel_record_number without(struct oriel_records *records, oriel_record_n
     return tree;
 }
 
-void oriel_record_insert(struct oriel_records *records, oriel_record_number number)
+void oriel_record_insert(struct oriel_records *records, oriel_record_number number, bool marked)
 {
-    mark(records, &at(records, number)->runs, 1);
+    if (!marked)
+        mark(records, &at(records, number)->runs, 1);
     insert(records, number);
 }
 

@@ -20,6 +20,7 @@ struct oriel_record {
     struct oriel_access access;
     oriel_record_number before; /* pending ones of a lane; behind also chains free ones */
     oriel_record_number behind;
+    oriel_place loan; /* the line in which its numbers stand, loans.c's; 0: it is not lent */
 } __attribute__((aligned(64))); /* a search looks at the first line of each record that it passes, and no other */
 _Static_assert(offsetof(struct oriel_record, access) <= 64, "what a search looks at is one line");
 
@@ -61,7 +62,8 @@ oriel_record_number oriel_record_make(struct oriel_records *records);
 /* Of one that is not in the tree. */
 void oriel_record_drop(struct oriel_records *records, oriel_record_number number);
 
-void oriel_record_insert(struct oriel_records *records, oriel_record_number number);
+/* marked: its bytes are marked already, once for it (pages.h). */
+void oriel_record_insert(struct oriel_records *records, oriel_record_number number, bool marked);
 void oriel_record_remove(struct oriel_records *records, oriel_record_number number);
 
 /* Changes the runs of one that is in the tree. */

@@ -1,8 +1,9 @@
 /* Small accesses in cells.  The argument, beside history.c's:
  * S1 What stands in a cell is under the cell's lock.  Two small accesses to one byte therefore meet: the second to have the lock
  *    finds the first.
- * S2 An access that goes into the tree raises its buckets' wide before it looks into the cells of its bytes, and lets it be
- *    lowered only when it stands in the tree itself; a small one reads wide while it holds its cell's lock, where its entry
+ * S2 An access that goes into the tree raises its buckets' wide, all under the history's lock, and looks into the cells of its
+ *    bytes behind a full fence.  The record that it becomes keeps what was raised, and it is lowered with that, or once the access
+ *    stands in another one; a small one reads wide while it holds its cell's lock, where its entry
  *    stands already.  If it reads 0, its section came before the other's look into that cell, which finds the entry; if not, it
  *    goes on to the tree, under the history's lock, after the other has left.  (Where each finds the other, both tell: it is one
  *    finding.)  A cell is looked into if its bit in used is set, which is set before wide is read.

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "check/communicators.h"
 #include "check/lent.h"
+#include "check/loans.h"
 #include "check/afar.h"
 #include "check/waits.h"
 #include "ops/datatype.h"
@@ -220,6 +221,7 @@ static void stop(const struct oriel_site *site)
     oriel_local_stop();
     oriel_order_stop();
     oriel_lent_stop();
+    oriel_loan_stop();
     oriel_afar_serve_stop();
     oriel_afar_stop();
 }

@@ -14,6 +14,7 @@
 #include "check/windows_operate.h"
 
 #include "check/extents.h"
+#include "check/loans.h"
 #include "check/parts.h"
 #include "check/ranks.h"
 #include "check/requests.h"
@@ -174,13 +175,21 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     return access;
 }
 
+/* One run of bytes of a window whose memory stays, here. */
+static bool may_be_lent(const struct oriel_operation *operation, const struct oriel_extents *extents)
+{
+    const struct oriel_checked *window = operation->window;
+    return extents->count == 1 && extents->list[0].count == 1 && operation->request == NULL && window->common != NULL &&
+           !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
+}
+
 static void add_access(struct oriel_operation *operation, oriel_place history)
 {
     struct oriel_extents extents;
     struct oriel_checked *window = operation->window;
     struct oriel_access access = oriel_access_of(operation);
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK &&
-        extents.count > 0)
+        extents.count > 0 && !(may_be_lent(operation, &extents) && oriel_loan_come(history, &access, extents.list)))
         operation->ticket = oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
                                            &window->places[operation->target_rank]);
     oriel_extents_close(&extents);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang,
-or check_crowded.c or check_lent.c, which have the tests of that name.
+or check_crowded.c, check_lent.c or check_loans.c, which have the tests of that name.
 
 All is built in a temporary folder.  Each row of MUTANTS says which file of src/check/ is changed and how (a text that is found
 once, and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status
@@ -16,7 +16,7 @@ LIMIT_S = 120
 ATTEMPTS = 5  # the delays are random: a mutant may pass once
 
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "moments", "order", "ranks", "history",
-                                        "arrival", "beside", "shortening", "small", "small_again", "lent", "small_visits",
+                                        "arrival", "beside", "shortening", "small", "small_again", "lent", "loans", "small_visits",
                                         "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
 SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
 
@@ -31,8 +31,8 @@ MUTANTS = [
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again reads wide"),
     ("small_again.h", "if (!met->peaceful && (!known || lent))", "if (false)",
      "cells_s1_held_accesses_meet", "who comes again meets what it is not ordered behind"),
-    ("history.c", "    mark_all(history, extents, count, 1);\n    oriel_delay();\n    meet_all(arrival, extents, count);\n",
-     "    meet_all(arrival, extents, count);\n    oriel_delay();\n    mark_all(history, extents, count, 1);\n",
+    ("history.c", "    mark_all(history, extents, count);\n    oriel_delay();\n    meet_all(arrival, extents, count);\n",
+     "    meet_all(arrival, extents, count);\n    oriel_delay();\n    mark_all(history, extents, count);\n",
      "cells_s2_small_and_wide_accesses_meet", "S2: wide is raised before the cells are looked into"),
     ("words_carried.c", "linked = atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE));",
      "linked = atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE)) ||\n"
@@ -122,6 +122,75 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "crowded_cells_become_short", "a cell that was crowded becomes short"),
     ("small_again.c", "    if (oriel_unlikely(cell->next != 0))\n        oriel_cell_shorten(cell);\n", "",
      "crowded_cells_become_short_by_who_comes_again", "a cell that was crowded becomes short by who comes again"),
+    ("loans.c", "if (oriel_likely(atomic_load_explicit(&line->key, memory_order_relaxed) != 0))", "if (true)",
+     "loans_r2_meet_who_comes", "R2: who comes to a record that is lent looks whether it still is"),
+    ("loans.c", """    atomic_store_explicit(&line->part, part, memory_order_release);
+    oriel_delay();
+    oriel_fence_full();
+    oriel_delay();
+    if (oriel_likely(atomic_load_explicit(&line->key, memory_order_relaxed) != 0))
+        return true;
+""", """    oriel_fence_full();
+    oriel_delay();
+    bool mine = atomic_load_explicit(&line->key, memory_order_relaxed) != 0;
+    oriel_delay();
+    atomic_store_explicit(&line->part, part, memory_order_release);
+    if (mine)
+        return true;
+""", "loans_r2_meet_who_comes", "R2: the part is pending before it is looked whether the record is still lent"),
+    ("loans.c", "    atomic_store_explicit(&line->key, 0, memory_order_relaxed);\n    oriel_delay();\n    oriel_fence_full();\n",
+     "    oriel_delay();\n    oriel_fence_full();\n", "loans_r2_meet_who_comes", "R2: who recalls a record takes the key"),
+    ("loans.c", """    atomic_store_explicit(&line->key, 0, memory_order_relaxed);
+    oriel_delay();
+    oriel_fence_full();
+    oriel_delay();
+    uint64_t part = atomic_load_explicit(&line->part, memory_order_acquire); /* R3 */
+    oriel_delay();
+""", """    uint64_t part = atomic_load_explicit(&line->part, memory_order_acquire); /* R3 */
+    oriel_delay();
+    oriel_fence_full();
+    oriel_delay();
+    atomic_store_explicit(&line->key, 0, memory_order_relaxed);
+""", "loans_r2_meet_who_comes", "R2: who recalls a record takes the key before it reads the part"),
+    ("arrival.c", "    if (oriel_unlikely(record->loan != 0) && !oriel_loan_meet(arrival, record, runs))\n        return;\n", "",
+     "loans_r2_meet_who_comes", "R2: who meets a record that is lent recalls it"),
+    ("history.c", "    oriel_loan_recall_around(history, low, high); /* R2 */\n", "",
+     "loans_r2_meet_who_comes_beside", "R2: records that are lent are recalled where another history comes beside"),
+    ("loans.c", " && atomic_load(&history->beside) == 0", "",
+     "loans_r2_meet_who_comes_beside", "R1: no record is lent where a history is beside"),
+    ("loans.c", "            if (other->loan != 0 || oriel_access_pending(&other->access) ||", "            if (false && other->loan != 0 &&",
+     "loans_r1_are_not_what_meets_something", "R1: no record is lent that meets another"),
+    ("loans.c", "oriel_small_is_quiet(history, &mine->access, mine->runs.offset, high, clock)", "clock != NULL",
+     "loans_r1_are_not_what_meets_something", "R1: no record is lent that meets something in a cell"),
+    ("loans.c", """        atomic_store_explicit(&line->complete, now, memory_order_relaxed);
+        side->complete = now;
+        oriel_delay();
+    } else if (side->complete != now) {
+        return false;
+    }
+    atomic_store_explicit(&line->part, 0, memory_order_release);
+""", """        side->complete = now;
+    } else if (side->complete != now) {
+        return false;
+    }
+    atomic_store_explicit(&line->part, 0, memory_order_release);
+    oriel_delay();
+    atomic_store_explicit(&line->complete, side->complete, memory_order_relaxed);
+""", "loans_r2_meet_who_comes", "R3: a record has its new number before the part goes"),
+    ("loans.c", "    } else if (side->complete != now) {", "    } else if (now == 0) {",
+     "loans_r4_have_one_number", "R4: a part with another number becomes a record of its own"),
+    ("loans.c", "        tell(arrival, record, part, runs);\n    return false;", "        tell(arrival, record, part, runs);\n    return true;",
+     "loans_r5_stay_while_a_part_is_pending", "R5: a record with a part stays as it is"),
+    ("loans.c", "            bring_home(history, side);\n", "            side->history = 0;\n",
+     "loans_r6_lines_go_to_other_records", "R6: a record comes home before another has its line"),
+    ("history.c", "    oriel_loan_leave(place);\n", "",
+     "loans_r6_are_of_a_history_that_stands", "R6: what is of a history comes home before it goes"),
+    ("shortening.c", "return record->loan == 0 && !oriel_access_pending", "return !oriel_access_pending",
+     "loans_stay_though_all_know_them", "a record that is lent stays though all know it"),
+    ("history.c", "    oriel_underway_flag(place, origin, 0, flags);\n    oriel_loan_list(place, 0);\n",
+     "    oriel_underway_flag(place, origin, 0, flags);\n", "loans_are_flagged", "what is pending of a record has its flags"),
+    ("loans.c", "(side->group != 0 || alone)", "(side->group == group)",
+     "loans_may_be_of_a_group", "what came with a group is complete with that"),
     ("lent.h", "if (oriel_likely(atomic_load_explicit(&oriel_lent_line_of(lent)->key, memory_order_relaxed) == key))", "if (true)",
      "lent_l2_meet_who_comes", "L2: who comes to what is lent looks whether it still is"),
     ("lent.h", """    atomic_store_explicit(&lent->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
@@ -176,7 +245,7 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
 
 
 def program_of(test):
-    return next(("check_" + name for name in ("crowded", "lent") if test.startswith(name)), "check_cells")
+    return next(("check_" + name for name in ("crowded", "lent", "loans") if test.startswith(name)), "check_cells")
 
 
 class Builder:
