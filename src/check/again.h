@@ -65,7 +65,7 @@ struct oriel_again {
 /* The exported functions ask with what they know of themselves: most of it is decided then. */
 #define ORIEL_AGAIN_INLINE static inline __attribute__((always_inline))
 
-extern _Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES] __attribute__((visibility("hidden"))); /* of again_places.c */
+extern _Thread_local struct oriel_again oriel_agains[ORIEL_AGAIN_SITES] __attribute__((visibility("hidden")));
 
 /* Of a site that is not at its first place: where it is, or else whose place it may have, which is a free one if there is one. */
 struct oriel_again *oriel_again_elsewhere(const void *address, MPI_Win win, uint64_t first);

@@ -3,6 +3,7 @@
 #include "check/arrival.h"
 
 #include "base/atomic.h"
+#include "base/delay.h"
 #include "check/loans.h"
 
 enum {
@@ -99,6 +100,8 @@ static oriel_record_number join_found(struct oriel_arrival *arrival, const struc
     struct oriel_records *records = &arrival->history->records;
     struct oriel_extent all = *runs;
     oriel_record_number into = 0;
+    oriel_record_number gone[ORIEL_ARRIVAL_JOINS];
+    size_t gone_count = 0;
     for (size_t i = 0; i < arrival->joins; i++) {
         oriel_record_number number = arrival->join[i];
         struct oriel_extent sum;
@@ -108,10 +111,13 @@ static oriel_record_number join_found(struct oriel_arrival *arrival, const struc
         if (into == 0)
             into = number;
         else
-            oriel_history_discard(arrival->history, number);
+            gone[gone_count++] = number;
     }
     if (into != 0 && !same_runs(&all, &oriel_record_at(records, into)->runs))
         oriel_record_change(records, into, &all);
+    oriel_delay();
+    while (gone_count > 0)
+        oriel_history_discard(arrival->history, gone[--gone_count]); /* S6 */
     return into;
 }
 
@@ -139,8 +145,9 @@ static oriel_record_number join_loop(struct oriel_arrival *arrival, struct oriel
         return 0;
     struct oriel_extent loop = {first->runs.offset, runs->len_bytes, 3, distance};
     oriel_byte_runs_tidy(&loop, &all);
-    oriel_history_discard(history, lane->last.number);
     oriel_record_change(&history->records, lane->previous.number, &all);
+    oriel_delay();
+    oriel_history_discard(history, lane->last.number); /* S6 */
     lane->last = lane->previous;
     lane->previous = (struct oriel_history_hint){0, 0};
     return lane->last.number;
@@ -223,7 +230,6 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
         oriel_history_discard(history, number);
         return;
     }
-    oriel_record_change(records, number, &pieces[0]);
     for (size_t i = 1; i < count; i++) {
         struct oriel_record *piece = oriel_record_at(records, more[i]);
         piece->runs = pieces[i];
@@ -234,6 +240,8 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
         if (oriel_access_pending(&piece->access))
             oriel_history_chain(history, more[i]);
     }
+    oriel_delay();
+    oriel_record_change(records, number, &pieces[0]); /* S6 */
 }
 
 static bool may_join(const struct oriel_arrival *arrival, const struct oriel_record *record, const struct oriel_extent *runs)

@@ -234,9 +234,10 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
         other = oriel_record_at(records, into);
     }
     *grown = !oriel_byte_runs_contain(&other->runs, &record->runs);
-    oriel_history_discard(history, number);
     if (*grown)
         oriel_record_change(records, into, &all);
+    oriel_delay();
+    oriel_history_discard(history, number); /* S6 */
     return into;
 }
 

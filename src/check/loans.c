@@ -18,6 +18,8 @@
  * R6 The key is set by the origin alone, under the lock, when a record begins to lead to the line; before the line is used for
  *    another record, or the history goes, the origin brings home under that history's lock what led there.  Lines stay as long
  *    as the board, though their process ends.  Who empties a history (5) takes all keys away.
+ * R7 What completes is the process's own: who serves other machines completes for them, and in such a process nothing is lent
+ *    (oriel_check_several).
  * It costs those who recall, and the origin afterwards, more than it gave if they do so each time.  So a record is lent when its
  * call has come there several times, and more often each time that it was recalled before it was used. */
 #include "check/loans.h"

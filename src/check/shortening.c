@@ -28,15 +28,15 @@ static void merge_neighbours(struct oriel_records *records)
             struct oriel_record *record = oriel_record_at(records, hits.numbers[i]);
             struct oriel_record *before = last != 0 ? oriel_record_at(records, last) : NULL;
             struct oriel_extent all;
-            if (before != NULL && before->loan == 0 && record->loan == 0 && !oriel_access_pending(&before->access) && !oriel_access_pending(&record->access) &&
-                oriel_access_alike(&before->access, &record->access) &&
+            if (before != NULL && before->loan == 0 && record->loan == 0 && !oriel_access_pending(&before->access) &&
+                !oriel_access_pending(&record->access) && oriel_access_alike(&before->access, &record->access) &&
                 oriel_byte_runs_join(&before->runs, &record->runs, &all) &&
                 all.offset == before->runs.offset) {
                 if (record->access.complete < before->access.complete)
                     before->access.complete = record->access.complete;
-                oriel_record_remove(records, hits.numbers[i]);
-                oriel_record_drop(records, hits.numbers[i]);
                 oriel_record_change(records, last, &all);
+                oriel_record_remove(records, hits.numbers[i]); /* S6 */
+                oriel_record_drop(records, hits.numbers[i]);
                 merged = true;
             } else {
                 last = hits.numbers[i];

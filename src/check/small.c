@@ -15,6 +15,8 @@
  * S5 A cell that had no room has further parts, which go when few entries are left, under its lock: what is complete there is
  *    copied into the first part before, what is pending has its place (S3), and keeps the parts.  Nobody else knows of a place in
  *    a cell without its lock.
+ * S6 A record that becomes part of another, or is cut, has looked into the cells long before: nothing but wide leads to its bytes.
+ *    So what comes to stand there is marked before what stood there goes, and wide is never 0 between.
  * history.c calls; small_again.h has a shorter way into a cell. */
 #include "check/cells.h"
 

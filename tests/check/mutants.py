@@ -104,6 +104,15 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "words_w5_are_of_nobody_who_has_not_given", "W5: who enters a word and gives nothing is not its giver"),
     ("words_carried.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver)))",
      "if (false)", "words_w2_keep_what_each_has_given", "W4: the giver is who had the lock last"),
+    ("arrival.c", "    for (size_t i = 1; i < count; i++) {\n        struct oriel_record *piece",
+     "    oriel_record_change(records, number, &pieces[0]);\n    oriel_delay();\n"
+     "    for (size_t i = 1; i < count; i++) {\n        struct oriel_record *piece",
+     "cells_s6_small_accesses_meet_what_is_cut", "S6: the pieces of a record are marked before it goes"),
+    ("history.c", "    if (*grown)\n        oriel_record_change(records, into, &all);\n    oriel_delay();\n"
+     "    oriel_history_discard(history, number); /* S6 */\n",
+     "    oriel_history_discard(history, number);\n    oriel_delay();\n    if (*grown)\n"
+     "        oriel_record_change(records, into, &all);\n",
+     "cells_s6_small_accesses_meet_what_is_joined", "S6: what a record grows by is marked before the other goes"),
     ("small_again.c", "        atomic_fetch_or(&spot.page->used, bit); /* S2 */", "        ;",
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again to an unused cell says that it is used"),
     ("words_carried.h", "rank) || !oriel_word_is_up_to_date(word)", "rank)",

@@ -1,6 +1,7 @@
 /* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
  * comes first and however they meet; what is carried from word to word is known to who takes it. */
 #include "check/guard.h"
+#include "check/loans.h"
 #include "check/ranks.h"
 #include "check/words_carried.h"
 
@@ -66,6 +67,82 @@ static void put_mixed_again(int rank)
 {
     comes_again = true;
     rounds(rank, mixed_span);
+}
+
+enum { PAGES = 64, TURNS = 1000 };
+
+static void lose_time(uint32_t *chance, uint32_t most)
+{
+    *chance = *chance * 1664525u + 1013904223u;
+    for (volatile uint32_t i = (*chance >> 8) % most; i > 0; i--)
+        ;
+}
+
+/* The first one's records are cut, or become one with each other, all the time; nothing orders the other's small put behind
+ * them. */
+static void put_beside_records_that_change(int rank, bool are_cut)
+{
+    uint32_t chance = (uint32_t)rank + 1;
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    for (int turn = 0; turn < TURNS; turn++) {
+        if (rank == 0) {
+            oriel_place made = oriel_history_make(PAGES * WIDE);
+            atomic_store(&team->words[1], made);
+            atomic_store(&team->words[0], 0);
+            EXPECT(put(made, rank, 0, are_cut ? PAGES * WIDE : WIDE) == 0);
+            complete(made, rank);
+        }
+        team_meet();
+        oriel_place history = (oriel_place)atomic_load(&team->words[1]);
+        uint64_t told = 0;
+        if (rank == 0 && are_cut) {
+            for (int page = 0; page < PAGES; page += 2) {
+                oriel_order_raise();
+                told += put(history, rank, page * WIDE, WIDE);
+                complete(history, rank);
+            }
+        } else if (rank == 0) {
+            lose_time(&chance, 3000);
+            told += put(history, rank, WIDE, (PAGES - 1) * WIDE);
+            complete(history, rank);
+        } else {
+            lose_time(&chance, 12000);
+            told += put(history, rank, (PAGES - 1) * WIDE + CELL, 8);
+            complete(history, rank);
+        }
+        atomic_fetch_add(&team->words[0], told);
+        team_meet();
+        EXPECT(atomic_load(&team->words[0]) >= 1);
+        oriel_history_leave(history);
+        team_meet();
+        if (rank == 0)
+            oriel_history_free(history);
+    }
+    oriel_lent_stop();
+    oriel_loan_stop();
+    oriel_order_stop();
+}
+
+static void put_beside_cuts(int rank)
+{
+    put_beside_records_that_change(rank, true);
+}
+
+static void put_beside_joins(int rank)
+{
+    put_beside_records_that_change(rank, false);
+}
+
+static void cells_s6_small_accesses_meet_what_is_cut(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, put_beside_cuts);
+}
+
+static void cells_s6_small_accesses_meet_what_is_joined(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, put_beside_joins);
 }
 
 static void cells_s1_held_accesses_meet(void **state)
@@ -460,6 +537,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(cells_know_what_held_accesses_are_behind),
         cmocka_unit_test(cells_s1_small_accesses_meet),
         cmocka_unit_test(cells_s2_small_and_wide_accesses_meet),
+        cmocka_unit_test(cells_s6_small_accesses_meet_what_is_cut),
+        cmocka_unit_test(cells_s6_small_accesses_meet_what_is_joined),
         cmocka_unit_test(words_w0_share_as_all_do),
         cmocka_unit_test(words_are_taken_though_others_found_no_room),
         cmocka_unit_test(words_w1_carry_what_was_done_before),
