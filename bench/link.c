@@ -160,12 +160,6 @@ static bool measure_batches(int fd, double *best_s)
     return true;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 /* One at a time with a pause before each, as the benchmark's busy target is asked: nothing is warm. */
 static bool measure_once(int fd, double *median_s)
 {
@@ -180,8 +174,7 @@ static bool measure_once(int fd, double *median_s)
             return false;
         took_s[i] = schedule_clock_s() - start_s;
     }
-    qsort(took_s, ONCES, sizeof took_s[0], compare);
-    *median_s = took_s[ONCES / 2];
+    *median_s = schedule_median(took_s, ONCES);
     return true;
 }
 

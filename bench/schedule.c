@@ -1,10 +1,11 @@
 /* The number of operations of each batch, and the best of them.
  * At least two batches count, so that a pattern's first use of anything is not all that there is.
- * Called by timing.c and raw.c. */
+ * Called by timing.c, raw.c and link.c. */
 #define _POSIX_C_SOURCE 200809L
 #include "schedule.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { BATCHES_LEAST = 2, GROWING_BUDGETS = 4 };
@@ -58,4 +59,16 @@ void schedule_advance(struct schedule *plan, double elapsed_s)
     plan->batches++;
     if (plan->batches >= plan->limits.batches || (plan->batches >= BATCHES_LEAST && spent_s > plan->limits.budget_s))
         plan->count = 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+double schedule_median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return values[count / 2];
 }

@@ -23,6 +23,10 @@ struct schedule {
 };
 
 double schedule_clock_s(void);
+
+/* Of count values, at least one, which it sorts; the upper one where two are in the middle. */
+double schedule_median(double *values, int count);
+
 /* The first batch has the least count, and each other a multiple of it. */
 void schedule_start(struct schedule *plan, const struct schedule_limits *limits, uint64_t least);
 

@@ -4,7 +4,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "rma.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 static const double compute_s = 1.0;
@@ -187,12 +186,6 @@ static double measure_free(struct rma_run *run, const struct schedule_limits *li
     return best_s;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 /* Operations of rank 0, each after a pause, as long as rank 1 computes; their number, and the median of what they took. */
 static int time_at_busy(struct rma_run *run, int most, double begin_s, double *median_s)
 {
@@ -203,8 +196,7 @@ static int time_at_busy(struct rma_run *run, int most, double begin_s, double *m
         nanosleep(&(struct timespec){.tv_nsec = BUSY_PAUSE_NS}, NULL); /* at first until rank 1 is at it */
         took_s[count++] = repeat_timed(run, 1);
     }
-    qsort(took_s, (size_t)count, sizeof took_s[0], compare);
-    *median_s = took_s[count / 2];
+    *median_s = schedule_median(took_s, count);
     return count;
 }
 

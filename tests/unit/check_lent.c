@@ -32,14 +32,6 @@ static void end(oriel_place history)
     oriel_order_stop();
 }
 
-/* All that the others have done so far is known to this one. */
-static void know_all(int rank)
-{
-    for (int other = 0; other < team->n; other++)
-        if (other != rank)
-            EXPECT(oriel_order_take_rank(other));
-}
-
 /* The first time in its cell, and twice more. */
 static void get_often(oriel_place history, int rank, int64_t at)
 {
@@ -81,11 +73,7 @@ static void get_beside_puts(int rank, bool remade)
             get_beside_a_put(history, rank, putter, at, len_bytes);
         team_meet();
         if (remade) {
-            oriel_history_leave(history);
-            team_meet();
-            if (rank == 0)
-                oriel_history_free(history);
-            history = shared(rank, oriel_history_make);
+            history = history_anew(rank, history);
         } else if (rank == putter) {
             oriel_history_forget(history, at, WIDE);
         }

@@ -103,4 +103,22 @@ static oriel_place shared(int rank, oriel_place (*make)(uint64_t size_bytes))
     return place;
 }
 
+/* All that the others have done so far is known to this one. */
+static inline void know_all(int rank)
+{
+    for (int other = 0; other < team->n; other++)
+        if (other != rank)
+            EXPECT(oriel_order_take_rank(other));
+}
+
+/* All leave the one, which goes, and come to another. */
+static inline oriel_place history_anew(int rank, oriel_place history)
+{
+    oriel_history_leave(history);
+    team_meet();
+    if (rank == 0)
+        oriel_history_free(history);
+    return shared(rank, oriel_history_make);
+}
+
 #endif
