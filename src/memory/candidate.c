@@ -24,8 +24,7 @@
 #include <unistd.h>
 
 #define STACK_BELOW (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
-#define STACK_ABOVE (UINT64_C(16) << 10)
-#define BLOCK_BYTES UINT64_C(4096) /* more than glibc's control block of a thread */
+#define STACK_ABOVE (UINT64_C(16) << 10) /* the same where nobody knows where the stack ends */
 
 enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
 
@@ -154,16 +153,29 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
     return status;
 }
 
+/* How much of what lies above an address on the caller's stack is stack: of a thread that is not the first all up to its end,
+ * the control block with it, and not a byte more, for the heap may go on there. */
+static uintptr_t stack_top(uintptr_t here)
+{
+    uintptr_t top = here + STACK_ABOVE;
+    pthread_attr_t attributes;
+    if (gettid() == getpid() || pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return top;
+    void *start = NULL;
+    size_t len_bytes = 0;
+    pthread_attr_getstack(&attributes, &start, &len_bytes);
+    pthread_attr_destroy(&attributes);
+    uintptr_t end = (uintptr_t)start + len_bytes;
+    return here >= (uintptr_t)start && here < end && end < top ? end : top;
+}
+
 /* Memory that promotion itself reads or writes while it is frozen, through this thread. */
 static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t error = (uintptr_t)&errno;
     uintptr_t block = (uintptr_t)pthread_self(); /* glibc's control block */
-    uintptr_t top = here + STACK_ABOVE;
-    if (block > here && block + BLOCK_BYTES < top)
-        top = block + BLOCK_BYTES; /* where the stack of a thread ends that is not the first; the heap may go on there */
-    if (start < top && end > here - STACK_BELOW)
+    if (start < stack_top(here) && end > here - STACK_BELOW)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's stack is in the range");
     if ((start <= error && end > error) || (start <= block && end > block))
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");

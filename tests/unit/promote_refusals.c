@@ -141,6 +141,23 @@ static void *refuse_own_stack(void *context)
     return NULL;
 }
 
+struct neighbour {
+    char *above; /* one page, where the stack ends */
+    const struct oriel_promote_how *how;
+    char refusal[200];
+};
+
+static void *promote_what_lies_above(void *context)
+{
+    struct neighbour *neighbour = context;
+    struct oriel_promoted promoted;
+    if (oriel_promote((uintptr_t)neighbour->above, PAGE, neighbour->how, &promoted) == ORIEL_OK)
+        oriel_promote_release(&promoted);
+    else
+        snprintf(neighbour->refusal, sizeof neighbour->refusal, "%s", oriel_fail_message());
+    return NULL;
+}
+
 static void stacks_of_threads_are_refused(void **state)
 {
     const struct oriel_promote_how *how = means_of(state);
@@ -169,6 +186,24 @@ static void stacks_that_the_program_gave_are_refused_but_not_what_lies_above(voi
     sleeper_stop(&sleeper);
     pthread_attr_destroy(&attributes);
     munmap(memory, 272 * PAGE);
+}
+
+/* An allocator may map memory right where a thread's stack ends. */
+static void what_lies_above_the_callers_stack_is_promoted(void **state)
+{
+    struct neighbour neighbour = {.how = means_of(state)};
+    enum { STACK_PAGES = 256 };
+    char *memory = touched((STACK_PAGES + 1) * PAGE);
+    neighbour.above = memory + STACK_PAGES * PAGE;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    assert_int_equal(pthread_attr_setstack(&attributes, memory, STACK_PAGES * PAGE), 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, &attributes, promote_what_lies_above, &neighbour), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    assert_string_equal(neighbour.refusal, "");
+    munmap(memory, (STACK_PAGES + 1) * PAGE);
 }
 
 static int default_signals(void)
@@ -332,6 +367,7 @@ int main(void)
         BY_BOTH(own_stack_is_refused),
         BY_BOTH(stacks_of_threads_are_refused),
         BY_BOTH(stacks_that_the_program_gave_are_refused_but_not_what_lies_above),
+        BY_BOTH(what_lies_above_the_callers_stack_is_promoted),
         {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL, NULL, &quiesce},
         {"memory_that_cannot_be_released_stays_shared", memory_that_cannot_be_released_stays_shared, NULL, NULL, &quiesce},
         BY_BOTH(failure_half_way_leaves_all_private),
