@@ -88,9 +88,12 @@ static bool run_one(const char *name, const struct schedule_limits *limits, bool
     struct rma_run run = {.batch = 0};
     double best_s;
 
-    if (!name_parse(name, &run))
-        rma_fail("no such pattern, memory or size");
     MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
+    if (!name_parse(name, &run)) { /* not by MPI_Abort, at which launchers may lose what was said */
+        if (run.rank == 0)
+            fprintf(stderr, "rma: no such pattern, memory or size: %s\n", name);
+        return false;
+    }
     MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
     if (run.rank == 0) {
         printf("begin %s\n", name);

@@ -187,7 +187,7 @@ class Measuring(BenchCase):
         for name in ("put-at-home:allocate:8:1", "fence-at-line:allocate:0:1", "put-at-line:allocate:8:64"):
             result = self.behind("", name)
             self.assertNotEqual(result.returncode, 0)
-            self.assertIn("no such pattern", result.stderr)
+            self.assertIn(f"no such pattern, memory or size: {name}", result.stderr)
 
     def test_raw_operations_leave_the_data_that_they_should(self):
         cells = [catalogue.Cell(name, "local", count, size, 1) for name, raw in catalogue.RAW.items()
