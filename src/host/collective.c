@@ -64,7 +64,8 @@ static enum oriel_status finish(MPI_Request *request, const char *what, const st
 
 /* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may
  * still read and write it when others come late: it is left to the host for good.  Where there is no memory, a few ranks can tell
- * each other all the same, in a spare one: who leaves a collective without taking part leaves all others waiting. */
+ * each other all the same, in a spare one, and many that there is none: who leaves a collective without taking part leaves all
+ * others waiting. */
 struct exchange {
     MPI_Request request;
     char *out;
@@ -77,16 +78,19 @@ static struct {
     _Alignas(max_align_t) char bytes[SPARE_BYTES];
 } spare = {ATOMIC_FLAG_INIT, {0}};
 
-static struct exchange *exchange_open(const void *in, size_t in_bytes, size_t out_bytes)
+static size_t exchange_bytes(size_t in_bytes, size_t out_bytes)
 {
-    size_t len_bytes = sizeof(struct exchange) + in_bytes + out_bytes;
+    return sizeof(struct exchange) + in_bytes + out_bytes;
+}
+
+static struct exchange *exchange_open(size_t in_bytes, size_t out_bytes)
+{
+    size_t len_bytes = exchange_bytes(in_bytes, out_bytes);
     struct exchange *exchange = malloc(len_bytes);
     if (exchange == NULL && len_bytes <= SPARE_BYTES && !atomic_flag_test_and_set(&spare.taken))
         exchange = (struct exchange *)spare.bytes;
-    if (exchange == NULL)
-        return NULL;
-    exchange->out = exchange->in + in_bytes;
-    memcpy(exchange->in, in, in_bytes);
+    if (exchange != NULL)
+        exchange->out = exchange->in + in_bytes;
     return exchange;
 }
 
@@ -121,14 +125,46 @@ static enum oriel_status no_memory(void)
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for what the ranks tell each other");
 }
 
+enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
+                                   const struct oriel_watch *watch)
+{
+    struct exchange *exchange = exchange_open(sizeof bits, sizeof *agreed);
+    if (exchange == NULL)
+        return no_memory();
+    memcpy(exchange->in, &bits, sizeof bits);
+    if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm, &exchange->request) !=
+        MPI_SUCCESS)
+        return refused(exchange);
+    return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
+}
+
+/* Of sizes that all ranks have alike.  For many ranks the spare one is too small: these ask first whether all have the memory. */
+static enum oriel_status open_with_all(MPI_Comm comm, const char *what, const struct oriel_watch *watch, size_t in_bytes,
+                                       size_t out_bytes, struct exchange **out)
+{
+    struct exchange *exchange = exchange_open(in_bytes, out_bytes);
+    uint32_t all_have = exchange != NULL;
+    enum oriel_status status = ORIEL_OK;
+    if (exchange_bytes(in_bytes, out_bytes) > SPARE_BYTES)
+        status = oriel_host_agree(comm, what, all_have, &all_have, watch);
+    if (status == ORIEL_OK && !all_have)
+        status = no_memory();
+    if (status != ORIEL_OK && exchange != NULL)
+        exchange_free(exchange);
+    *out = exchange;
+    return status;
+}
+
 enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in, size_t len_bytes, void *out,
                                     const struct oriel_watch *watch)
 {
     int n = 0;
     oriel_host()->Comm_size(comm, &n);
-    struct exchange *exchange = exchange_open(in, len_bytes, (size_t)n * len_bytes);
-    if (exchange == NULL)
-        return no_memory();
+    struct exchange *exchange;
+    enum oriel_status status = open_with_all(comm, what, watch, len_bytes, (size_t)n * len_bytes, &exchange);
+    if (status != ORIEL_OK)
+        return status;
+    memcpy(exchange->in, in, len_bytes);
     if (oriel_host()->Iallgather(exchange->in, (int)len_bytes, MPI_BYTE, exchange->out, (int)len_bytes, MPI_BYTE, comm,
                                  &exchange->request) != MPI_SUCCESS)
         return refused(exchange);
@@ -140,13 +176,20 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
 {
     int n = 0;
     int rank = 0;
+    int most_bytes = 0;
     oriel_host()->Comm_size(comm, &n);
     oriel_host()->Comm_rank(comm, &rank);
+    for (int i = 0; i < n; i++)
+        if (lens_bytes[i] > most_bytes)
+            most_bytes = lens_bytes[i];
     size_t out_bytes = (size_t)starts_bytes[n - 1] + (size_t)lens_bytes[n - 1];
     size_t numbers_bytes = 2 * (size_t)n * sizeof(int); /* the host reads them until the end */
-    struct exchange *exchange = exchange_open(in, (size_t)lens_bytes[rank], out_bytes + numbers_bytes + sizeof(int));
-    if (exchange == NULL)
-        return no_memory();
+    struct exchange *exchange;
+    enum oriel_status status =
+        open_with_all(comm, what, watch, (size_t)most_bytes, out_bytes + numbers_bytes + sizeof(int), &exchange);
+    if (status != ORIEL_OK)
+        return status;
+    memcpy(exchange->in, in, (size_t)lens_bytes[rank]);
     int *lens = (int *)(((uintptr_t)exchange->out + out_bytes + sizeof(int) - 1) & ~(sizeof(int) - 1));
     memcpy(lens, lens_bytes, (size_t)n * sizeof(int));
     memcpy(lens + n, starts_bytes, (size_t)n * sizeof(int));
@@ -154,18 +197,6 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
                                   &exchange->request) != MPI_SUCCESS)
         return refused(exchange);
     return exchange_close(exchange, what, watch, out, out_bytes);
-}
-
-enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
-                                   const struct oriel_watch *watch)
-{
-    struct exchange *exchange = exchange_open(&bits, sizeof bits, sizeof *agreed);
-    if (exchange == NULL)
-        return no_memory();
-    if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm, &exchange->request) !=
-        MPI_SUCCESS)
-        return refused(exchange);
-    return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
 }
 
 bool oriel_host_shares_memory(MPI_Comm comm)

@@ -163,7 +163,7 @@ static uintptr_t stack_top(uintptr_t here)
         return top;
     void *start = NULL;
     size_t len_bytes = 0;
-    pthread_attr_getstack(&attributes, &start, &len_bytes);
+    (void)pthread_attr_getstack(&attributes, &start, &len_bytes);
     pthread_attr_destroy(&attributes);
     uintptr_t end = (uintptr_t)start + len_bytes;
     return here >= (uintptr_t)start && here < end && end < top ? end : top;

@@ -1,0 +1,110 @@
+/* What ranks tell each other while a window is made (src/host/collective.c, linked in) where one of them has no memory for it: all
+ * hear of it, for few ranks and for many, and none is left waiting.  Run by the test rows on the bare host. */
+#include "harness.h"
+
+#include "base/status.h"
+#include "host/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+static bool lacks;
+
+void *__wrap_malloc(size_t size)
+{
+    return lacks ? NULL : __real_malloc(size);
+}
+
+enum { FEW_BYTES = 24, MANY_BYTES = 40000 }; /* the second is what a hundred ranks tell */
+
+static char own[MANY_BYTES];
+static char *all;
+
+static void fill(void)
+{
+    memset(own, world_rank + 1, sizeof own);
+    if (all == NULL)
+        all = malloc((size_t)world_size * MANY_BYTES);
+    CHECK(all != NULL, "no memory for the test");
+}
+
+static int gather(int len_bytes)
+{
+    return (int)oriel_host_gather(MPI_COMM_WORLD, "the test", own, (size_t)len_bytes, all, NULL);
+}
+
+/* The last rank tells nothing, as those do that lead no machine. */
+static int gather_some(int len_bytes)
+{
+    int *spans = calloc((size_t)world_size, 2 * sizeof *spans);
+    for (int i = 0; i < world_size; i++) {
+        spans[i] = i + 1 < world_size ? len_bytes : 0;
+        spans[world_size + i] = i * len_bytes;
+    }
+    int status = (int)oriel_host_gather_some(MPI_COMM_WORLD, "the test", own, spans, spans + world_size, all, NULL);
+    free(spans);
+    return status;
+}
+
+static void check_all(int ranks, int len_bytes)
+{
+    for (int i = 0; i < ranks; i++)
+        for (int at = 0; at < len_bytes; at += len_bytes - 1)
+            CHECK_EQUAL(all[(ptrdiff_t)i * len_bytes + at], i + 1);
+}
+
+/* Each rank in turn is without memory. */
+static void without(int (*tell)(int len_bytes), int len_bytes, int ranks)
+{
+    fill();
+    for (int who = 0; who < world_size; who++) {
+        memset(all, 0, (size_t)world_size * MANY_BYTES);
+        lacks = who == world_rank;
+        int status = tell(len_bytes);
+        lacks = false;
+        if (len_bytes == FEW_BYTES) {
+            CHECK_EQUAL(status, ORIEL_OK);
+            check_all(ranks, len_bytes);
+        } else {
+            CHECK_EQUAL(status, ORIEL_E_NO_MEM);
+        }
+        CHECK_EQUAL(tell(len_bytes), ORIEL_OK);
+        check_all(ranks, len_bytes);
+    }
+}
+
+static void few_tell_without_memory(enum window_kind kind)
+{
+    (void)kind;
+    without(gather, FEW_BYTES, world_size);
+}
+
+static void many_hear_that_one_has_no_memory(enum window_kind kind)
+{
+    (void)kind;
+    without(gather, MANY_BYTES, world_size);
+}
+
+static void few_tell_some_without_memory(enum window_kind kind)
+{
+    (void)kind;
+    without(gather_some, FEW_BYTES, world_size - 1);
+}
+
+static void many_hear_that_one_has_no_memory_for_some(enum window_kind kind)
+{
+    (void)kind;
+    without(gather_some, MANY_BYTES, world_size - 1);
+}
+
+static const struct test_case cases[] = {
+    CASE(few_tell_without_memory, KIND_ANY, 1),
+    CASE(many_hear_that_one_has_no_memory, KIND_ANY, 1),
+    CASE(few_tell_some_without_memory, KIND_ANY, 2),
+    CASE(many_hear_that_one_has_no_memory_for_some, KIND_ANY, 2),
+};
+
+int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
