@@ -103,6 +103,8 @@ static void site_print(const json_t *site, const char *before, const char *after
     fputs(call, out);
     if (file != NULL && number(site, "line", &line))
         fprintf(out, " at %s:%" PRId64, file, line);
+    else if (file != NULL)
+        fprintf(out, " at %s", file);
     else if (module != NULL && number(site, "offset", &offset))
         fprintf(out, " at offset 0x%" PRIx64 " of %s", (uint64_t)offset, module);
     if (function != NULL)

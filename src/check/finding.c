@@ -117,9 +117,13 @@ void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_rec
         out->ranks[i] = entry->ranks[i];
 }
 
+/* Control characters of the program's names would be the terminal's. */
 static void copy_text(char *out, size_t room, const char *text)
 {
     snprintf(out, room, "%s", text == NULL ? "" : text);
+    for (unsigned char *at = (unsigned char *)out; *at != '\0'; at++)
+        if (*at < ' ' || *at == 0x7f)
+            *at = '?';
 }
 
 /* A bare address of this process is still made a code. */

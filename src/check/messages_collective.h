@@ -35,11 +35,23 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
 #define READS_OWN(address, counts, displs, datatypes)  USE_OWN(false, address, counts, displs, datatypes)
 #define WRITES_OWN(address, counts, displs, datatypes) USE_OWN(true, address, counts, displs, datatypes)
 
+/* In place each contributes what is in the buffer of the result, which is read before others' parts come there: another time, so
+ * that only a call that waits has both.  With a request the write counts. */
+#define IN_PLACE(reads)               \
+    if (sendbuf == MPI_IN_PLACE) {    \
+        reads                         \
+    }
+#define READS_AT(address, displacement, count, datatype) \
+    if (SIZE > 0)                                        \
+        oriel_use_at(&uses, false, address, displacement, count, datatype);
+
 #define READS_SUM(address, counts, datatype)                           \
-    MPI_Count sum = 0;                                                 \
-    for (int each = 0; each < SIZE; each++)                            \
-        sum += counts[each];                                           \
-    READS(true, address, sum, datatype)
+    {                                                                  \
+        MPI_Count sum = 0;                                             \
+        for (int each = 0; each < SIZE; each++)                        \
+            sum += counts[each];                                       \
+        READS(true, address, sum, datatype)                            \
+    }
 
 #define ORIEL_COLLECTIVE(exported, base, parameters, arguments, its_flow, its_root, buffers)             \
     ORIEL_CHECK_WRAP(exported, parameters)                                                               \

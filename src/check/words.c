@@ -58,7 +58,9 @@ static const char *file_name(const char *path)
 void oriel_text_place(struct oriel_text *text, const struct oriel_place *place)
 {
     if (place->file[0] != '\0')
-        oriel_text_add(text, "at %s:%" PRIu32, path_shorten(place->file), place->line);
+        oriel_text_add(text, "at %s", path_shorten(place->file));
+    if (place->file[0] != '\0' && place->line != 0)
+        oriel_text_add(text, ":%" PRIu32, place->line);
     if (place->function[0] != '\0')
         oriel_text_add(text, "%sin %s", place->file[0] != '\0' ? " " : "", place->function);
     if (place->inlined[0] != '\0') {

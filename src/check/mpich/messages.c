@@ -27,6 +27,7 @@ ORIEL_POINT_TO_POINT(_c, MPI_Count)
      MPI_Request *request)
 #define REPLACE_ARGUMENTS (buf, count, datatype, dest, sendtag, source, recvtag, comm, request)
 
+/* What is received into the buffer that is sent, is written there, which leaves no other use of it meanwhile. */
 #define BOTH_REQUEST(name, base, parameters, arguments, sent_buffer, received_buffer)        \
     ORIEL_CHECK_WRAP(name, parameters)                                                       \
     {                                                                                        \
@@ -51,9 +52,9 @@ ORIEL_POINT_TO_POINT(_c, MPI_Count)
         return code;                                                                         \
     }
 #define BOTH(suffix, Count)                                                                                       \
-    BOTH_REQUEST(Isendrecv##suffix, Sendrecv, BOTH_PARAMETERS(Count), BOTH_ARGUMENTS,                              \
+    BOTH_REQUEST(Isendrecv##suffix, Isendrecv, BOTH_PARAMETERS(Count), BOTH_ARGUMENTS,                              \
                  BUFFER(sendbuf, sendcount, sendtype), BUFFER(recvbuf, recvcount, recvtype))                      \
-    BOTH_REQUEST(Isendrecv_replace##suffix, Sendrecv_replace, REPLACE_PARAMETERS(Count), REPLACE_ARGUMENTS,        \
-                 BUFFER(buf, count, datatype), BUFFER(buf, count, datatype))
+    BOTH_REQUEST(Isendrecv_replace##suffix, Isendrecv_replace, REPLACE_PARAMETERS(Count), REPLACE_ARGUMENTS,        \
+                 BUFFER(buf, source == MPI_PROC_NULL ? count : 0, datatype), BUFFER(buf, count, datatype))
 BOTH(, int)
 BOTH(_c, MPI_Count)

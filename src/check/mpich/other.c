@@ -1,9 +1,12 @@
 /* What MPICH has beyond MPI-3.1 and is not modelled: persistent collectives, partitioned messages, communicators of sessions.
  * Programs call them. */
 #include "check/messages_other.h"
+
+#include "base/log.h"
 #include "check/requests.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct unknown {
     struct oriel_startable startable;
@@ -96,4 +99,17 @@ ORIEL_CHECK_WRAP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *n
     ORIEL_CHECK_PASS(code, Comm_idup_with_info, (comm, info, newcomm, request));
     oriel_idup_started(idup, code != MPI_SUCCESS, *request);
     return code;
+}
+
+/* The checker starts with MPI_Init: of who never calls it, it says so, by the first process. */
+ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
+{
+    static _Atomic(void *) initialized;
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    const char *number = getenv("PMI_RANK");
+    int is_initialized = 1;
+    if (((__typeof__(&PMPI_Initialized))oriel_behind(&initialized, "PMPI_Initialized"))(&is_initialized) == MPI_SUCCESS &&
+        !is_initialized && (number == NULL || strcmp(number, "0") == 0) && !atomic_flag_test_and_set(&told))
+        oriel_warn("the program uses MPI by MPI_Session_init, without MPI_Init: nothing was checked");
+    return BEHIND(Session_finalize)(session);
 }
