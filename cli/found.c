@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/trace_text.h"
+
 static const char *text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key)); /* NULL for what is no text */
@@ -37,11 +39,26 @@ static const char *wrong(const json_t *job)
     return NULL;
 }
 
+/* What a file has from elsewhere steers no terminal. */
+static void texts_clean(json_t *value)
+{
+    size_t i;
+    const char *key;
+    json_t *inner;
+    if (json_is_string(value))
+        oriel_trace_text_clean((char *)(uintptr_t)json_string_value(value), json_string_length(value) + 1);
+    json_array_foreach (value, i, inner)
+        texts_clean(inner);
+    json_object_foreach (value, key, inner)
+        texts_clean(inner);
+}
+
 bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *out)
 {
     json_error_t error;
     out->job = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (out->job == NULL) {
+        oriel_trace_text_clean(error.text, sizeof error.text); /* has of the file what was not understood */
         if (error.line > 0)
             fprintf(complaints, "oriel: %s: line %d: %s\n", path, error.line, error.text);
         else
@@ -52,8 +69,10 @@ bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *ou
     if (trouble != NULL) {
         fprintf(complaints, "oriel: %s: %s\n", path, trouble);
         oriel_found_close(out);
+        return false;
     }
-    return trouble == NULL;
+    texts_clean(out->job);
+    return true;
 }
 
 void oriel_found_close(struct oriel_found *found)
@@ -68,7 +87,7 @@ static void range_print(const json_t *finding, const char *first_key, const char
     int64_t first, count;
     if (!number(finding, first_key, &first))
         return;
-    if (number(finding, count_key, &count) && count > 1)
+    if (number(finding, count_key, &count) && count > 1 && first <= INT64_MAX - count)
         fprintf(out, ", %ss %" PRId64 " to %" PRId64, unit, first, first + count - 1);
     else
         fprintf(out, ", %s %" PRId64, unit, first);

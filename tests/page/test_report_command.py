@@ -1,6 +1,7 @@
 """`oriel report` with findings and with -o, as a command: what it prints, what it refuses, what it adds up, and that a page which
 cannot be written whole is not left behind."""
 
+import copy
 import json
 import os
 import resource
@@ -57,6 +58,21 @@ class Command(report.Reports):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertTrue(result.stdout.endswith("\n\n" + TEXT))
         self.assertIn('"halo"', result.stdout)
+
+    def test_findings_of_others_steer_no_terminal(self):
+        odd = copy.deepcopy(FINDINGS)
+        odd["program"] = "a\x1b[31m\x9b2J\nb"
+        odd["findings"][0].update(rule="C1\x07", window="\x1b]0;w\x07", offset=2**63 - 1, bytes=2**63 - 1)
+        odd["findings"][0]["call"]["file"] = "\x7fhalo.c"
+        odd["findings"][0]["stack"] = ["\x1b[2J"]
+        result = oriel(self.findings(odd))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertNotRegex(result.stdout, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertTrue(result.stdout.startswith("a?[31m??2J?b: 2 findings\n\nC1?: "), result.stdout)
+        self.assertIn(f'window "?]0;w?" (allocate), target rank 2, byte {2**63 - 1}, element 2\n', result.stdout)
+        with open(self.path("odd.json"), "wb") as file:
+            file.write(b"{\x1b[31m")
+        self.assertNotRegex(self.refused(self.path("odd.json")), "\x1b")
 
     def test_nothing_but_a_rule_is_enough(self):
         odd = {"format": "oriel-check", "version": 1, "complete": True, "local_accesses_watched": True,
