@@ -8,9 +8,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/options.h"
 #include "cli/installed.h"
+#include "cli/trace_text.h"
 #include "memory/agent.h"
 #include "memory/net_probe.h"
 #include "memory/probe.h"
@@ -20,14 +22,24 @@
 static json_t *checked(json_t *value)
 {
     if (value == NULL)
-        oriel_die("out of memory, or a text that is not UTF-8");
+        oriel_die("out of memory");
+    return value;
+}
+
+/* Paths and values of variables are any bytes, and those that were too long have been cut between any two. */
+static json_t *text(const char *bytes)
+{
+    char *clean = oriel_format("%s", bytes);
+    oriel_trace_text_clean(clean, strlen(clean) + 1);
+    json_t *value = checked(json_string(clean));
+    free(clean);
     return value;
 }
 
 /* A null where the text is empty. */
-static json_t *text_or_null(const char *text)
+static json_t *text_or_null(const char *bytes)
 {
-    return checked(text[0] == '\0' ? json_null() : json_string(text));
+    return bytes[0] == '\0' ? checked(json_null()) : text(bytes);
 }
 
 static json_t *hosts_gather(void)
@@ -37,11 +49,11 @@ static json_t *hosts_gather(void)
         struct oriel_installed installed;
         oriel_installed_find(&oriel_hosts[i], &installed);
         json_array_append_new(
-            list, checked(json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:s}", "name", oriel_hosts[i].name, "title",
+            list, checked(json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name", oriel_hosts[i].name, "title",
                                     oriel_hosts[i].title, "found", installed.found, "version",
                                     text_or_null(installed.version), "library", text_or_null(installed.library),
                                     "reason", text_or_null(installed.refused), "served", installed.served, "liboriel",
-                                    installed.liboriel)));
+                                    text(installed.liboriel))));
     }
     return list;
 }
@@ -50,8 +62,8 @@ static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
 {
     struct oriel_probe probe;
     try(&probe);
-    json_array_append_new(list, checked(json_pack("{s:s, s:b, s:s}", "name", probe.name, "available", probe.available,
-                                                  "detail", probe.detail)));
+    json_array_append_new(list, checked(json_pack("{s:s, s:b, s:o}", "name", probe.name, "available", probe.available,
+                                                  "detail", text(probe.detail))));
 }
 
 static json_t *mechanisms_gather(void)
@@ -72,8 +84,8 @@ static json_t *options_gather(void)
     struct oriel_option_description option;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
         json_array_append_new(
-            list, checked(json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:s}", "name", option.name, "kind", option.kind,
-                                    "value", option.value, "default", option.initial, "set", option.is_set, "words",
+            list, checked(json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind", option.kind,
+                                    "value", text(option.value), "default", option.initial, "set", option.is_set, "words",
                                     text_or_null(option.words), "meaning", option.meaning)));
     return list;
 }

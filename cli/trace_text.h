@@ -1,5 +1,5 @@
-/* Texts of files and of other processes on their way to terminals and pages.  trace_file.c, found.c, statistics.c and jobs.c
- * call. */
+/* Texts of files and of other processes on their way to terminals and pages.  trace_file.c, found.c, info.c, statistics.c
+ * and jobs.c call. */
 #ifndef ORIEL_CLI_TRACE_TEXT_H
 #define ORIEL_CLI_TRACE_TEXT_H
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -99,6 +100,17 @@ class Info(Case):
         self.assertEqual((options["ORIEL_SPIN"]["value"], options["ORIEL_SPIN"]["set"]), ("77", True))
         self.assertEqual(options["ORIEL_RESERVE"]["value"], "64M")
         self.assertFalse(options["ORIEL_CMA"]["set"])
+
+    def test_values_and_paths_of_any_bytes_are_shown(self):
+        long = "/a" + "\u00e4" * 200  # cut between the two bytes of a letter
+        for given, shown in ((b"/\xff\x1b[1m/t", "/??[1m/t"), (long.encode(), (long.encode()[:254] + b"?").decode())):
+            value, result = info(ORIEL_TRACE=os.fsdecode(given))
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn(shown, [option["value"] for option in value["options"]])
+        os.makedirs(os.path.join(os.fsencode(self.folder), b"\xe4", b"bin"))
+        oriel = os.path.join(os.fsencode(self.folder), b"\xe4", b"bin", b"oriel")
+        shutil.copy(ORIEL, oriel)
+        self.assertEqual(info(os.fsdecode(oriel))[0]["hosts"][0]["liboriel"], self.path("?/lib/oriel/mpich/liboriel.so"))
 
     def test_unknown_and_malformed_variables_are_warned_about(self):
         for words in (["info"], *(["run", program(host, "one_put")] for host in HOSTS)):
