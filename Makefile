@@ -105,9 +105,9 @@ install uninstall: export DESTDIR := $(DESTDIR)
 PLACE = prefix=$$(realpath -ms -- "$${PREFIX:?is empty}") && \
     DESTDIR=$${DESTDIR:+$$(realpath -ms -- "$$DESTDIR")} && DESTDIR=$${DESTDIR%/}
 
-# Only the last installation from a build folder is known to uninstall.
+# Only the last installation from a build folder is known to uninstall. CMake opens files to all, but no folders.
 install: all
-	@$(PLACE) && cmake --install $(BUILD) --prefix "$$prefix"
+	@$(PLACE) && umask 022 && cmake --install $(BUILD) --prefix "$$prefix"
 
 uninstall:
 	@$(PLACE) && scripts/uninstall $(BUILD) "$$prefix"

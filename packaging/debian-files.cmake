@@ -1,4 +1,5 @@
-# What Debian wants of a package beside its files: the licence under its name there, a changelog, the manual compressed.
+# What Debian wants of a package beside its files: the licence under its name there, a changelog, the manual compressed, and
+# permissions that do not depend on the umask.
 # Run by CPack once the components lie in their folders, before they are packed; timestamps are left out of what gzip writes.
 
 file(GLOB components LIST_DIRECTORIES TRUE "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*")
@@ -15,6 +16,9 @@ foreach(component IN LISTS components)
        " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
   execute_process(COMMAND gzip -9nc "${folder}/changelog.gz.in" OUTPUT_FILE "${folder}/changelog.gz" COMMAND_ERROR_IS_FATAL ANY)
   file(REMOVE "${folder}/changelog.gz.in" "${folder}/LICENSE")
+  file(CHMOD "${folder}/copyright" "${folder}/changelog.gz" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  file(CHMOD_RECURSE "${component}" DIRECTORY_PERMISSIONS
+       OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
   file(GLOB pages "${component}/usr/share/man/man*/*.[1-9]")
   if(pages)
     execute_process(COMMAND gzip -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)

@@ -17,7 +17,9 @@ ALLOWED = ("bogus-mail-host", "bogus-mail-host-in-debian-changelog", "root-in-co
 
 
 def packages(build, into):
-    subprocess.run(["cpack", "-B", into], cwd=build, check=True, stdout=subprocess.DEVNULL)
+    # Under a umask that closes all to others, as some build under: what is packed is open all the same (check_policy).
+    subprocess.run(["cpack", "-B", into], cwd=build, check=True, stdout=subprocess.DEVNULL, umask=0o077)
+    os.chmod(into, 0o755)
     return glob.glob(os.path.join(into, "*.deb"))
 
 

@@ -88,6 +88,15 @@ class Make(Case):
         return run("make", "-C", ROOT, "-o", "all", target, f"BUILD={BUILD}", f"CC={CC}", f"PREFIX={prefix}",
                    f"DESTDIR={destination}")
 
+    def test_all_may_read_it_whatever_the_umask(self):
+        self.addCleanup(os.umask, os.umask(0o077))
+        os.makedirs(self.path("dest"))
+        self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
+        closed = [os.path.join(where, name) for where, *names in os.walk(self.path("dest")) for name in sum(names, [])
+                  if os.stat(os.path.join(where, name)).st_mode & 0o044 != 0o044]
+        self.assertEqual(closed, [])
+        self.assertEqual(self.make("uninstall", self.path("dest")).returncode, 0)
+
     def test_uninstall_leaves_nothing(self):
         os.makedirs(self.path("dest"))
         for prefix in ("/opt/oriel", "/usr/local"):
@@ -125,10 +134,11 @@ class Make(Case):
 
     def test_a_prefix_that_nothing_can_be_preloaded_from_is_refused(self):
         os.makedirs(self.path("dest"))
-        for prefix in ("/opt/oriel of mine", "/opt/oriel:0"):
+        for prefix in ("/opt/oriel of mine", "/opt/oriel:0", "/opt/oriel;0", "/opt/oriel,0", "/opt/oriel$$0", "/opt/oriel\n0"):
             result = self.make("install", self.path("dest"), prefix)
             self.assertNotEqual(result.returncode, 0)
-            self.assertIn(f"nothing can be preloaded from '{prefix}'", " ".join(result.stderr.split()))
+            shown = " ".join(prefix.replace("$$", "$").split())
+            self.assertIn(f"nothing can be preloaded from '{shown}'", " ".join(result.stderr.split()))
             self.assertEqual(os.listdir(self.path("dest")), [])
 
     def test_uninstall_refuses_what_it_does_not_know(self):
