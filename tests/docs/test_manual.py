@@ -90,6 +90,15 @@ class Manual(unittest.TestCase):
         for line in start(ORIEL, "check", "--rules").stdout.splitlines():
             self.assertIn(" ".join(line.split()), text)
 
+    def test_info_keys_of_creation_and_mechanisms(self):
+        text = shown("oriel.7")
+        read_once = re.search(r"Only creation reads the first (\w+)", read("docs", "info.md")).group(1)
+        keys = re.findall(r"^\| `(\w+)`", read("docs", "info.md"), re.M)[:{"two": 2}[read_once]]
+        self.assertIn(f"{' and '.join(keys)} are read at creation alone.", text)
+        for mechanism in json.loads(start(ORIEL, "info", "--json").stdout)["mechanisms"]:
+            self.assertRegex(text, rf"whose mechanisms are .*\b{mechanism['name']}\b")
+        self.assertNotIn("(what alignment gives)", text)
+
     def test_every_function_of_the_headers(self):
         text = shown("oriel_mpi_rma.3")
         names = re.findall(r"ORIEL_LARGE_COUNT\((\w+_c), ", read("include", "oriel", "mpi_rma.h"))
