@@ -1,4 +1,4 @@
-/* What happens to windows that live: memory is attached to dynamic ones and detached; names change.
+/* What happens to windows that live: memory is attached to dynamic ones and detached; names and hints change.
  * Called by main.c, between two steps, and by window.c for what a dynamic window begins with. */
 #include "soak.h"
 
@@ -55,6 +55,23 @@ void window_attach_random(struct soak_window *window)
             window->regions[i][k].first = first[i][k];
 }
 
+/* Hints that promise nothing, and what is no hint. */
+static void info_change(struct soak_window *window)
+{
+    static const char *const granularities[] = { "0", "1", "8", "64", "4096" };
+    struct random random = stream(9, (uint64_t)window->number << 32 | (uint64_t)soak.step);
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_accumulate_granularity", granularities[below(&random, COUNT_OF(granularities))]);
+    MPI_Info_set(info, "no_locks", "perhaps");
+    MPI_Info_set(info, "no_hint", "true");
+    MPI_Win_set_info(window->win, info);
+    MPI_Info_free(&info);
+    MPI_Win_get_info(window->win, &info);
+    MPI_Info_free(&info);
+    count_one(COUNT_INFO_SET);
+}
+
 /* What may be changed in a window and must not matter. */
 void window_change_random(struct soak_window *window)
 {
@@ -72,4 +89,5 @@ void window_change_random(struct soak_window *window)
     if (length != window->group->me)
         fail("the window's group has this process as rank %d, not %d", length, window->group->me);
     count_one(COUNT_NAME);
+    info_change(window);
 }

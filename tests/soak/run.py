@@ -3,7 +3,7 @@
 
 Each run is drawn: the program (soak, which is another whole program for each seed, or now and then one of the suite's with random
 operations), its seed, the host, the number of ranks, and where they are: one machine with each mechanism, ranks that believe to
-be on several, machines made by scripts/testnet, an ordinary user, under statistics or the checker, which must find nothing.
+be on several, machines made by scripts/testnet, an ordinary user, under statistics, traces or the checker, which must find nothing.
 A failure is printed with its output and the command that repeats it.  At the end stands what the programs did; what none of them
 did is a failure too, if enough have run.  The status is 0 when nothing has failed."""
 
@@ -25,11 +25,14 @@ SOAK = "soak/soak"
 OTHERS = ("fuzz/fuzz", "mpi/accumulate_mix", "mpi/accumulate_order", "mpi/atomicity", "mpi/derived", "mpi/derived_accumulate",
           "mpi/dynamic", "mpi/litmus", "mpi/lock", "mpi/pscw", "mpi/put_get", "mpi/request_storm",
           "mpi/thread_epochs", "mpi/thread_objects", "mpi/threads")
-# What tests/launch is told, and how many ranks it may have; "check" stands for `oriel check` in the place of `oriel run`.
+# What tests/launch is told, and how many ranks it may have; "check" stands for `oriel check` in the place of `oriel run`,
+# @TRACES for a folder of the build.
 PLACES = (("", 16), ("--user", 16), ("--env ORIEL_PROMOTE=always", 8), ("--user --env ORIEL_PROMOTE=always", 8),
           ("--env ORIEL_PROMOTE=never", 8), ("--env ORIEL_PROMOTE=never --env ORIEL_CMA=never", 8),
-          ("--deny --env ORIEL_PROMOTE=never", 8), ("--deny --env ORIEL_PROMOTE=always", 4), ("--env ORIEL_STATS=-", 8),
-          ("check", 8), ("check --node-size 2", 6), ("--node-size 1", 8), ("--node-size 2", 8), ("--node-size 3 --user", 8),
+          ("--deny --env ORIEL_PROMOTE=never", 8), ("--deny --env ORIEL_PROMOTE=always", 4), ("--env ORIEL_STATS=1", 8),
+          ("--env ORIEL_TRACE=@TRACES", 8), ("--node-size 2 --env ORIEL_TRACE=@TRACES", 6),
+          ("check", 8), ("check --node-size 2", 6), ("check --net 2", 4),
+          ("--node-size 1", 8), ("--node-size 2", 8), ("--node-size 3 --user", 8),
           ("--node-size 2 --env ORIEL_PROMOTE=never", 8), ("--net 2", 8), ("--net 3", 8), ("--net 2 --map cyclic", 6),
           ("--net 2 --user", 4))
 
@@ -70,8 +73,9 @@ def draw(chance, arguments):
         words = [os.path.join(arguments.build, "bin", "oriel"), "check", *words]
         place = place.replace("check", "--plain")
     if host == "mpich" and "--net" in place:  # over whose own network a machine has one rank (tests/net says why)
-        ranks = int(place.split()[1])
+        ranks = int(re.search(r"--net (\d+)", place).group(1))
     settings = [word for setting in settings for word in ("--env", setting)]
+    place = place.replace("@TRACES", os.path.join(arguments.build, "tests", "soak", "traces"))
     return [os.path.join(ROOT, "tests", "launch"), "--build", arguments.build, "--host", host, "-n", str(ranks),
             "--timeout", str(LIMIT_S), *place.split(), *settings, "--", *words], label
 
@@ -108,9 +112,12 @@ def run(command, label, done):
     if result.returncode == SKIPPED:
         done.skipped += 1
         return True
-    if result.returncode != 0:
+    # What the library does not understand makes another place of it than is said.
+    misread = re.search(r"^oriel.*\bORIEL_\S+ is (not|neither) .*$", result.stderr, re.MULTILINE)
+    if result.returncode != 0 or misread:
         output = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("count "))
-        print(f"{output[-8000:]}\n{result.stderr[-4000:]}\nfailed with status {result.returncode}; again with:\n"
+        print(f"{output[-8000:]}\n{result.stderr[-4000:]}\nfailed with status {result.returncode}"
+              f"{' and ' + misread.group() if misread else ''}; again with:\n"
               f"{shlex.join(command)}")
         return False
     done.add(label, result.stdout)

@@ -17,7 +17,7 @@ ALL_FAULTS = FAULTS + ["swap_always", "swap_compares_one_byte", "sums_are_not_at
                        "padding_of_pairs_moves", "exclusive_locks_are_shared", "rget_completes_too_early",
                        "rput_reads_its_buffer_late", "derived_types_do_nothing", "the_origins_unit_scales"]
 ATTEMPTS = 3  # of a command whose failure may need a race
-PLACE = "--env ORIEL_STATS=-"  # one of one machine, where the breaker is alone with the library
+PLACE = "--env ORIEL_STATS=1"  # one of one machine, where the breaker is alone with the library
 
 
 def run(command):
@@ -52,13 +52,24 @@ def tried(arguments, fault):
     return f"fails without the fault: {unbroken.stdout[-1500:]}" if unbroken.returncode else None
 
 
+def misread(arguments):
+    """What is wrong with how run.py takes a place that is none, or None."""
+    result = run([os.path.join(HERE, "run.py"), "--build", arguments.build, "--host", arguments.host, "--only", "soak",
+                  "--place", PLACE, "--seed", "3", "--runs", "1", "--env", "ORIEL_SPIN=fast"])
+    if result.returncode != 1 or "ORIEL_SPIN=fast is not a whole number" not in result.stdout:
+        return f"status {result.returncode}, {result.stdout[-500:]}"
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, type=os.path.abspath)
     parser.add_argument("--host", required=True)
     parser.add_argument("--all", action="store_true", help="each fault, not the first alone")
     arguments = parser.parse_args()
-    failed = 0
+    wrong = misread(arguments)
+    failed = wrong is not None
+    print(f"{'not ok' if wrong else 'ok'} a variable that is not understood{': ' + wrong if wrong else ''}", flush=True)
     for fault in ALL_FAULTS if arguments.all else FAULTS:
         wrong = tried(arguments, fault)
         print(f"{'not ok' if wrong else 'ok'} {fault}{': ' + wrong if wrong else ''}", flush=True)
