@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const int64_t most_ns = INT64_MAX >> 2;
+
 struct file {
     char *path;
     int32_t named_rank;
@@ -191,15 +193,22 @@ static void align(struct run *run)
     }
 }
 
+/* Dates and clocks that were made up stay so near that differences are numbers, too. */
+static int64_t bounded_ns(int64_t ns)
+{
+    return ns < -most_ns ? -most_ns : ns > most_ns ? most_ns : ns;
+}
+
 /* Where nobody has compared the clocks, the dates tell. */
 static int64_t aligned_ns(const struct run *run, const struct file *file, uint64_t own_ns)
 {
     const struct oriel_trace_header *own = &file->parsed.header;
     const struct oriel_trace_header *first = &run->files[0].parsed.header;
     if (file->alignment->is_known)
-        return oriel_trace_aligned_ns(file->alignment, own_ns);
-    int64_t begin_ns = oriel_trace_aligned_ns(run->files[0].alignment, first->begin_ns);
-    return begin_ns + (int64_t)(own->begin_real_ns - first->begin_real_ns) + (int64_t)(own_ns - own->begin_ns);
+        return bounded_ns(oriel_trace_aligned_ns(file->alignment, own_ns));
+    int64_t begin_ns = bounded_ns(oriel_trace_aligned_ns(run->files[0].alignment, first->begin_ns));
+    int64_t later_ns = bounded_ns((int64_t)(own->begin_real_ns - first->begin_real_ns));
+    return bounded_ns(bounded_ns(begin_ns + later_ns) + bounded_ns((int64_t)(own_ns - own->begin_ns)));
 }
 
 static void find_span(struct run *run)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SENSIBLE_BITS = 62, WORLD_MOST = 1 << 24 };
+enum { SENSIBLE_BITS = 61, WORLD_MOST = 1 << 24 };
 
 struct walk {
     const struct oriel_trace_source *source;
