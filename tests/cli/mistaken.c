@@ -77,6 +77,9 @@ int main(int argc, char **argv)
     MPI_Win_allocate(4096, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_set_name(win, "halo");
     children_ended = 0;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "named") == 0)
+            MPI_Win_set_name(win, "ha\nlo\033[31m");
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "chdir") == 0 && chdir(argv[i + 1]) != 0)
             return 9;

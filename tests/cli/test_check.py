@@ -13,6 +13,15 @@ from command import BUILD, Case, HERE, HOSTS, ORIEL, SANITIZE, environment, libo
 SUMMARY = "oriel: check: "
 RIGHT = r"\Aoriel: check: no findings on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
 
+SESSION = """#include <mpi.h>
+int main(void)
+{
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    return MPI_Session_finalize(&session);
+}
+"""
+
 
 def line_of(mark, source="mistaken.c"):
     with open(os.path.join(HERE, source), encoding="utf-8") as file:
@@ -95,6 +104,23 @@ class Findings(Case):
             self.assertRegex(text, rf"rank 0: MPI_Put at \S*mistaken.c:{line_of('/* the mistake */')} in mistake")
             self.assertIn("remedy: ", text)
             self.assertIn(SUMMARY + "1 finding, 1 in all on 1 rank\n", text)
+
+    def test_a_name_of_a_window_steers_no_terminal(self):
+        for host in HOSTS:
+            text = self.check(host, "wrong", "named").stderr
+            self.assertIn('window "ha?lo?[31m" (allocate)', text)
+
+    def test_a_program_of_sessions_alone_is_told_that_it_is_not_checked(self):
+        if "mpich" not in HOSTS or shutil.which("mpicc.mpich") is None:
+            self.skipTest("Open MPI 4 has no sessions")
+        self.write("session.c", SESSION)
+        compiled = start("mpicc.mpich", self.path("session.c"), "-o", self.path("session"))
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        launch = os.path.join(os.path.dirname(HERE), "launch")
+        job = start(launch, "--build", BUILD, "--host", "mpich", "-n", "2", "--plain", "--timeout", "50", "--", ORIEL, "check",
+                    "--host", "mpich", self.path("session"))
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(job.stderr.count("without MPI_Init: nothing was checked\n"), 1, job.stderr)
 
     def test_program_is_not_disturbed(self):
         for host in HOSTS:

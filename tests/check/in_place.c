@@ -1,0 +1,111 @@
+/* Memory of a window that a collective takes its part from in place, or a message goes out of and comes back into: read before the
+ * others' parts come, and so beside a put that nothing has ordered before the call. */
+#include "offenders.h"
+
+enum { OWN = 1 }; /* rank 1's part, where each rank has one int */
+
+enum which { REDUCE, ALLREDUCE, SCAN, EXSCAN, SCATTER, SCATTER_BLOCK, GATHER, GATHERV, EXCHANGE, EXCHANGEV, EXCHANGEW };
+
+static void call(enum which which, int *memory)
+{
+    enum { MOST = 64 };
+    int ones[MOST], places[MOST], bytes[MOST];
+    MPI_Datatype types[MOST];
+    const void *in_place = MPI_IN_PLACE;
+    for (int i = 0; i < size && i < MOST; i++) {
+        ones[i] = 1;
+        places[i] = i;
+        bytes[i] = i * (int)sizeof(int);
+        types[i] = MPI_INT;
+    }
+    switch (which) {
+    case REDUCE:
+        MPI_Reduce(rank == 1 ? in_place : memory, memory, size, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+        break;
+    case ALLREDUCE:
+        MPI_Allreduce(in_place, memory, size, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case SCAN:
+        MPI_Scan(in_place, memory, size, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case EXSCAN:
+        MPI_Exscan(in_place, memory, size, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case SCATTER:
+        MPI_Reduce_scatter(in_place, memory, ones, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case SCATTER_BLOCK:
+        MPI_Reduce_scatter_block(in_place, memory, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case GATHER:
+        MPI_Allgather(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
+        break;
+    case GATHERV:
+        MPI_Allgatherv(in_place, 0, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT, MPI_COMM_WORLD);
+        break;
+    case EXCHANGE:
+        MPI_Alltoall(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
+        break;
+    case EXCHANGEV:
+        MPI_Alltoallv(in_place, NULL, NULL, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT, MPI_COMM_WORLD);
+        break;
+    case EXCHANGEW:
+        MPI_Alltoallw(in_place, NULL, NULL, NULL, memory, ones, bytes, types, MPI_COMM_WORLD);
+        break;
+    }
+}
+
+/* All take part with memory of their own but rank 1, whose window it is. */
+static void put_beside(enum which which, bool right)
+{
+    int *base, found, memory[64] = {0};
+    MPI_Win win = ints_window(64);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 1, OWN, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(1, win);
+    }
+    if (right)
+        MPI_Barrier(MPI_COMM_WORLD);
+    delay();
+    call(which, rank == 1 ? base : memory);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, put_beside_a_reduce_in_place, 2) { put_beside(REDUCE, right); }
+CASE(C1, put_beside_an_allreduce_in_place, 2) { put_beside(ALLREDUCE, right); }
+CASE(C1, put_beside_a_scan_in_place, 2) { put_beside(SCAN, right); }
+CASE(C1, put_beside_an_exscan_in_place, 2) { put_beside(EXSCAN, right); }
+CASE(C1, put_beside_a_reduce_scatter_in_place, 2) { put_beside(SCATTER, right); }
+CASE(C1, put_beside_a_reduce_scatter_block_in_place, 2) { put_beside(SCATTER_BLOCK, right); }
+CASE(C1, put_beside_an_allgather_in_place, 2) { put_beside(GATHER, right); }
+CASE(C1, put_beside_an_allgatherv_in_place, 2) { put_beside(GATHERV, right); }
+CASE(C1, put_beside_an_alltoall_in_place, 2) { put_beside(EXCHANGE, right); }
+CASE(C1, put_beside_an_alltoallv_in_place, 2) { put_beside(EXCHANGEV, right); }
+CASE(C1, put_beside_an_alltoallw_in_place, 2) { put_beside(EXCHANGEW, right); }
+
+#if MPI_VERSION >= 4
+/* What is sent and comes back is one buffer, no conflict; a get into it meanwhile is one. */
+CASE(C4, get_into_what_is_sent_and_replaced, 2)
+{
+    int value = rank, partner = rank == 0 ? 1 : 0;
+    MPI_Request request;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank < 2) {
+        MPI_Isendrecv_replace(&value, 1, MPI_INT, partner, 3, partner, 3, MPI_COMM_WORLD, &request); /* FINDS C4 here */
+        delay();
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank == 0) {
+            MPI_Get(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+#endif
