@@ -124,6 +124,8 @@ static void copy_text(char *out, size_t room, const char *text)
     for (unsigned char *at = (unsigned char *)out; *at != '\0'; at++)
         if (*at < ' ' || *at == 0x7f)
             *at = '?';
+        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) /* of two bytes */
+            at[0] = at[1] = '?';
 }
 
 /* A bare address of this process is still made a code. */

@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     children_ended = 0;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "named") == 0)
-            MPI_Win_set_name(win, "ha\nlo\033[31m");
+            MPI_Win_set_name(win, "ha\nlo\033[31m\302\233H");
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "chdir") == 0 && chdir(argv[i + 1]) != 0)
             return 9;

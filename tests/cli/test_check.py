@@ -108,7 +108,7 @@ class Findings(Case):
     def test_a_name_of_a_window_steers_no_terminal(self):
         for host in HOSTS:
             text = self.check(host, "wrong", "named").stderr
-            self.assertIn('window "ha?lo?[31m" (allocate)', text)
+            self.assertIn('window "ha?lo?[31m??H" (allocate)', text)
 
     def test_a_program_of_sessions_alone_is_told_that_it_is_not_checked(self):
         if "mpich" not in HOSTS or shutil.which("mpicc.mpich") is None:
