@@ -23,14 +23,19 @@ struct request {
 
 enum { OPTION_PERFETTO = 256, OPTION_OTF2 };
 
+static bool is_named_as_trace(const char *path)
+{
+    static const char ending[] = ".oriel";
+    size_t len = strlen(path);
+    return len >= sizeof ending && strcmp(path + len - (sizeof ending - 1), ending) == 0;
+}
+
 /* What is no folder are findings: one of each at the most. */
 static bool argument_take(struct request *request, const char *argument)
 {
-    static const char ending[] = ".oriel";
     struct stat status;
-    size_t len = strlen(argument);
     bool is_findings = stat(argument, &status) == 0 && !S_ISDIR(status.st_mode);
-    if (is_findings && len >= sizeof ending && strcmp(argument + len - (sizeof ending - 1), ending) == 0)
+    if (is_findings && is_named_as_trace(argument))
         oriel_die("%s is one rank's trace: give the folder that it is in", argument);
     const char **place = is_findings ? &request->findings : &request->folder;
     bool is_first = *place == NULL;
@@ -76,6 +81,19 @@ static void request_parse(int argc, char **argv, struct request *out)
     argp_parse(&argp, argc, argv, 0, NULL, out);
 }
 
+/* What is shown is not written over. */
+static void spare_input(const struct request *request, const char *output)
+{
+    struct stat in, out;
+    if (output == NULL)
+        return;
+    if (is_named_as_trace(output))
+        oriel_die("%s has the name of a trace: choose another for what is written", output);
+    if (request->findings != NULL && stat(request->findings, &in) == 0 && stat(output, &out) == 0 && in.st_dev == out.st_dev &&
+        in.st_ino == out.st_ino)
+        oriel_die("%s has the findings: choose another name for what is written", output);
+}
+
 /* What the options ask for; without them all of it as text. */
 static bool show(const struct request *request, const struct oriel_traces *traces, const struct oriel_found *found)
 {
@@ -106,6 +124,8 @@ int oriel_command_report(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told, like a disk that is full */
     if (request.folder == NULL && (request.perfetto != NULL || request.otf2 != NULL))
         oriel_die("--perfetto and --otf2 need the folder of a run's traces");
+    spare_input(&request, request.page);
+    spare_input(&request, request.perfetto);
     if (request.findings != NULL && !oriel_found_open(request.findings, stderr, &found))
         return ORIEL_EXIT_REFUSED;
     if (request.folder != NULL && !oriel_traces_open(request.folder, stderr, &traces))

@@ -107,6 +107,15 @@ class Command(report.Reports):
         self.assertIn("/dev/full: No space left", self.refused(self.findings(), "-o", "/dev/full"))
         self.assertTrue(os.path.exists("/dev/full"))
 
+    def test_what_is_shown_is_not_written_over(self):
+        findings, folder = self.findings(), self.traces(traces.known)
+        trace = os.path.join(folder, "rank-0.oriel")
+        for words, said in ((("-o", findings), "has the findings"), (("-o", trace), "has the name of a trace"),
+                            (("--perfetto", trace), "has the name of a trace")):
+            before = [open(path, "rb").read() for path in (findings, trace)]
+            self.assertIn(said, self.refused(folder, findings, *words))
+            self.assertEqual([open(path, "rb").read() for path in (findings, trace)], before)
+
     def test_half_a_page_is_none(self):
         """A file that may not grow: what was written of it goes."""
         folder = self.traces(traces.known)
