@@ -191,13 +191,26 @@ enum { CALL_BYTES = 2 }; /* of the instruction */
 
 static const int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
-/* The number of a call from the instructions before it, where libc puts it: mov $number, %eax; syscall. */
+/* Bytes of a load from the stack to another register than %rax that ends there. */
+static size_t load_before(const unsigned char *end)
+{
+    enum { LOAD_BYTES = 4, ONE_BYTE_AWAY = 0x44, OF_STACK = 0x24, WIDE = 0x48 };
+    if (end[-4] != 0x8b || (end[-3] & 0xc7) != ONE_BYTE_AWAY || (end[-3] & 0x38) == 0 || end[-2] != OF_STACK)
+        return 0;
+    return end[-5] == WIDE ? LOAD_BYTES + 1 : LOAD_BYTES; /* no call's number ends in that byte */
+}
+
+/* The number of a call from the instructions before it, where libc puts it: mov $number, %eax; syscall.  Between them an argument
+ * may be loaded, as in epoll_pwait. */
 static int64_t number_before(uint64_t next)
 {
     enum { MOV_BYTES = 5 };
-    const unsigned char *code = (const unsigned char *)(uintptr_t)next - CALL_BYTES - MOV_BYTES;
+    const unsigned char *end = (const unsigned char *)(uintptr_t)next - CALL_BYTES;
     int32_t number;
-    if (code[0] != 0xb8 || code[MOV_BYTES] != 0x0f || code[MOV_BYTES + 1] != 0x05)
+    if (end[0] != 0x0f || end[1] != 0x05)
+        return -1;
+    const unsigned char *code = end - load_before(end) - MOV_BYTES;
+    if (code[0] != 0xb8)
         return -1;
     __builtin_memcpy(&number, code + 1, sizeof number);
     return number;

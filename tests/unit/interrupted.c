@@ -2,14 +2,21 @@
  * ever. */
 #include "promote_common.h"
 
+#include "memory/interrupted.h"
+
+#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/lib-names.h>
+#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 
 enum { WAIT_MS = 300, STOPS_LEAST = 2, TRIES = 20 };
 
@@ -195,6 +202,56 @@ WHOLE_WAIT(epoll_with_a_mask)
 WHOLE_WAIT(short_polls)
 WHOLE_WAIT(short_sleeps)
 
+#if defined(__x86_64__)
+/* A wait without a limit, cut short behind an instruction that calls the kernel, in a thread that nobody had seen in it: goes
+ * on, by its number. */
+static void expect_goes_on(const unsigned char *after, int number)
+{
+    static const struct oriel_call unseen = {.number = -1};
+    ucontext_t context = {.uc_flags = 0};
+    greg_t *now = context.uc_mcontext.gregs;
+    now[REG_RIP] = (greg_t)(uintptr_t)after;
+    now[REG_RAX] = -EINTR;
+    now[REG_RSI] = TIMER_ABSTIME;
+    now[REG_RDX] = now[REG_R10] = -1;
+    oriel_interrupted_resume(&unseen, &context);
+    assert_int_equal(now[REG_RAX], number);
+    assert_int_equal(now[REG_RIP], (greg_t)(uintptr_t)after - 2);
+}
+
+static void calls_of_libc_are_known_by_the_code_before_them(void **state)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } functions[] = {{"poll", SYS_poll}, {"ppoll", SYS_ppoll}, {"epoll_wait", SYS_epoll_wait}, {"epoll_pwait", SYS_epoll_pwait},
+                     {"clock_nanosleep", SYS_clock_nanosleep}};
+    (void)state;
+    oriel_interrupted_prepare();
+    void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        const unsigned char *code = dlsym(libc, functions[i].name);
+        const ElfW(Sym) *symbol = NULL;
+        Dl_info info;
+        int calls = 0;
+        assert_true(code != NULL && dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL);
+        for (size_t at = 0; at + 2 <= symbol->st_size; at++)
+            if (code[at] == 0x0f && code[at + 1] == 0x05) {
+                expect_goes_on(code + at + 2, functions[i].number);
+                calls++;
+            }
+        assert_int_equal(calls, 2); /* for programs with one thread, and with several */
+    }
+    dlclose(libc);
+}
+#else
+static void calls_of_libc_are_known_by_the_code_before_them(void **state)
+{
+    (void)state;
+    skip(); /* the context tells the call's number there */
+}
+#endif
+
 /* Ended by what they wait for alone. */
 static void *wait_for_bytes(void *context)
 {
@@ -330,6 +387,7 @@ int main(void)
         BY_STOPPING(by_epoll_with_a_mask_waits_as_long_as_asked),
         BY_STOPPING(by_short_polls_waits_as_long_as_asked),
         BY_STOPPING(by_short_sleeps_waits_as_long_as_asked),
+        cmocka_unit_test(calls_of_libc_are_known_by_the_code_before_them),
         BY_STOPPING(endless_waits_end_by_what_they_wait_for),
         BY_STOPPING(signals_of_the_program_still_end_waits),
         BY_STOPPING(who_waits_for_signals_is_sent_none),
