@@ -12,6 +12,7 @@
 
 #include "base/options.h"
 #include "cli/installed.h"
+#include "cli/json.h"
 #include "cli/trace_text.h"
 #include "memory/agent.h"
 #include "memory/net_probe.h"
@@ -19,19 +20,12 @@
 #include "memory/promote.h"
 #include "oriel/oriel.h"
 
-static json_t *checked(json_t *value)
-{
-    if (value == NULL)
-        oriel_die("out of memory");
-    return value;
-}
-
 /* Paths and values of variables are any bytes, and those that were too long have been cut between any two. */
 static json_t *text(const char *bytes)
 {
     char *clean = oriel_format("%s", bytes);
     oriel_trace_text_clean(clean, strlen(clean) + 1);
-    json_t *value = checked(json_string(clean));
+    json_t *value = oriel_json_checked(json_string(clean));
     free(clean);
     return value;
 }
@@ -39,21 +33,20 @@ static json_t *text(const char *bytes)
 /* A null where the text is empty. */
 static json_t *text_or_null(const char *bytes)
 {
-    return bytes[0] == '\0' ? checked(json_null()) : text(bytes);
+    return bytes[0] == '\0' ? oriel_json_checked(json_null()) : text(bytes);
 }
 
 static json_t *hosts_gather(void)
 {
-    json_t *list = checked(json_array());
+    json_t *list = oriel_json_checked(json_array());
     for (size_t i = 0; i < oriel_hosts_count; i++) {
         struct oriel_installed installed;
         oriel_installed_find(&oriel_hosts[i], &installed);
-        json_array_append_new(
-            list, checked(json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name", oriel_hosts[i].name, "title",
-                                    oriel_hosts[i].title, "found", installed.found, "version",
-                                    text_or_null(installed.version), "library", text_or_null(installed.library),
-                                    "reason", text_or_null(installed.refused), "served", installed.served, "liboriel",
-                                    text(installed.liboriel))));
+        oriel_json_append(list, json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name", oriel_hosts[i].name, "title",
+                                          oriel_hosts[i].title, "found", installed.found, "version",
+                                          text_or_null(installed.version), "library", text_or_null(installed.library), "reason",
+                                          text_or_null(installed.refused), "served", installed.served, "liboriel",
+                                          text(installed.liboriel)));
     }
     return list;
 }
@@ -62,13 +55,13 @@ static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
 {
     struct oriel_probe probe;
     try(&probe);
-    json_array_append_new(list, checked(json_pack("{s:s, s:b, s:o}", "name", probe.name, "available", probe.available,
-                                                  "detail", text(probe.detail))));
+    oriel_json_append(list, json_pack("{s:s, s:b, s:o}", "name", probe.name, "available", probe.available, "detail",
+                                      text(probe.detail)));
 }
 
 static json_t *mechanisms_gather(void)
 {
-    json_t *list = checked(json_array());
+    json_t *list = oriel_json_checked(json_array());
     setenv("UCX_LOG_LEVEL", "fatal", 0); /* it writes to stdout what the probes tell anyway */
     for (size_t i = 0; i < oriel_probes_count; i++)
         mechanism_gather(list, oriel_probes[i]);
@@ -80,13 +73,12 @@ static json_t *mechanisms_gather(void)
 
 static json_t *options_gather(void)
 {
-    json_t *list = checked(json_array());
+    json_t *list = oriel_json_checked(json_array());
     struct oriel_option_description option;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        json_array_append_new(
-            list, checked(json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind", option.kind,
-                                    "value", text(option.value), "default", option.initial, "set", option.is_set, "words",
-                                    text_or_null(option.words), "meaning", option.meaning)));
+        oriel_json_append(list, json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind", option.kind,
+                                          "value", text(option.value), "default", option.initial, "set", option.is_set, "words",
+                                          text_or_null(option.words), "meaning", option.meaning));
     return list;
 }
 
@@ -171,7 +163,7 @@ int oriel_command_info(int argc, char **argv)
     bool as_json = false;
     argp_parse(&argp, argc, argv, 0, NULL, &as_json);
 
-    json_t *info = checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts", hosts_gather(),
+    json_t *info = oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts", hosts_gather(),
                                      "mechanisms", mechanisms_gather(), "options", options_gather()));
     if (as_json) {
         json_dumpf(info, stdout, JSON_INDENT(2));

@@ -1,5 +1,5 @@
 /* Values of JSON that must be there, and files of them.
- * Called by findings.c, statistics_json.c and page*.c. */
+ * Called by findings.c, info.c, statistics_json.c and page*.c. */
 #include "cli/json.h"
 
 #include <errno.h>

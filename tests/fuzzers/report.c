@@ -1,11 +1,10 @@
-/* What `oriel report` makes of traces of two ranks, whatever is in them: text, events for Perfetto, now and then a page.  Checksums,
- * ranks and the run are made right first, so that what is behind them is reached.  libFuzzer calls. */
-#include "fuzzer.h"
+/* What `oriel report` makes of traces of two ranks, whatever is in them: text, events for Perfetto, now and then a page.
+ * Checksums, ranks and the run are made right first, so that what is behind them is reached.  libFuzzer calls. */
+#include "traces.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crc32.h"
 #include "cli/page.h"
 #include "cli/report.h"
 
@@ -66,31 +65,15 @@ static void mend_window(uint8_t *payload, size_t len_bytes)
 static void mend(uint8_t *bytes, size_t len_bytes, int32_t rank)
 {
     struct oriel_trace_header header;
-    struct oriel_trace_block block;
     if (len_bytes < sizeof header)
         return;
     memcpy(&header, bytes, sizeof header);
-    header.magic = ORIEL_TRACE_MAGIC;
-    header.version = ORIEL_TRACE_VERSION;
-    header.header_bytes = sizeof header;
-    header.event_bytes = sizeof(struct oriel_trace_event);
     header.world_rank = rank;
     header.world_size = WORLD;
     memset(header.job, 1, sizeof header.job);
     header.begin_ns &= INT64_MAX >> 1;
-    header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
     memcpy(bytes, &header, sizeof header);
-    for (size_t at = sizeof header; at + sizeof block <= len_bytes; at += sizeof block + block.len_bytes) {
-        uint8_t *payload = bytes + at + sizeof block;
-        memcpy(&block, bytes + at, sizeof block);
-        if (block.len_bytes > len_bytes - at - sizeof block)
-            block.len_bytes = (uint32_t)(len_bytes - at - sizeof block);
-        if (block.type == ORIEL_BLOCK_WINDOW)
-            mend_window(payload, block.len_bytes);
-        block.magic = ORIEL_BLOCK_MAGIC;
-        block.checksum = oriel_crc32(0, payload, block.len_bytes);
-        memcpy(bytes + at, &block, sizeof block);
-    }
+    mend_trace(bytes, len_bytes, mend_window);
 }
 
 /* The text has neither control characters nor what is not ASCII but from names, which are clean. */

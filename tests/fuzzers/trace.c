@@ -1,34 +1,10 @@
 /* The reader of traces: any file.  Checksums are made right first, so that what is behind them is reached; every second input
  * keeps its own.  libFuzzer calls. */
-#include "fuzzer.h"
+#include "traces.h"
 
-#include "base/crc32.h"
 #include "cli/trace_file.h"
 
 enum { ROOM = 1 << 16 };
-
-static void mend(uint8_t *bytes, size_t len_bytes)
-{
-    struct oriel_trace_header header;
-    struct oriel_trace_block block;
-    if (len_bytes < sizeof header)
-        return;
-    memcpy(&header, bytes, sizeof header);
-    header.magic = ORIEL_TRACE_MAGIC;
-    header.version = ORIEL_TRACE_VERSION;
-    header.header_bytes = sizeof header;
-    header.event_bytes = sizeof(struct oriel_trace_event);
-    header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
-    memcpy(bytes, &header, sizeof header);
-    for (size_t at = sizeof header; at + sizeof block <= len_bytes; at += sizeof block + block.len_bytes) {
-        memcpy(&block, bytes + at, sizeof block);
-        if (block.len_bytes > len_bytes - at - sizeof block)
-            block.len_bytes = (uint32_t)(len_bytes - at - sizeof block);
-        block.magic = ORIEL_BLOCK_MAGIC;
-        block.checksum = oriel_crc32(0, bytes + at + sizeof block, block.len_bytes);
-        memcpy(bytes + at, &block, sizeof block);
-    }
-}
 
 static bool is_clean(const char *text, size_t room)
 {
@@ -65,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         return 0;
     memcpy(bytes, data + 1, len_bytes - 1);
     if (data[0] % 2 == 0)
-        mend(bytes, len_bytes - 1);
+        mend_trace(bytes, len_bytes - 1, NULL);
     uint8_t *exact = malloc(len_bytes);
     memcpy(exact, bytes, len_bytes - 1);
     struct oriel_trace_source source = {.fd = -1, .bytes = exact, .len_bytes = len_bytes - 1};
