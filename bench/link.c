@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ONCES = 5, PAUSE_NS = 100000000 };
+enum { ONCES = 32, PAUSE_NS = 20000000 };
 
 _Noreturn static void fail(const char *what)
 {

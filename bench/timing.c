@@ -8,7 +8,7 @@
 
 static const double compute_s = 1.0;
 static const double busy_margin_s = 0.15; /* a pause, and more than an operation takes that waits for nobody */
-enum { BUSY_SAMPLES = 8, BUSY_PAUSE_NS = 100000000 };
+enum { BUSY_SAMPLES = 32, FIRST_PAUSE_NS = 100000000, BUSY_PAUSE_NS = 20000000 };
 enum { FREE_CHUNK = 64, LOOKS = 16, SEEDS = 3 };
 
 uint64_t rma_origin_seed(const struct rma_run *run, int rank)
@@ -193,7 +193,8 @@ static int time_at_busy(struct rma_run *run, int most, double begin_s, double *m
     int count = 0;
 
     while (count == 0 || (count < most && schedule_clock_s() - begin_s < compute_s - busy_margin_s)) {
-        nanosleep(&(struct timespec){.tv_nsec = BUSY_PAUSE_NS}, NULL); /* at first until rank 1 is at it */
+        const long pause_ns = count == 0 ? FIRST_PAUSE_NS : BUSY_PAUSE_NS; /* at first until rank 1 is at it */
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
         took_s[count++] = repeat_timed(run, 1);
     }
     *median_s = schedule_median(took_s, count);

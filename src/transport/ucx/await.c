@@ -16,8 +16,10 @@ enum {
     NAP_NS = 100000,
     WATCH_NS = 100000000,
     PING_LEAST_NS = 100000000,
-    TURNS_PER_YIELD = 4, /* a yield to nobody takes about as long as a turn, for which an answer would wait */
-    YIELDS_PER_PROGRESS = 32,
+    YIELD_LEAST = 4, /* turns from one yield to the next */
+    YIELD_MOST = 32,
+    CROWD_NS = 2000, /* a yield that takes longer was to somebody */
+    PROGRESS_NS = 50000,
     HELP_NS = 200000, /* by who waits for an event: some ways there and back */
     GAP_NS = 200000000, /* more than this between two looks is not the peer's silence: nobody waited */
 };
@@ -160,22 +162,40 @@ static enum oriel_status await_asleep(struct oriel_net_request *request, const s
     }
 }
 
+/* A yield to nobody takes about as long as a turn, for which an answer would wait: they become rare as long as nobody else wants
+ * the processor.  Counts who waits' turns. */
+static void yield_at_times(unsigned *turns)
+{
+    static _Thread_local unsigned every = YIELD_LEAST;
+    if (++*turns % every != 0)
+        return;
+    uint64_t before_ns = oriel_now_ns();
+    sched_yield();
+    if (oriel_now_ns() - before_ns >= CROWD_NS)
+        every = YIELD_LEAST;
+    else if (every < YIELD_MOST)
+        every *= 2;
+}
+
 static enum oriel_status await(struct oriel_net_request *request, const struct oriel_watch *watch)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
-    for (unsigned turns = 0, yields = 0;;) {
+    uint64_t progress_ns = spin_ns + PROGRESS_NS;
+    for (unsigned turns = 0;;) {
         oriel_net_progress();
         if (is_done(request))
             return outcome(request);
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
         if (waited_ns >= spin_ns + YIELD_NS)
             return await_asleep(request, watch, begin_ns);
-        if (waited_ns < spin_ns || ++turns % TURNS_PER_YIELD != 0)
+        if (waited_ns < spin_ns)
             continue;
-        if (++yields % YIELDS_PER_PROGRESS == 0)
+        if (waited_ns >= progress_ns) {
             oriel_wait_progress();
-        sched_yield();
+            progress_ns = waited_ns + PROGRESS_NS;
+        }
+        yield_at_times(&turns);
     }
 }
 
@@ -198,8 +218,8 @@ static void serve_until(const struct oriel_event *event, uint32_t at_least)
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
         if (oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least) || waited_ns >= HELP_NS)
             return;
-        if (waited_ns >= spin_ns && ++turns % TURNS_PER_YIELD == 0)
-            sched_yield();
+        if (waited_ns >= spin_ns)
+            yield_at_times(&turns);
     }
 }
 
