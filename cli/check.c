@@ -115,6 +115,7 @@ int oriel_command_check(int argc, char **argv)
 
     if (request.json != NULL)
         json_file_set(request.json);
+    oriel_variable_set("ORIEL_LOCK", "awaited"); /* who has a lock when the call returns can be told of who had it before */
     if (request.no_fail)
         oriel_variable_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)

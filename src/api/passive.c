@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/check.h"
 #include "api/fast.h"
+#include "base/options.h"
 #include "sync/far.h"
 #include "sync/lock.h"
 #include "window/handle.h"
@@ -13,6 +14,12 @@ static enum oriel_status check_rank(const struct oriel_window *window, int rank)
     if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
+}
+
+/* A lock that may be held later would be another thread's to wait for. */
+static bool awaits_locks(void)
+{
+    return oriel_host_has_threads() || oriel_options()->lock == ORIEL_LOCKS_AWAITED;
 }
 
 static __attribute__((noinline)) int lock_general(int lock_type, int rank, int assert, MPI_Win win)
@@ -30,7 +37,8 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
         status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
         status = assert & MPI_MODE_NOCHECK ? oriel_lock_trusted(window, rank)
-                                           : oriel_lock(window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
+                                           : (awaits_locks() ? oriel_lock : oriel_lock_later)(
+                                                 window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }
 
@@ -45,7 +53,7 @@ int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
     uint64_t place;
     if (oriel_unlikely(!oriel_fast_window(win)) || oriel_unlikely((uint32_t)rank >= oriel_recent.ranks) ||
-        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely(assert != 0))
+        oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) || oriel_unlikely(((uint32_t)assert | oriel_far_rides) != 0))
         return lock_general(lock_type, rank, assert, win);
     enum oriel_lock_step step = oriel_lock_begin(oriel_recent.window, rank, &place);
     return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, place);

@@ -15,6 +15,7 @@ enum oriel_promote_choice { ORIEL_PROMOTE_AUTO, ORIEL_PROMOTE_ALWAYS, ORIEL_PROM
 /* The same of ORIEL_AGENT. */
 enum oriel_agent_choice { ORIEL_AGENT_AUTO, ORIEL_AGENT_NEVER };
 /* The same of ORIEL_NET. */
+enum oriel_lock_choice { ORIEL_LOCKS_LATER, ORIEL_LOCKS_AWAITED };
 enum oriel_net_choice { ORIEL_NET_UCX, ORIEL_NET_MESSAGES, ORIEL_NET_OFF };
 
 /* The type of the field that a row of each kind makes. A string that is not set is NULL. */

@@ -16,8 +16,9 @@
  * and one by exclusive locks, can, where on one machine the gate would have let one of them in first; no order of locks is
  * promised by MPI.
  *
- * A lock is awaited before oriel_far_lock returns, though MPI lets it come later: programs that take several locks in one order
- * everywhere rely on it.  With MPI_MODE_NOCHECK none is taken (TRUSTED).
+ * A lock is awaited before oriel_far_lock returns, and one that goes with its epoch before any other lock is asked for
+ * (far_ride.c), though MPI lets it come later: programs that take several locks in one order everywhere rely on it.  With
+ * MPI_MODE_NOCHECK none is taken (TRUSTED).
  *
  * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
 #include "sync/far.h"
@@ -40,6 +41,7 @@ enum { OPEN_MOST = 1024 };
 enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                  struct oriel_far_head *head, const struct iovec *data, unsigned pieces)
 {
+    oriel_far_ride(window, target, data, pieces);
     oriel_far_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     enum oriel_status status = oriel_net_tell_later(peer, &bytes);
@@ -48,6 +50,17 @@ enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, st
     oriel_delay();
     oriel_far_set_mark(window->far, target, ORIEL_FAR_TOLD); /* F1 */
     return ORIEL_OK;
+}
+
+void oriel_far_note_failure(struct oriel_far *far, enum oriel_status status, uint64_t number, const char *text, bool is_cause)
+{
+    pthread_mutex_lock(&far->mutex);
+    if (far->failure == ORIEL_OK || is_cause) {
+        far->failure = status;
+        far->failure_number = number;
+        snprintf(far->failure_text, sizeof far->failure_text, "%s", text);
+    }
+    pthread_mutex_unlock(&far->mutex);
 }
 
 bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_arrived *answer)
@@ -63,13 +76,7 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
     enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, whole ? (int)sizeof told->text : 20,
              whole ? told->text : "an answer of no sense");
-    pthread_mutex_lock(&far->mutex);
-    if (far->failure == ORIEL_OK) {
-        far->failure = status;
-        far->failure_number = request->pending != NULL ? request->pending->number : 0;
-        memcpy(far->failure_text, text, sizeof text);
-    }
-    pthread_mutex_unlock(&far->mutex);
+    oriel_far_note_failure(far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {
         request->pending->status = status;
         memcpy(request->pending->text, text, sizeof text);
@@ -119,6 +126,7 @@ static enum oriel_status fail_first(const struct first *first)
 /* Waits for them, oldest first. */
 static void await_open(struct oriel_window *window, int32_t target, struct first *first)
 {
+    oriel_far_settle_at(window, target);
     struct oriel_far_request *request = take_open(window->far, target);
     while (request != NULL) {
         struct oriel_far_request *next = request->next;
@@ -200,6 +208,7 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
                                 struct oriel_far_request *request)
 {
     bool many;
+    oriel_far_ride(window, target, data, pieces);
     enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
     return many ? oriel_far_flush_local(window, -1) : status;
 }
@@ -207,6 +216,7 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
 enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
                                   const void *from, size_t len_bytes)
 {
+    oriel_far_settle_at(window, target); /* devices do not wait for it */
     enum oriel_status status = oriel_net_put(key, offset_bytes, from, len_bytes);
     if (status != ORIEL_OK)
         return oriel_far_missed(status, target);
@@ -220,6 +230,7 @@ enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, s
                                   struct oriel_far_request *request)
 {
     bool many;
+    oriel_far_settle_at(window, target);
     begin_request(window, target, peer, request);
     request->by_device = true;
     enum oriel_status status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
@@ -371,31 +382,53 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 
 /* --- locks --- */
 
-/* *is_followed: what its target tells a lock_all epoch. */
-static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, bool *is_followed)
+typedef enum oriel_status question_fn(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                      struct oriel_far_head *head, struct oriel_far_question **out);
+
+static enum oriel_status ask_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, question_fn *by,
+                                  struct oriel_far_question **question)
 {
     struct oriel_net_peer *peer;
-    struct oriel_far_question *question = NULL;
-    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = wanted};
+    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = wanted, .b = by == oriel_far_question_later};
     struct oriel_far_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
     enum oriel_status status = unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
                                               : oriel_far_peer(window, target, &peer);
     if (status == ORIEL_OK)
-        status = oriel_far_question(window, target, peer, &head, &question);
-    if (status == ORIEL_OK) {
-        *is_followed = oriel_far_answered(question) != 0;
+        status = by(window, target, peer, &head, question);
+    if (status == ORIEL_OK)
         put_by(window->far, unlock);
-    } else {
+    else
         free(unlock);
-    }
-    free(question);
     return status;
+}
+
+/* *is_followed: what its target tells a lock_all epoch. */
+static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, bool *is_followed)
+{
+    struct oriel_far_question *question;
+    oriel_far_settle();
+    enum oriel_status status = ask_lock(window, target, wanted, oriel_far_question, &question);
+    if (status != ORIEL_OK)
+        return status;
+    *is_followed = oriel_far_answered(question) != 0;
+    free(question);
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     bool is_followed;
     return take_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED, &is_followed);
+}
+
+enum oriel_status oriel_far_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    struct oriel_far_question *question;
+    enum oriel_status status = ask_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED,
+                                        oriel_far_question_later, &question);
+    if (status == ORIEL_OK)
+        oriel_far_ride_begin(window, target, question);
+    return status;
 }
 
 /* Inside lock_all; with far->entering held. */

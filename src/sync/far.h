@@ -50,6 +50,17 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
 /* The lock of a far target; unlock, and unlock_all for the targets that an operation has locked, flush as well. */
 enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive);
 
+/* The same, not awaited: it goes with what follows in its epoch (far_ride.c).  What fails is told by what completes operations
+ * there.  After oriel_far_settle, and not where several threads of the program may be in calls at once. */
+enum oriel_status oriel_far_lock_later(struct oriel_window *window, int32_t target, bool exclusive);
+
+/* Whether there is such a lock, of this process; and waits for it.  Before any other lock is asked for or taken. */
+extern uint32_t oriel_far_rides __attribute__((visibility("hidden")));
+void oriel_far_settle(void);
+
+/* The end of its window, whose epoch was not ended: what is still asked is left to the net. */
+void oriel_far_ride_leave(const struct oriel_far *far);
+
 /* At the beginning of lock_all, behind its gate: the locks of targets at which the epoch before kept an exclusive lock waiting.
  * One that fails is left to the first operation there. */
 void oriel_far_take_turns(struct oriel_window *window);
@@ -94,6 +105,13 @@ void oriel_far_answers_close(struct oriel_far *far);
 
 /* A message of this origin has failed, with the thread's message: the next answer tells it. */
 void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status);
+
+/* Whether a message of an epoch is not to be served now: its lock is not held yet, and again will be called when it is, or was
+ * refused. */
+typedef void oriel_far_again(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+                             const struct oriel_net_arrived *message);
+bool oriel_far_keeps(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+                     const struct oriel_net_arrived *message, bool is_asked, oriel_far_again *again);
 
 /* Any message but an operation's. */
 void oriel_far_serve(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head);

@@ -27,11 +27,17 @@ static struct oriel_far_refusal **find_refusal(struct oriel_window *window, int3
     return link;
 }
 
+/* What the next answer to this origin is to tell. */
+static enum oriel_status told(const struct oriel_window *window, int32_t from)
+{
+    return (enum oriel_status)(window->far->refused[from] & ~ORIEL_FAR_SHUT);
+}
+
 void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
 {
-    if (window->far->refused[from] != ORIEL_OK)
+    if (told(window, from) != ORIEL_OK)
         return; /* the first counts */
-    window->far->refused[from] = (uint8_t)status;
+    window->far->refused[from] |= (uint8_t)status;
     struct oriel_far_refusal *refusal = calloc(1, sizeof *refusal);
     if (refusal == NULL)
         return; /* it is told all the same */
@@ -58,12 +64,12 @@ void oriel_far_refuse(const struct oriel_net_asker *asker, enum oriel_status sta
 void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
                       unsigned pieces)
 {
-    enum oriel_status status = (enum oriel_status)window->far->refused[from];
+    enum oriel_status status = told(window, from);
     if (status == ORIEL_OK) {
         oriel_far_answer_well(asker, data, pieces);
         return;
     }
-    window->far->refused[from] = ORIEL_OK;
+    window->far->refused[from] &= ORIEL_FAR_SHUT;
     struct oriel_far_refusal **link = find_refusal(window, from);
     struct oriel_far_refusal *refusal = *link;
     if (refusal == NULL) {

@@ -1,6 +1,6 @@
 /* The far half of a window: made before messages for the window are served, freed when none are any more.  Creation, and the
  * tests that stand in for it, call. */
-#include "sync/far.h"
+#include "sync/far_kept.h"
 #include "sync/pending.h"
 
 #include <stdlib.h>
@@ -25,12 +25,14 @@ struct oriel_far *oriel_far_make(uint64_t id, int32_t n)
     far->marks = calloc((uint32_t)n, 1);
     far->marked = calloc((uint32_t)n, sizeof *far->marked);
     far->refused = calloc((uint32_t)n, 1);
+    far->spare_lock = calloc(1, sizeof *far->spare_lock);
     far->partners = (struct oriel_table)ORIEL_TABLE_INIT;
     far->keys = (struct oriel_table)ORIEL_TABLE_INIT;
     pthread_mutex_init(&far->mutex, NULL);
     pthread_mutex_init(&far->entering, NULL);
     pthread_mutex_init(&far->flushing, NULL);
-    if (far->marks != NULL && far->marked != NULL && far->refused != NULL && oriel_far_has_spare_partner(far))
+    if (far->marks != NULL && far->marked != NULL && far->refused != NULL && far->spare_lock != NULL &&
+        oriel_far_has_spare_partner(far))
         return far;
     oriel_far_free(far);
     return NULL;
@@ -44,9 +46,11 @@ static void free_partner(void *partner, void *context)
 
 void oriel_far_free(struct oriel_far *far)
 {
+    oriel_far_ride_leave(far);
     oriel_table_visit(&far->partners, free_partner, NULL);
     oriel_table_close(&far->partners);
     free(far->spare_partner);
+    free(far->spare_lock);
     oriel_far_keys_close(far);
     while (far->put_by != NULL) {
         struct oriel_far_request *request = far->put_by;

@@ -53,52 +53,66 @@ void oriel_far_address(const struct oriel_window *window, int32_t target, struct
     head->from = window->rank;
 }
 
+typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
+                                 struct oriel_net_request *request);
+
 /* The question is done, or never taken, where this fails. */
 static enum oriel_status ask(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                             struct oriel_far_head *head, struct oriel_far_question **out)
+                             struct oriel_far_head *head, ask_fn *by, struct oriel_far_question **out)
 {
-    struct oriel_far_question *question = *out = calloc(1, sizeof *question);
+    struct oriel_far_question *question = calloc(1, sizeof *question);
+    *out = NULL;
     if (question == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a question");
     question->net.take = take_answer;
     question->answer.status = ORIEL_E_OTHER;
     oriel_far_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
-    return oriel_far_missed(oriel_net_ask(peer, &bytes, &question->net), target);
+    enum oriel_status status = oriel_far_missed(by(peer, &bytes, &question->net), target);
+    if (status == ORIEL_OK)
+        *out = question;
+    else
+        free(question);
+    return status;
 }
 
 /* Also an answer that refuses is one. */
-static enum oriel_status ask_and_await(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
-                                       struct oriel_far_head *head, struct oriel_far_question **out)
+static enum oriel_status await_answer(const struct oriel_window *window, int32_t target, struct oriel_far_question **question)
 {
-    enum oriel_status status = ask(window, target, peer, head, out);
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
-    if (status == ORIEL_OK)
-        status = oriel_far_missed(oriel_net_await(&(*out)->net, &watch), target);
+    enum oriel_status status = oriel_far_missed(oriel_net_await(&(*question)->net, &watch), target);
     if (status != ORIEL_OK) {
-        free(*out);
-        *out = NULL;
+        free(*question);
+        *question = NULL;
     }
+    return status;
+}
+
+enum oriel_status oriel_far_question_later(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                           struct oriel_far_head *head, struct oriel_far_question **out)
+{
+    return ask(window, target, peer, head, oriel_net_ask_later, out);
+}
+
+enum oriel_status oriel_far_question_end(const struct oriel_window *window, int32_t target, struct oriel_far_question **question)
+{
+    struct oriel_far_answer *answer = &(*question)->answer;
+    enum oriel_status status = await_answer(window, target, question);
+    if (status != ORIEL_OK || answer->status == ORIEL_OK)
+        return status;
+    answer->text[sizeof answer->text - 1] = '\0';
+    status = refused(target, answer->status, answer->text);
+    free(*question);
+    *question = NULL;
     return status;
 }
 
 enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                      struct oriel_far_head *head, struct oriel_far_question **out)
 {
-    struct oriel_far_question *question;
-    enum oriel_status status = ask_and_await(window, target, peer, head, &question);
-    *out = NULL;
-    if (status != ORIEL_OK)
-        return status;
-    if (question->answer.status != ORIEL_OK) {
-        question->answer.text[sizeof question->answer.text - 1] = '\0';
-        status = refused(target, question->answer.status, question->answer.text);
-        free(question);
-        return status;
-    }
-    *out = question;
-    return ORIEL_OK;
+    enum oriel_status status = ask(window, target, peer, head, oriel_net_ask, out);
+    return status == ORIEL_OK ? oriel_far_question_end(window, target, out) : status;
 }
 
 uint64_t oriel_far_answered(const struct oriel_far_question *question)
@@ -182,7 +196,9 @@ enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t ta
 {
     struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
     struct oriel_far_question *question;
-    enum oriel_status status = ask_and_await(window, target, peer, &head, &question);
+    enum oriel_status status = ask(window, target, peer, &head, oriel_net_ask, &question);
+    if (status == ORIEL_OK)
+        status = await_answer(window, target, &question);
     *dead = target;
     if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
         uint64_t named = oriel_far_answered(question) - 1;
@@ -200,12 +216,8 @@ static void ask_leader(struct oriel_window *window, int32_t target, struct oriel
     struct oriel_far_head head = {.kind = ORIEL_FAR_ADDRESS, .a = (uint64_t)target};
     if (far->asked != NULL)
         return; /* one after the other */
-    if (ask(window, machine_of(window, target)->leader, leader, &head, &far->asked) == ORIEL_OK) {
+    if (ask(window, machine_of(window, target)->leader, leader, &head, oriel_net_ask, &far->asked) == ORIEL_OK)
         far->asked_rank = target;
-        return;
-    }
-    free(far->asked);
-    far->asked = NULL;
 }
 
 struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t target)

@@ -19,6 +19,12 @@ enum oriel_status oriel_far_missed(enum oriel_status status, int32_t target);
 enum oriel_status oriel_far_question(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                      struct oriel_far_head *head, struct oriel_far_question **out);
 
+/* The same in two: the question leaves with what is told or asked next, as oriel_net_ask_later; and its answer, by which
+ * *question becomes NULL after an error. */
+enum oriel_status oriel_far_question_later(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                           struct oriel_far_head *head, struct oriel_far_question **out);
+enum oriel_status oriel_far_question_end(const struct oriel_window *window, int32_t target, struct oriel_far_question **question);
+
 /* The number that its answer has brought; 0 for none. */
 uint64_t oriel_far_answered(const struct oriel_far_question *question);
 
@@ -33,5 +39,15 @@ enum oriel_status oriel_far_serves(const struct oriel_window *window, int32_t ta
  * is asked for it; NULL without memory. */
 struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t target);
 void oriel_far_peers_close(struct oriel_window *window);
+
+/* Of a window's operations: for what completes them next, if it is the first, or the cause of what has failed; number: of a
+ * request-based one, or 0. */
+void oriel_far_note_failure(struct oriel_far *far, enum oriel_status status, uint64_t number, const char *text, bool is_cause);
+
+/* far_ride.c: a lock that is not awaited, whose question this is; and before what must not go with it: any message, or this one
+ * where it is too long. */
+void oriel_far_ride_begin(struct oriel_window *window, int32_t target, struct oriel_far_question *question);
+void oriel_far_settle_at(const struct oriel_window *window, int32_t target);
+void oriel_far_ride(const struct oriel_window *window, int32_t target, const struct iovec *data, unsigned pieces);
 
 #endif

@@ -3,11 +3,14 @@
  * takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.  Epochs of
  * lock_all share places in the queue (far_shares.c).
  *
+ * What belongs to an epoch that does not wait for its lock (far_ride.c) is done when that is held.
+ *
  * A lock of a far rank is known to this process only; when that rank is lost with a place in the queue, far_lost in the target's
  * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (sync/watch.c). */
 #include "sync/far.h"
 
 #include "base/delay.h"
+#include "sync/far_kept.h"
 #include "sync/far_peers.h"
 #include "sync/far_shares.h"
 #include "sync/gate.h"
@@ -19,29 +22,7 @@
 #include <string.h>
 
 enum { COURTESY_NS = 100000000, WATCH_NS = 100000000, PATIENCE_NS = 100000000 };
-
-enum stage {
-    STAGE_COURTESY, /* readers of lock_all that wait go first */
-    STAGE_GATE,     /* G3 done: until the readers inside have left */
-    STAGE_QUEUE,    /* T1 or R1 done */
-    STAGE_HELD,
-};
-
 enum { NOBODY = -1 };
-
-struct oriel_far_lock {
-    struct oriel_far_lock *next;
-    struct oriel_net_asker asker;
-    int32_t from; /* or NOBODY: keeps a place until its turn, for one that has left it (J5) */
-    bool exclusive;
-    enum stage stage;
-    uint32_t admissions; /* of the gate, when it came */
-    uint64_t place;
-    struct oriel_far_share *share; /* of a lock_all epoch, in the place of a place of its own */
-    uint32_t joins; /* by J5, when it came */
-    uint64_t since_ns;
-    uint64_t looked_ns;
-};
 
 static uint32_t waiting; /* locks of all windows that are not held yet */
 
@@ -129,9 +110,11 @@ static void give_up(struct oriel_window *window, const struct oriel_far_lock *lo
         oriel_gate_leave_writer(&window->common->gate);
 }
 
-static void forget(struct oriel_far_lock *lock)
+static void forget(struct oriel_window *window, struct oriel_far_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
+    window->far->rides -= lock->rides && lock->stage != STAGE_HELD;
+    oriel_far_kept_drop(&lock->kept);
     free(lock);
 }
 
@@ -170,6 +153,31 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
     }
 }
 
+/* The lock that a rank holds here, taken out of the list; NULL when there is none. */
+static struct oriel_far_lock *take_held(struct oriel_window *window, int32_t from)
+{
+    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL; link = &(*link)->next) {
+        struct oriel_far_lock *lock = *link;
+        if (lock->from == from && lock->stage == STAGE_HELD) {
+            *link = lock->next;
+            tell_holder(window);
+            return lock;
+        }
+    }
+    return NULL;
+}
+
+static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from)
+{
+    struct oriel_far_lock *lock = take_held(window, from);
+    if (lock == NULL)
+        oriel_far_failed(window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
+    else
+        leave_queue(window, lock);
+    free(lock);
+    oriel_far_answer(window, asker, from, NULL, 0);
+}
+
 /* --- going on with locks --- */
 
 /* Whoever could let it in has died. */
@@ -196,11 +204,12 @@ static struct oriel_far_lock **hold(struct oriel_window *window, struct oriel_fa
     if (lock->from == NOBODY) {
         *link = lock->next;
         leave_queue(window, lock);
-        forget(lock);
+        forget(window, lock);
         return link;
     }
     lock->stage = STAGE_HELD;
     waiting--;
+    window->far->rides -= lock->rides;
     tell_holder(window);
     tell_held(window, lock);
     return &lock->next;
@@ -212,9 +221,37 @@ static void refuse(const struct oriel_far_lock *lock, enum oriel_status status)
         oriel_far_refuse(&lock->asker, status);
 }
 
+/* K3, with the thread's message. */
+static void refuse_epoch(struct oriel_window *window, struct oriel_far_lock *lock, enum oriel_status status)
+{
+    refuse(lock, status);
+    oriel_far_kept_refuse(&lock->kept, status);
+    if (lock->kept.has_unlock)
+        oriel_far_refuse(&lock->kept.unlock, status);
+    else if (lock->rides)
+        window->far->refused[lock->from] |= ORIEL_FAR_SHUT;
+}
+
+/* K2: what has been kept for the first lock that is held now, whose unlock ends it; false when there is none. */
+static bool serve_kept(struct oriel_window *window)
+{
+    struct oriel_far_lock *lock = window->far->locks;
+    while (lock != NULL && (lock->stage != STAGE_HELD || (lock->kept.first == NULL && !lock->kept.has_unlock)))
+        lock = lock->next;
+    if (lock == NULL)
+        return false;
+    oriel_far_kept_serve(window, &lock->kept);
+    if (lock->kept.has_unlock) {
+        const struct oriel_net_asker unlock = lock->kept.unlock;
+        give_lock_back(window, &unlock, lock->from);
+    }
+    return true;
+}
+
 void oriel_far_look(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
+    const uint32_t rides = window->far->rides;
     watch_holders(window, now_ns);
     for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_far_lock *lock = *link;
@@ -223,14 +260,16 @@ void oriel_far_look(struct oriel_window *window)
         } else if (advance(window, lock, now_ns)) {
             link = hold(window, link);
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
-            refuse(lock, ORIEL_E_PEER);
+            refuse_epoch(window, lock, ORIEL_E_PEER);
             give_up(window, lock);
             *link = lock->next;
-            forget(lock);
+            forget(window, lock);
         } else {
             link = &lock->next;
         }
     }
+    while (window->far->rides != rides && serve_kept(window))
+        continue;
 }
 
 bool oriel_far_waits(void)
@@ -238,20 +277,37 @@ bool oriel_far_waits(void)
     return waiting > 0;
 }
 
-static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+/* Where there is no memory, the one that has been put by: who does not wait for the lock could not ask again. */
+static struct oriel_far_lock *make_lock(struct oriel_far *far)
 {
     struct oriel_far_lock *lock = calloc(1, sizeof *lock);
+    if (lock == NULL) {
+        lock = far->spare_lock;
+        far->spare_lock = NULL;
+    } else if (far->spare_lock == NULL) {
+        far->spare_lock = calloc(1, sizeof *far->spare_lock);
+    }
+    return lock;
+}
+
+static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+{
+    struct oriel_far_lock *lock = make_lock(window->far);
     bool is_all = head->a == ORIEL_FAR_WANTS_ALL || head->a == ORIEL_FAR_WANTS_ALL_IN_TURN;
     if (lock != NULL && is_all)
         lock->share = oriel_far_share_join(window, head->a == ORIEL_FAR_WANTS_ALL_IN_TURN);
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
+        if (head->b != 0 && !is_all)
+            window->far->refused[head->from] |= ORIEL_FAR_SHUT; /* K3 */
         oriel_far_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
         return;
     }
     lock->asker = *asker;
     lock->from = head->from;
     lock->exclusive = head->a == ORIEL_FAR_WANTS_EXCLUSIVE;
+    lock->rides = head->b != 0 && !is_all;
+    window->far->rides += lock->rides;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
     lock->joins = oriel_far_shares_joins(window->far);
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
@@ -267,29 +323,49 @@ static void take_lock(struct oriel_window *window, const struct oriel_net_asker 
     oriel_far_look(window);
 }
 
-/* The lock that a rank holds here, taken out of the list; NULL when there is none. */
-static struct oriel_far_lock *take_held(struct oriel_window *window, int32_t from)
+/* --- epochs that do not wait for their lock --- */
+
+/* K3 */
+static void shut_out(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+                     bool is_asked)
 {
-    for (struct oriel_far_lock **link = &window->far->locks; *link != NULL; link = &(*link)->next) {
-        struct oriel_far_lock *lock = *link;
-        if (lock->from == from && lock->stage == STAGE_HELD) {
-            *link = lock->next;
-            tell_holder(window);
-            return lock;
-        }
-    }
-    return NULL;
+    if (head->kind == ORIEL_FAR_UNLOCK)
+        window->far->refused[head->from] &= (uint8_t)~ORIEL_FAR_SHUT;
+    if (is_asked)
+        oriel_far_refuse(asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
 }
 
-static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from)
+static struct oriel_far_lock *find_ride(const struct oriel_far *far, int32_t from)
 {
-    struct oriel_far_lock *lock = take_held(window, from);
+    struct oriel_far_lock *lock = far->rides == 0 ? NULL : far->locks;
+    while (lock != NULL && (lock->from != from || !lock->rides || lock->stage == STAGE_HELD))
+        lock = lock->next;
+    return lock;
+}
+
+static bool is_of_epoch(uint32_t kind)
+{
+    return kind <= ORIEL_FAR_SWAP || kind == ORIEL_FAR_UNLOCK;
+}
+
+bool oriel_far_keeps(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+                     const struct oriel_net_arrived *message, bool is_asked, oriel_far_again *again)
+{
+    if (!is_of_epoch(head->kind))
+        return false;
+    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_FAR_SHUT)) {
+        shut_out(window, asker, head, is_asked);
+        return true;
+    }
+    struct oriel_far_lock *lock = find_ride(window->far, head->from);
     if (lock == NULL)
-        oriel_far_failed(window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
-    else
-        leave_queue(window, lock);
-    free(lock);
-    oriel_far_answer(window, asker, from, NULL, 0);
+        return false;
+    enum oriel_status status = oriel_far_keep(&lock->kept, asker, head, message, is_asked, again);
+    if (status != ORIEL_OK && is_asked)
+        oriel_far_refuse(asker, status);
+    else if (status != ORIEL_OK)
+        oriel_far_failed(window, head->from, status);
+    return true;
 }
 
 /* --- epochs of pairs, barriers, loss --- */
@@ -366,7 +442,7 @@ void oriel_far_forget(struct oriel_window *window, int32_t rank)
         if (lock->stage != STAGE_HELD)
             give_up(window, lock);
         *link = lock->next;
-        forget(lock);
+        forget(window, lock);
     }
     tell_holder(window);
 }
@@ -378,10 +454,10 @@ void oriel_far_close(struct oriel_window *window)
         struct oriel_far_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
-            refuse(lock, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
+            refuse_epoch(window, lock, oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here", (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
-            refuse(lock, oriel_fail(ORIEL_E_WIN, "the window is gone"));
-        forget(lock);
+            refuse_epoch(window, lock, oriel_fail(ORIEL_E_WIN, "the window is gone"));
+        forget(window, lock);
     }
     if (dead == 0)
         oriel_far_withdraw(window->far);

@@ -95,12 +95,14 @@ static enum oriel_status lock_shared(struct oriel_window *window, int32_t target
     return settle(window, target, ORIEL_ACCESS_SHARED, status);
 }
 
-static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive)
+typedef enum oriel_status lock_fn(struct oriel_window *window, int32_t target, bool exclusive);
+
+static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive, lock_fn *lock)
 {
     enum oriel_status status = begin(window, target);
     if (status != ORIEL_OK)
         return status;
-    status = oriel_far_lock(window, target, exclusive);
+    status = lock(window, target, exclusive);
     return settle(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED, status);
 }
 
@@ -120,11 +122,18 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 {
     uint64_t place;
     if (window->far != NULL && oriel_is_far(window, target))
-        return lock_far(window, target, exclusive);
+        return lock_far(window, target, exclusive, oriel_far_lock);
     if (!exclusive)
         return lock_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
     return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
+}
+
+enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    oriel_far_settle(); /* far_ride.c, K4 */
+    return window->far != NULL && oriel_is_far(window, target) ? lock_far(window, target, exclusive, oriel_far_lock_later)
+                                                               : oriel_lock(window, target, exclusive);
 }
 
 enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target)
@@ -176,6 +185,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     enum oriel_status status = may_lock_all(window);
     if (status != ORIEL_OK)
         return status;
+    oriel_far_settle(); /* far_ride.c, K4 */
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_watched watched = {.window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
     struct oriel_watch watch = {oriel_watch_locks, &watched, ORIEL_WAITING_LOCK_ALL};

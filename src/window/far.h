@@ -20,7 +20,7 @@ enum oriel_far_kind {
     ORIEL_FAR_GET,        /* asked */
     ORIEL_FAR_ACCUMULATE, /* asked where it returns the old contents */
     ORIEL_FAR_SWAP,       /* asked */
-    ORIEL_FAR_LOCK, /* asked: answered when it is held; a: enum oriel_far_wanted */
+    ORIEL_FAR_LOCK, /* asked: answered when it is held; a: enum oriel_far_wanted; b: 1 where its epoch does not wait for it */
     ORIEL_FAR_UNLOCK, /* asked, and a flush as well */
     ORIEL_FAR_POST,
     ORIEL_FAR_COMPLETE,
@@ -36,6 +36,9 @@ enum oriel_far_wanted {
     ORIEL_FAR_WANTS_ALL,         /* for lock_all, by an operation (sync/far_shares.c) */
     ORIEL_FAR_WANTS_ALL_IN_TURN, /* by lock_all itself */
 };
+
+/* At most, of heads and data that follow a lock which is not awaited (sync/far_ride.c). */
+enum { ORIEL_FAR_RIDE_BYTES = 8 << 10 };
 
 /* The head of every message.  The receiver believes nothing of it: window, numbers and ranges are checked there. */
 struct oriel_far_head {
@@ -76,6 +79,9 @@ enum oriel_far_mark {
     ORIEL_FAR_PLACED = 8,   /* something by a device, since it was last asked whether all has arrived */
 };
 
+/* In refused: its lock was refused, and its epoch goes on, of which nothing is done (sync/far_serve.c, K3). */
+enum { ORIEL_FAR_SHUT = 0x80 };
+
 struct oriel_far {
     uint64_t id; /* of the window, for the others */
     _Atomic bool is_finished; /* its words here are there: messages may be served (window/serve.c) */
@@ -87,8 +93,11 @@ struct oriel_far {
     struct oriel_partner *spare_partner; /* for the next, with room for it in the table; mutex */
     _Atomic uint32_t uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
     struct oriel_far_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
+    struct oriel_far_lock *spare_lock;  /* for one that comes where there is no memory; likewise */
+    uint32_t rides; /* those of them whose epochs do not wait, and that are not held; likewise */
     struct oriel_far_share *shares;     /* places of lock_all epochs in its queue, oldest first (sync/far_shares.c); likewise */
-    uint8_t *refused; /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; likewise */
+    /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; with ORIEL_FAR_SHUT; likewise */
+    uint8_t *refused;
     struct oriel_far_refusal *refusals; /* the messages that belong to these, but where there was no memory; likewise */
     uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
     struct oriel_net_exposed *exposed;  /* the own memory, once somebody has asked for a key (sync/far_exposed.c); likewise */

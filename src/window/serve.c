@@ -116,8 +116,9 @@ static bool is_from(const struct oriel_window *window, const struct oriel_far_he
     return id->id[0] == from->id[0] && id->id[1] == from->id[1];
 }
 
-static void serve_window(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
-                         const struct oriel_net_arrived *message)
+/* Also again, what a target has kept for a while. */
+static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+                      const struct oriel_net_arrived *message)
 {
     switch ((enum oriel_far_kind)head->kind) {
     case ORIEL_FAR_PUT:
@@ -151,8 +152,8 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
         answer_nowhere(asker, head, ORIEL_E_WIN, "the window is not made yet"); /* from one that does not keep to settle() */
     else if (!is_from(window, head, from))
         answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
-    else
-        serve_window(window, asker, head, message);
+    else if (!oriel_far_keeps(window, asker, head, message, is_asked(head), serve_now))
+        serve_now(window, asker, head, message);
     pthread_mutex_unlock(&serving);
 }
 

@@ -56,6 +56,11 @@ class Explain(Case):
 
 
 class Refusal(Case):
+    def test_locks_are_awaited_whatever_the_environment_says(self):
+        for host in HOSTS:
+            result = start(ORIEL, "check", "--host", host, "--", "printenv", "ORIEL_LOCK", ORIEL_LOCK="later")
+            self.assertEqual((result.returncode, result.stdout), (0, "awaited\n"), result.stderr)
+
     def test_file_that_cannot_be_written(self):
         target = program(HOSTS[0], "mistaken")
         self.refused(start(ORIEL, "check", "--json", self.path("none/found.json"), target), "none/found.json", "No such file")

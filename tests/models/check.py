@@ -165,6 +165,14 @@ MODELS = {
         ("flush.pml", "inline flush()\n{\n    atomic { !is_flushing; is_flushing = true };\n",
          "inline flush()\n{\n    skip;\n", ASSERTION, "a second flush waits for the first"),
     ]),
+    "ride": (["sync/far_ride.c", "sync/far_serve.c"], {"J2", "J5", "T1", "G3"}, [  # of lock_all, of the queue and the gate
+        ("ride.pml", "-> kept[at(t, o)] ! what /* K2 */", "-> serve(t, o, what)", ASSERTION, "K2: what comes early is kept"),
+        ("ride.pml", "        :: kept[at(t, o)] ? what -> serve(t, o, what) /* K2 */\n        :: empty(kept[at(t, o)]) -> break\n",
+         "        :: break\n", ASSERTION, "K2: and done when the lock is held"),
+        ("ride.pml", "            is_shut[at(t, o)] = true; /* K3 */\n", "", ASSERTION, "K3: a lock that is refused shuts its epoch out"),
+        ("ride.pml", "is_shut[at(t, o)] = false; answered", "answered", ASSERTION, "K3: up to its unlock"),
+        ("ride.pml", "    settle(0); /* K4 */\n", "", STUCK, "K4: no other lock is asked for before the answer"),
+    ]),
     "shares": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
         ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && is_followed", STUCK,
          "J1: an operation waits for no other epoch"),

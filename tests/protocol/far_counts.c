@@ -24,6 +24,13 @@ static void lock_put_unlock(struct oriel_window *window, uint64_t value, bool tr
     team_expect(oriel_unlock(window, 1) == ORIEL_OK);
 }
 
+static void lock_later_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
+{
+    team_expect(!trusted && oriel_lock_later(window, 1, value % 2 == 0) == ORIEL_OK);
+    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(oriel_unlock(window, 1) == ORIEL_OK);
+}
+
 static void lock_all_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
 {
     team_expect((trusted ? oriel_lock_all_trusted : oriel_lock_all)(window) == ORIEL_OK);
@@ -88,6 +95,11 @@ static void count_checked(struct oriel_window *whole)
     count_messages(whole, lock_put_unlock, false, 2, any_bytes);
 }
 
+static void count_later(struct oriel_window *whole)
+{
+    count_messages(whole, lock_later_put_unlock, false, 1, any_bytes);
+}
+
 static void count_all_checked(struct oriel_window *whole)
 {
     count_messages(whole, lock_all_put_unlock, false, 2, any_bytes);
@@ -117,6 +129,12 @@ static void far_lock_put_unlock_is_two_round_trips(void **state)
     apart_run(2, 2, count_all_checked);
 }
 
+static void far_lock_that_nobody_waits_for_is_no_round_trip(void **state)
+{
+    (void)state;
+    apart_run(2, 2, count_later);
+}
+
 static void far_lock_that_is_not_checked_is_no_round_trip(void **state)
 {
     (void)state;
@@ -134,6 +152,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_lock_put_unlock_is_two_round_trips),
+        cmocka_unit_test(far_lock_that_nobody_waits_for_is_no_round_trip),
         cmocka_unit_test(far_lock_that_is_not_checked_is_no_round_trip),
         cmocka_unit_test(far_put_and_get_are_a_round_trip_each),
     };

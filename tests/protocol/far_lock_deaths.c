@@ -2,18 +2,24 @@
  * lock is told which rank it was; who need not wait for it goes on. */
 #include "dying.h"
 
-/* The victim has the lock of OTHER; the other ranks, and OTHER itself, want it. */
-static void holder(struct oriel_window *whole, bool holds_exclusive, bool wants_exclusive)
+/* The victim, when all others want it, or will very soon: these return. */
+static void die_with_the_lock(struct oriel_window *window, bool exclusive)
 {
-    struct oriel_window *window = apart_open();
-    (void)whole;
     if (window->rank == victim) {
-        team_expect(oriel_lock(window, OTHER, holds_exclusive) == ORIEL_OK);
+        team_expect(oriel_lock(window, OTHER, exclusive) == ORIEL_OK);
         team_flag_set(READY, 1);
         die_waited_for((uint32_t)window->n - 1);
     }
     team_flag_await(READY, 1);
     say_waiting();
+}
+
+/* The victim has the lock of OTHER; the other ranks, and OTHER itself, want it. */
+static void holder(struct oriel_window *whole, bool holds_exclusive, bool wants_exclusive)
+{
+    struct oriel_window *window = apart_open();
+    (void)whole;
+    die_with_the_lock(window, holds_exclusive);
     expect_named(oriel_lock(window, OTHER, wants_exclusive));
     expect_named(oriel_lock(window, OTHER, wants_exclusive));
     end(window);
@@ -32,6 +38,35 @@ static void exclusive_for_shared(struct oriel_window *whole)
 static void shared_for_exclusive(struct oriel_window *whole)
 {
     holder(whole, false, true);
+}
+
+/* What they do inside of the lock without waiting for it is not done. */
+static void holder_of_rides(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    die_with_the_lock(window, true);
+    for (uint64_t i = 1; window->rank != OTHER && i <= 2; i++) {
+        if (apart_machine(window->rank) == apart_machine(OTHER)) {
+            expect_named(oriel_lock_later(window, OTHER, true));
+            continue;
+        }
+        team_expect(oriel_lock_later(window, OTHER, i == 1) == ORIEL_OK);
+        team_expect(apart_put(window, OTHER, 0, i) == ORIEL_OK);
+        if (i == 1)
+            expect_named(oriel_far_flush(window, OTHER));
+        team_expect(apart_put(window, OTHER, 0, i) == ORIEL_OK);
+        enum oriel_status status = oriel_unlock(window, OTHER);
+        team_expect(status == (i == 1 ? ORIEL_E_OTHER : ORIEL_E_PEER));
+    }
+    team_expect(apart_peek(whole, OTHER, 0) == 0);
+    end(window);
+}
+
+static void far_killed_holder_is_reported_to_rides(void **state)
+{
+    (void)state;
+    apart_run(TEAM, 3, holder_of_rides);
+    apart_run(5, 3, holder_of_rides);
 }
 
 static void far_killed_holder_is_reported_to_all_who_wait(void **state)
@@ -72,13 +107,7 @@ static void holder_against_all(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
     (void)whole;
-    if (window->rank == victim) {
-        team_expect(oriel_lock(window, OTHER, true) == ORIEL_OK);
-        team_flag_set(READY, 1);
-        die_waited_for((uint32_t)window->n - 1);
-    }
-    team_flag_await(READY, 1);
-    say_waiting();
+    die_with_the_lock(window, true);
     if (apart_machine(window->rank) == apart_machine(OTHER)) {
         expect_named(oriel_lock_all(window));
     } else {
@@ -95,8 +124,8 @@ static void far_killed_exclusive_holder_is_reported_to_lock_all(void **state)
     apart_run(6, 3, holder_against_all);
 }
 
-/* The victim is killed while it waits behind another one, which then unlocks. */
-static void waiter(struct oriel_window *whole)
+/* The victim is killed while it waits behind another one, which then unlocks; what it has told meanwhile is not done. */
+static void waiter_by(struct oriel_window *whole, enum oriel_status (*lock)(struct oriel_window *, int32_t, bool))
 {
     struct oriel_window *window = apart_open();
     if (window->rank == OTHER) {
@@ -109,9 +138,12 @@ static void waiter(struct oriel_window *whole)
         team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
         team_flag_set(READY, 2);
         expect_named(oriel_lock(window, OTHER, true));
+        team_expect(apart_look(window, 0) == 0);
     } else if (window->rank == VICTIM) {
         team_flag_await(READY, 1);
-        oriel_lock(window, OTHER, true);
+        (void)lock(window, OTHER, true);
+        (void)apart_put(window, OTHER, 0, 1);
+        (void)oriel_unlock(window, OTHER);
         team_expect(false);
     } else {
         team_flag_await(READY, 2);
@@ -120,10 +152,21 @@ static void waiter(struct oriel_window *whole)
     end(window);
 }
 
+static void waiter(struct oriel_window *whole)
+{
+    waiter_by(whole, oriel_lock);
+}
+
+static void waiter_that_rides(struct oriel_window *whole)
+{
+    waiter_by(whole, oriel_lock_later);
+}
+
 static void far_killed_waiter_is_reported_to_who_comes_behind(void **state)
 {
     (void)state;
     apart_run(TEAM, 3, waiter);
+    apart_run(TEAM, 3, waiter_that_rides);
 }
 
 /* It is killed at the gate, where it has no place yet, for a lock_all that ends after its death: nobody is in the way then. */
@@ -264,6 +307,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_killed_holder_is_reported_to_all_who_wait),
+        cmocka_unit_test(far_killed_holder_is_reported_to_rides),
         cmocka_unit_test(far_killed_holder_of_lock_all_is_reported),
         cmocka_unit_test(far_killed_exclusive_holder_is_reported_to_lock_all),
         cmocka_unit_test(far_killed_waiter_is_reported_to_who_comes_behind),

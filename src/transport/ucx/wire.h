@@ -5,7 +5,7 @@
 
 #include "transport/ucx/net.h"
 
-enum { ORIEL_WIRE_VERSION = 0x4f524e33 }; /* "ORN3": other layouts get other numbers */
+enum { ORIEL_WIRE_VERSION = 0x4f524e34 }; /* "ORN4": other layouts get other numbers */
 
 enum oriel_wire_kind {
     ORIEL_WIRE_HELLO, /* the first to each process: data is the sender's identity, then the address of its origin's worker */
