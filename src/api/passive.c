@@ -25,9 +25,12 @@ static bool awaits_locks(void)
 static __attribute__((noinline)) int lock_general(int lock_type, int rank, int assert, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_lock(lock_type, rank, assert, win)
-                                              : oriel_error_not_a_window("MPI_Win_lock");
+    if (oriel_unlikely(window == NULL) && !oriel_handle_is_forwarded(win))
+        return oriel_error_not_a_window("MPI_Win_lock");
+    if (oriel_unlikely(window == NULL)) {
+        oriel_far_settle(); /* sync/far_ride.c, K4 */
+        return oriel_host()->Win_lock(lock_type, rank, assert, win);
+    }
     if (rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_rank(window, rank);
@@ -98,9 +101,12 @@ int oriel_entry_Win_unlock(int rank, MPI_Win win)
 int oriel_entry_Win_lock_all(int assert, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL)
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_lock_all(assert, win)
-                                              : oriel_error_not_a_window("MPI_Win_lock_all");
+    if (window == NULL && !oriel_handle_is_forwarded(win))
+        return oriel_error_not_a_window("MPI_Win_lock_all");
+    if (window == NULL) {
+        oriel_far_settle(); /* sync/far_ride.c, K4 */
+        return oriel_host()->Win_lock_all(assert, win);
+    }
     enum oriel_status status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
         status = (assert & MPI_MODE_NOCHECK ? oriel_lock_all_trusted : oriel_lock_all)(window);

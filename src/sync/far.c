@@ -213,11 +213,22 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
     return many ? oriel_far_flush_local(window, -1) : status;
 }
 
+/* They do not wait for a lock, nor are they kept out by its target (far_ride.c, K3). */
+static enum oriel_status may_ask_devices(const struct oriel_window *window, int32_t target)
+{
+    oriel_far_settle_at(window, target);
+    if (oriel_likely(!(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) & ORIEL_FAR_REFUSED)))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_OTHER, "access to rank %d: nothing was done, since the lock was refused", (int)target);
+}
+
 enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
                                   const void *from, size_t len_bytes)
 {
-    oriel_far_settle_at(window, target); /* devices do not wait for it */
-    enum oriel_status status = oriel_net_put(key, offset_bytes, from, len_bytes);
+    enum oriel_status status = may_ask_devices(window, target);
+    if (status != ORIEL_OK)
+        return status;
+    status = oriel_net_put(key, offset_bytes, from, len_bytes);
     if (status != ORIEL_OK)
         return oriel_far_missed(status, target);
     oriel_delay();
@@ -230,10 +241,14 @@ enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, s
                                   struct oriel_far_request *request)
 {
     bool many;
-    oriel_far_settle_at(window, target);
+    enum oriel_status status = may_ask_devices(window, target);
     begin_request(window, target, peer, request);
+    if (status != ORIEL_OK) {
+        oriel_pending_detach(request);
+        return status;
+    }
     request->by_device = true;
-    enum oriel_status status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
+    status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
     return many ? oriel_far_flush_local(window, -1) : status;
 }
 
@@ -457,7 +472,10 @@ void oriel_far_take_turns(struct oriel_window *window)
 
 enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back)
 {
-    return finish(window, target, ORIEL_FAR_TOLD, trusted ? ORIEL_FAR_FLUSH : ORIEL_FAR_UNLOCK, is_given_back);
+    enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, trusted ? ORIEL_FAR_FLUSH : ORIEL_FAR_UNLOCK, is_given_back);
+    if (*is_given_back)
+        (void)oriel_far_take_mark(window->far, target, ORIEL_FAR_REFUSED);
+    return status;
 }
 
 enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back)

@@ -5,15 +5,16 @@
  *       (far_serve.c, far_kept.c): when the lock is held, before anything else of this origin.
  *   K3  A lock that the target refuses shuts its epoch out there: nothing of it is done, up to the unlock, whose answer, like those
  *       to all that is asked, tells that it was not.  The origin keeps what the lock's answer says for whatever completes
- *       operations next.
- *   K4  The origin asks for no other lock, and takes none, before it has the answer: locks are taken in the order of the calls,
- *       as if each were awaited.
+ *       operations next, and asks no device for anything: those know of no lock.
+ *   K4  The origin asks for no other lock, and takes none, also of windows that are the host's, before it has the answer: locks
+ *       are taken in the order of the calls, as if each were awaited.
  *
  * So there is one such lock in a process at most, and none where several threads may be in calls at once, which would wait for
  * each other's.  What the target keeps is bounded by ORIEL_FAR_RIDE_BYTES, as the origin counts (K5): what goes beyond waits for the
- * lock first.  Devices put and get at once, so they wait for it, too.  lock.c and far.c call. */
+ * lock first.  Devices put and get at once, so they wait for it, too.  lock.c, far.c and api/ call. */
 #include "sync/far.h"
 
+#include "sync/far_marks.h"
 #include "sync/far_peers.h"
 
 #include <stdlib.h>
@@ -44,6 +45,8 @@ void oriel_far_settle(void)
     enum oriel_status status = oriel_far_question_end(ride.window, ride.target, &ride.question);
     if (status != ORIEL_OK)
         oriel_far_note_failure(ride.window->far, status, 0, oriel_fail_message(), true); /* K3 */
+    if (status != ORIEL_OK)
+        oriel_far_set_mark(ride.window->far, ride.target, ORIEL_FAR_REFUSED); /* so are devices */
     free(ride.question);
 }
 

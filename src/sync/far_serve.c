@@ -248,11 +248,8 @@ static bool serve_kept(struct oriel_window *window)
     return true;
 }
 
-void oriel_far_look(struct oriel_window *window)
+static void go_on(struct oriel_window *window, uint64_t now_ns)
 {
-    uint64_t now_ns = oriel_now_ns();
-    const uint32_t rides = window->far->rides;
-    watch_holders(window, now_ns);
     for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_far_lock *lock = *link;
         if (lock->stage == STAGE_HELD) {
@@ -268,8 +265,20 @@ void oriel_far_look(struct oriel_window *window)
             link = &lock->next;
         }
     }
-    while (window->far->rides != rides && serve_kept(window))
-        continue;
+}
+
+/* Where an epoch that was kept has ended, the next one's turn may have come: no message tells of that. */
+void oriel_far_look(struct oriel_window *window)
+{
+    uint64_t now_ns = oriel_now_ns();
+    watch_holders(window, now_ns);
+    for (bool any = true; any;) {
+        const uint32_t rides = window->far->rides;
+        go_on(window, now_ns);
+        any = false;
+        while (window->far->rides != rides && serve_kept(window))
+            any = true;
+    }
 }
 
 bool oriel_far_waits(void)

@@ -77,6 +77,7 @@ enum oriel_far_mark {
     ORIEL_FAR_HELD = 2, /* its lock, since this lock_all epoch */
     ORIEL_FAR_FOLLOWED = 4, /* the last lock_all epoch kept an exclusive lock waiting there */
     ORIEL_FAR_PLACED = 8,   /* something by a device, since it was last asked whether all has arrived */
+    ORIEL_FAR_REFUSED = 16, /* its lock, which was not awaited, and which was not given back yet (sync/far_ride.c, K3) */
 };
 
 /* In refused: its lock was refused, and its epoch goes on, of which nothing is done (sync/far_serve.c, K3). */

@@ -165,11 +165,14 @@ static void be_refused(struct oriel_window *whole)
         team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
         team_expect(apart_put(window, 1, 0, 1) == ORIEL_OK);
         team_expect(oriel_far_flush(window, 1) == ORIEL_E_NO_MEM);
+        team_expect(oriel_far_place(window, 1, NULL, 0, &got, sizeof got) == ORIEL_E_OTHER); /* no device was asked */
         team_expect(apart_put(window, 1, 0, 2) == ORIEL_OK);
         team_expect(apart_get(window, 1, 0, &got) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_OTHER && got == 7);
         team_expect(oriel_lock_later(window, 1, false) == ORIEL_OK);
+        team_expect(oriel_far_place(window, 1, NULL, 0, &got, sizeof got) == ORIEL_E_OTHER);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_NO_MEM);
+        team_expect((window->far->marks[1] & ORIEL_FAR_REFUSED) == 0);
         team_expect(apart_peek(whole, 1, 0) == 9 && !oriel_access_allowed(window, 1));
     }
     team_meet();
