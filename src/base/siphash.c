@@ -1,0 +1,57 @@
+/* SipHash-2-4: four words are mixed by two rounds for each eight bytes, the last of which end with the length, and by four
+ * rounds at the end.  Neither a branch nor an address depends on key or bytes, so that time tells nothing of them.  Any layer may
+ * call, from any thread. */
+#include "base/siphash.h"
+
+enum { STEP_BYTES = 8, STEP_ROUNDS = 2, LAST_ROUNDS = 4 };
+
+static uint64_t turned(uint64_t word, int bits)
+{
+    return word << bits | word >> (64 - bits);
+}
+
+static void mix(uint64_t v[4], int rounds)
+{
+    while (rounds-- > 0) {
+        v[0] += v[1];
+        v[2] += v[3];
+        v[1] = turned(v[1], 13) ^ v[0];
+        v[3] = turned(v[3], 16) ^ v[2];
+        v[0] = turned(v[0], 32);
+        v[2] += v[1];
+        v[0] += v[3];
+        v[1] = turned(v[1], 17) ^ v[2];
+        v[3] = turned(v[3], 21) ^ v[0];
+        v[2] = turned(v[2], 32);
+    }
+}
+
+static void take(uint64_t v[4], uint64_t word)
+{
+    v[3] ^= word;
+    mix(v, STEP_ROUNDS);
+    v[0] ^= word;
+}
+
+/* The lowest byte first, whatever the processor does. */
+static uint64_t word_of(const unsigned char *bytes, size_t len_bytes)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < len_bytes; i++)
+        word |= (uint64_t)bytes[i] << (8 * i);
+    return word;
+}
+
+uint64_t oriel_siphash(const uint64_t key[2], const void *bytes, size_t len_bytes)
+{
+    const unsigned char *next = bytes;
+    size_t left_bytes = len_bytes;
+    uint64_t v[4] = {key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d), /* "somepseudorandom" */
+                     key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)}; /* "lygeneratedbytes" */
+    for (; left_bytes >= STEP_BYTES; left_bytes -= STEP_BYTES, next += STEP_BYTES)
+        take(v, word_of(next, STEP_BYTES));
+    take(v, word_of(next, left_bytes) | (uint64_t)len_bytes << 56);
+    v[2] ^= 0xff;
+    mix(v, LAST_ROUNDS);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
