@@ -24,7 +24,7 @@ enum { ORIEL_AFAR_ADDRESSES = 8 };
 
 /* Where a machine's server listens, for all ranks of the others. */
 struct oriel_afar_address {
-    uint64_t proof[2]; /* who asks shows the first, who answers the second */
+    uint64_t key[2]; /* by which both ends know each other; it is told over MPI alone (afar_proof.c) */
     uint16_t ports[2]; /* of the two threads; 0: there is none */
     uint16_t count;
     uint16_t families[ORIEL_AFAR_ADDRESSES];

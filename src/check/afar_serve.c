@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "check/afar_answer.h"
+#include "check/afar_proof.h"
 #include "check/afar_socket.h"
 #include "check/guard.h"
 #include "check/ranks.h"
@@ -21,13 +22,19 @@
 
 enum { THREADS = 2, STACK_BYTES = 1 << 18, LISTENER = 0, BELL = 1, CONNECTIONS = 2, STRANGERS_MOST = 128, PATIENCE_S = 1 };
 
+/* Who has connected. */
+struct asker {
+    bool proven;
+    struct oriel_afar_challenge challenge; /* what it was told */
+};
+
 struct server {
     pthread_t thread;
     bool runs;
     int bell; /* closing it ends the thread */
-    uint64_t proof[2];
-    struct pollfd *fds; /* the listener, the bell, who asks */
-    bool *proven;       /* by place in fds */
+    uint64_t key[2];
+    struct pollfd *fds;   /* the listener, the bell, who asks */
+    struct asker *askers; /* by place in fds */
     size_t count, room;
     struct oriel_afar_desk desk;
 };
@@ -38,12 +45,12 @@ static struct server servers[THREADS];
 
 static void drop(struct server *server, size_t at)
 {
-    if (server->proven[at])
+    if (server->askers[at].proven)
         oriel_given_lose_asker(); /* F4; at the job's end it makes no difference */
     close(server->fds[at].fd);
     server->count--;
     server->fds[at] = server->fds[server->count];
-    server->proven[at] = server->proven[server->count];
+    server->askers[at] = server->askers[server->count];
 }
 
 /* Those who connect and say nothing do not use up the descriptors of the program. */
@@ -51,9 +58,9 @@ static void drop_strangers(struct server *server)
 {
     size_t strangers = 0;
     for (size_t i = CONNECTIONS; i < server->count; i++)
-        strangers += !server->proven[i];
+        strangers += !server->askers[i].proven;
     for (size_t i = CONNECTIONS; i < server->count && strangers >= STRANGERS_MOST; i++)
-        if (!server->proven[i]) {
+        if (!server->askers[i].proven) {
             drop(server, i);
             return;
         }
@@ -65,34 +72,28 @@ static void admit(struct server *server)
     int fd = oriel_afar_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0)
         return;
+    struct asker asker = {.proven = false};
+    if (!oriel_afar_challenge(fd, &asker.challenge)) {
+        close(fd);
+        return;
+    }
     oriel_afar_limit(fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
     if (server->count == server->room) {
         size_t room = 2 * server->room;
         struct pollfd *fds = realloc(server->fds, room * sizeof *fds);
-        bool *proven = realloc(server->proven, room * sizeof *proven);
+        struct asker *askers = realloc(server->askers, room * sizeof *askers);
         if (fds != NULL)
             server->fds = fds;
-        if (proven != NULL)
-            server->proven = proven;
-        if (fds == NULL || proven == NULL) {
+        if (askers != NULL)
+            server->askers = askers;
+        if (fds == NULL || askers == NULL) {
             close(fd);
             return;
         }
         server->room = room;
     }
-    server->proven[server->count] = false;
+    server->askers[server->count] = asker;
     server->fds[server->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-}
-
-/* A stranger is let in by the number that the job's ranks know; it comes in one piece, or not at all. */
-static bool prove(const struct server *server, int fd)
-{
-    struct oriel_afar_hello hello;
-    struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
-    if (recv(fd, &hello, sizeof hello, MSG_DONTWAIT) != (ssize_t)sizeof hello || hello.proof != server->proof[0])
-        return false;
-    hello.proof = server->proof[1];
-    return oriel_afar_write(fd, &part, 1);
 }
 
 static void *serve(void *closure)
@@ -105,9 +106,10 @@ static void *serve(void *closure)
         for (size_t i = server->count; i-- > CONNECTIONS;) {
             if (server->fds[i].revents == 0)
                 continue;
+            struct asker *asker = &server->askers[i];
             int fd = server->fds[i].fd;
-            if (server->proven[i] ? oriel_afar_answer(&server->desk, fd) : prove(server, fd))
-                server->proven[i] = true;
+            if (asker->proven ? oriel_afar_answer(&server->desk, fd) : oriel_afar_admits(fd, server->key, &asker->challenge))
+                asker->proven = true;
             else
                 drop(server, i);
         }
@@ -135,11 +137,11 @@ static bool start_one(struct server *server, const struct oriel_afar_address *ad
     int bell[2];
     int listener = oriel_afar_listen(port);
     *server = (struct server){.room = 16, .bell = -1};
-    memcpy(server->proof, address->proof, sizeof server->proof);
+    memcpy(server->key, address->key, sizeof server->key);
     server->fds = calloc(server->room, sizeof *server->fds);
-    server->proven = calloc(server->room, sizeof *server->proven);
+    server->askers = calloc(server->room, sizeof *server->askers);
     bool desk = oriel_afar_desk_open(&server->desk, server == &servers[1]);
-    if (server->fds == NULL || server->proven == NULL || !desk || listener < 0 ||
+    if (server->fds == NULL || server->askers == NULL || !desk || listener < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, bell) != 0) {
         if (listener >= 0)
             close(listener);
@@ -169,7 +171,7 @@ bool oriel_afar_serve(struct oriel_afar_address *out)
         return false;
     }
     oriel_afar_addresses(out);
-    bool serves = oriel_ranks_open() && getrandom(out->proof, sizeof out->proof, 0) == (ssize_t)sizeof out->proof;
+    bool serves = oriel_ranks_open() && getrandom(out->key, sizeof out->key, 0) == (ssize_t)sizeof out->key;
     for (int i = 0; i < THREADS && serves; i++)
         serves = start_one(&servers[i], out, &out->ports[i]);
     if (!serves)
@@ -186,7 +188,7 @@ static void stop_one(struct server *server)
     for (size_t i = 0; i < server->count; i++)
         close(server->fds[i].fd);
     free(server->fds);
-    free(server->proven);
+    free(server->askers);
     oriel_afar_desk_close(&server->desk);
     *server = (struct server){.runs = false};
 }

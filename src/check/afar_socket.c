@@ -1,10 +1,11 @@
-/* TCP between the checkers of a job.  A connection counts only when both sides have shown a random number that the job's ranks
- * have told each other over MPI; nothing is encrypted.  afar_socket.h says who may call. */
+/* TCP between the checkers of a job.  A connection counts only when both sides have shown that they have the key that the job's
+ * ranks have told each other over MPI (afar_proof.c); nothing is encrypted.  afar_socket.h says who may call. */
 #include "check/afar_socket.h"
 
 #include "base/options.h"
 #include "base/status.h"
 #include "base/wait.h"
+#include "check/afar_proof.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -97,8 +98,8 @@ void oriel_afar_addresses(struct oriel_afar_address *out)
 
 /* --- waiting --- */
 
-/* As poll of one for PATIENCE_MS: by the clock, since a signal ends it each time. */
-static int await(int fd, short events)
+/* For PATIENCE_MS by the clock, since a signal ends it each time. */
+int oriel_afar_await(int fd, short events)
 {
     struct pollfd ready = {.fd = fd, .events = events};
     uint64_t until_ns = oriel_now_ns() + PATIENCE_MS * UINT64_C(1000000);
@@ -130,7 +131,7 @@ static bool wait_connected(int fd)
 {
     int error = 0;
     socklen_t len_bytes = sizeof error;
-    int answer = await(fd, POLLOUT);
+    int answer = oriel_afar_await(fd, POLLOUT);
     if (answer == 0)
         errno = ETIMEDOUT;
     if (answer <= 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len_bytes) != 0)
@@ -159,18 +160,6 @@ static int connect_one(const struct oriel_afar_address *to, int which, int threa
     return -1;
 }
 
-/* Somebody else may listen there: it is silent, or answers something else. */
-static bool proves(int fd, const struct oriel_afar_address *to)
-{
-    struct oriel_afar_hello hello = {.proof = to->proof[0]};
-    struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
-    if (!oriel_afar_write(fd, &part, 1))
-        return false;
-    int answer = await(fd, POLLIN);
-    errno = ECONNREFUSED;
-    return answer == 1 && oriel_afar_read(fd, &hello, sizeof hello) && hello.proof == to->proof[1];
-}
-
 int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
 {
     int yes = 1;
@@ -180,9 +169,7 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
     }
     for (int i = 0; i < to->count; i++) {
         int fd = connect_one(to, i, thread);
-        if (fd >= 0)
-            oriel_afar_limit(fd, PATIENCE_MS / 1000);
-        if (fd >= 0 && proves(fd, to)) {
+        if (fd >= 0 && oriel_afar_prove(fd, to->key)) { /* somebody else may listen there */
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             oriel_afar_limit(fd, oriel_options()->timeout_s);
             return oriel_afar_high(fd);

@@ -4,11 +4,6 @@
 
 #include "check/afar.h"
 
-/* What is sent when a connection is made, and answered with the other half. */
-struct oriel_afar_hello {
-    uint64_t proof;
-};
-
 /* A socket that listens on every address of this machine; -1 with a reason.  port: where. */
 int oriel_afar_listen(uint16_t *port);
 
@@ -20,6 +15,9 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread);
 
 /* Out of the way of programs that count their descriptors. */
 int oriel_afar_high(int fd);
+
+/* As poll of one for some seconds. */
+int oriel_afar_await(int fd, short events);
 
 /* Neither reads nor writes wait for the other side for longer. */
 void oriel_afar_limit(int fd, int seconds);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang,
-or check_crowded.c, check_lent.c or check_loans.c, which have the tests of that name.
+or check_crowded.c, check_lent.c or check_loans.c, which have the tests of that name; and one step at a time of how the checkers of
+two machines know each other, of which check_proof.c has the tests.
 
 All is built in a temporary folder.  Each row of MUTANTS says which file of src/check/ is changed and how (a text that is found
 once, and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status
@@ -19,6 +20,8 @@ SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "cl
                                         "arrival", "beside", "shortening", "small", "small_again", "lent", "loans", "small_visits",
                                         "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
 SOURCES += ["kernel/kernel", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
+PROOF_SOURCES = ["check/afar_proof", "check/afar_socket", "base/siphash", "base/wait", "base/log", "base/options", "base/status",
+                 "base/table"]
 
 MUTANTS = [
     ("small.c", "    oriel_board_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
@@ -250,35 +253,68 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "lent_give_way_to_nobody_who_comes_again", "what is lent gives way to nobody who comes again"),
     ("small_visits.c", "oriel_entry_pending(oriel_cell_recall(entry)) && first", "oriel_entry_pending(oriel_cell_ticks(entry)) && first",
      "lent_are_forgotten", "what is lent is recalled when its bytes are forgotten"),
+    ("afar_proof.c", "    return oriel_siphash(key, said, sizeof *said);", "    return key[1];",
+     "proof_p1_key_is_not_sent", "P1: the key is not sent"),
+    ("afar_proof.c", "oriel_siphash(key, said, sizeof *said)", "oriel_siphash(said->claim, said, sizeof *said)",
+     "proof_p1_another_key_is_refused", "P1: a digest is under the key"),
+    ("afar_proof.c", "    if (!is_same(claim.digest, digest_of(&said, ASKS, key)))\n        return false; /* P5 */\n", "",
+     "proof_p1_another_key_is_refused", "P1: who answers looks at the digest"),
+    ("afar_proof.c", " && is_same(proof.digest, digest_of(&said, ANSWERS, key));", ";",
+     "proof_p1_whoever_else_answers_is_refused", "P1: who asks looks at the digest"),
+    ("afar_proof.c", "return draw(out->nonce) && send_piece", "out->nonce[0] = out->nonce[1] = 1;\n    return send_piece",
+     "proof_p2_claim_of_another_connection_is_refused", "P2: who answers draws a number"),
+    ("afar_proof.c", "bool challenged = draw(claim.nonce) &&", "claim.nonce[0] = claim.nonce[1] = 1;\n    bool challenged =",
+     "proof_p2_answer_of_another_connection_is_refused", "P2: who asks draws a number"),
+    ("afar_proof.c", "    memcpy(said->challenge, challenge->nonce, sizeof said->challenge);\n", "    (void)challenge;\n",
+     "proof_p2_claim_of_another_connection_is_refused", "P2: a digest is of the number of who answers"),
+    ("afar_proof.c", "    memcpy(said->claim, claim->nonce, sizeof said->claim);\n", "    (void)claim;\n",
+     "proof_p2_answer_of_another_connection_is_refused", "P2: a digest is of the number of who asks"),
+    ("afar_proof.c", "    said->end = end;\n", "    (void)end;\n",
+     "proof_p3_what_comes_back_is_refused", "P3: a digest says whose it is"),
+    ("afar_proof.c", "        said->port = four->sin_port;\n", "",
+     "proof_p4_who_passes_on_is_refused", "P4: a digest says where the server is"),
+    ("afar_proof.c", """    if (!is_same(claim.digest, digest_of(&said, ASKS, key)))
+        return false; /* P5 */
+    struct oriel_afar_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
+    return send_piece(fd, &proof, sizeof proof);
+""", """    const bool is_right = is_same(claim.digest, digest_of(&said, ASKS, key));
+    struct oriel_afar_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
+    return send_piece(fd, &proof, sizeof proof) && is_right;
+""", "proof_p5_strangers_get_no_answer", "P5: who asks shows first"),
+    ("afar_proof.c", "recv(fd, piece, len_bytes, MSG_DONTWAIT)", "recv(fd, piece, len_bytes, MSG_WAITALL)",
+     "proof_p6_half_an_answer_is_refused", "P6: a message comes in one piece"),
+    ("afar_socket.c", "poll(&ready, 1, (int)((until_ns - now_ns) / 1000000) + 1)", "poll(&ready, 1, -1)",
+     "proof_p6_silence_is_refused", "P6: a message comes in some seconds"),
 ]
 
 
 def program_of(test):
-    return next(("check_" + name for name in ("crowded", "lent", "loans") if test.startswith(name)), "check_cells")
+    return next(("check_" + name for name in ("crowded", "lent", "loans", "proof") if test.startswith(name)), "check_cells")
 
 
 class Builder:
     def __init__(self, cc, tree, folder):
         self.cc, self.tree, self.folder = cc, tree, folder
-        self.flags = ["-std=c17", "-O2", "-D_GNU_SOURCE", "-DORIEL_DELAYS=1", "-I" + os.path.join(tree, "include")]
+        self.flags = ["-std=c17", "-O2", "-D_GNU_SOURCE", "-I" + os.path.join(tree, "include")]
 
-    def compile(self, source, out, first=None):
+    def compile(self, source, out, delays, first=None):
         include = ["-I" + first] if first else []
-        subprocess.run([self.cc, *self.flags, *include, "-I" + os.path.join(self.tree, "src"),
+        subprocess.run([self.cc, *self.flags, f"-DORIEL_DELAYS={delays}", *include, "-I" + os.path.join(self.tree, "src"),
                         "-I" + os.path.join(self.tree, "tests", "unit"), "-c", source, "-o", out], check=True)
 
     def objects(self, place, tests, first=None, changed=None):
         """The program of these tests, of the sources, each from first where it has one."""
         names = []
-        for source in [*SOURCES, "unit/" + tests]:
+        proves = tests == "check_proof"
+        for source in [*(PROOF_SOURCES if proves else SOURCES), "unit/" + tests]:
             path = os.path.join(self.tree, "tests" if source.startswith("unit/") else "src", source + ".c")
             if first and os.path.exists(os.path.join(first, source + ".c")):
                 path = os.path.join(first, source + ".c")
             elif first and not changed.endswith(".h"):
-                names.append(os.path.join(self.folder, "whole", source.replace("/", "_") + ".o"))
+                names.append(os.path.join(self.folder, "whole", tests, source.replace("/", "_") + ".o"))
                 continue
             names.append(os.path.join(place, source.replace("/", "_") + ".o"))
-            self.compile(path, names[-1], first)
+            self.compile(path, names[-1], int(not proves), first)
         program = os.path.join(place, tests)
         subprocess.run([self.cc, "-o", program, *names, "-lcmocka", "-lpthread", "-ldl"], check=True)
         return program
@@ -326,9 +362,10 @@ def main():
     rows = [row for row in MUTANTS if args.only in row[0] or args.only in row[4]]
     with tempfile.TemporaryDirectory() as folder:
         builder = Builder(args.cc, tree, folder)
-        os.makedirs(os.path.join(folder, "whole"))
-        for tests in sorted({program_of(row[3]) for row in MUTANTS}):
-            if not passes(builder.objects(os.path.join(folder, "whole"), tests), "*"):
+        for tests in sorted({program_of(row[3]) for row in rows}):
+            place = os.path.join(folder, "whole", tests)
+            os.makedirs(place)
+            if not passes(builder.objects(place, tests), "*"):
                 complaints.append(f"{tests}: the unchanged sources fail")
         for number, row in enumerate(rows):
             complaint = mutate(builder, number, row)

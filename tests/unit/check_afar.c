@@ -1,8 +1,9 @@
 /* The server of a machine's checker and those who ask it: whoever stops in the middle of a question, or says that it is longer
- * than it can be, keeps nobody else from an answer; a server that has stopped or died is given up; a history that others work on
- * stays until they have left. */
+ * than it can be, or does not show that it has the key, keeps nobody else from an answer; a server that has stopped or died is
+ * given up; a history that others work on stays until they have left. */
 #include "check/afar.h"
 #include "check/afar_believe.h"
+#include "check/afar_proof.h"
 #include "check/afar_socket.h"
 #include "check/afar_waits.h"
 #include "check/finding.h"
@@ -23,7 +24,7 @@
 #include "check_team.h"
 #include "many_signals.h"
 
-enum { BOARD = 8 << 20, SERVER = 0, PROOF = 0, PORTS = 2, PROCESS = 3, SERVES = 1, DONE = 2 };
+enum { BOARD = 8 << 20, SERVER = 0, KEY = 0, PORTS = 2, PROCESS = 3, SERVES = 1, DONE = 2 };
 
 /* Of summary.c, notes.c and afar_waits.c: nobody ends with findings here, has a window or waits in MPI. */
 void oriel_finding_end_alone(void)
@@ -53,7 +54,7 @@ static void serve_until_done(bool dies)
     struct oriel_afar_address address;
     EXPECT(oriel_order_start(SERVER, team->n) == ORIEL_OK);
     EXPECT(oriel_afar_serve(&address));
-    memcpy((void *)&team->words[PROOF], address.proof, sizeof address.proof);
+    memcpy((void *)&team->words[KEY], address.key, sizeof address.key);
     team->words[PORTS] = (uint64_t)address.ports[0] | (uint64_t)address.ports[1] << 16;
     team->words[PROCESS] = (uint64_t)getpid();
     team_step(SERVES);
@@ -67,8 +68,8 @@ static struct oriel_afar_address server(void)
 {
     struct oriel_afar_address address = {.count = 1, .families = {AF_INET}, .addresses = {{127, 0, 0, 1}}};
     team_await(SERVES);
-    address.proof[0] = team->words[PROOF];
-    address.proof[1] = team->words[PROOF + 1];
+    address.key[0] = team->words[KEY];
+    address.key[1] = team->words[KEY + 1];
     address.ports[0] = (uint16_t)team->words[PORTS];
     address.ports[1] = (uint16_t)(team->words[PORTS] >> 16);
     return address;
@@ -112,6 +113,49 @@ static void half_a_question_keeps_nobody_from_an_answer(void **state)
 {
     (void)state;
     team_run(2, BOARD, 0, ask_half);
+}
+
+/* A connection without the key, at the server's first word. */
+static int connect_strange(const struct oriel_afar_address *address)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_port = htons(address->ports[0])};
+    struct oriel_afar_challenge challenge;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT(connect(fd, (struct sockaddr *)&name, sizeof name) == 0);
+    EXPECT(oriel_afar_read(fd, &challenge, sizeof challenge));
+    return fd;
+}
+
+/* Who gives a wrong answer, asks at once, or says nothing at all. */
+static void ask_as_stranger(int rank)
+{
+    if (rank == SERVER) {
+        serve_until_done(false);
+        return;
+    }
+    struct oriel_afar_address address = server();
+    struct oriel_afar_claim claim = {.digest = 1};
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .key = {{ORIEL_ORDER_COUNT}}};
+    struct iovec wrong[2] = {{.iov_base = &claim, .iov_len = sizeof claim}, {.iov_base = &request, .iov_len = sizeof request}};
+    int silent = connect_strange(&address);
+    for (int first = 0; first < 2; first++) {
+        char byte;
+        int fd = connect_strange(&address);
+        EXPECT(oriel_afar_write(fd, wrong + first, 1));
+        EXPECT(!oriel_afar_read(fd, &byte, 1)); /* it has been dropped */
+        close(fd);
+    }
+    EXPECT(is_answered(&address) && !has_lost_some); /* none of them would have counted anything */
+    address.key[0]++;
+    EXPECT(oriel_afar_connect(&address, 0) == -1);
+    close(silent);
+    team_step(DONE);
+}
+
+static void strangers_are_refused_and_not_missed(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, ask_as_stranger);
 }
 
 static void ask_too_much(int rank)
@@ -398,6 +442,7 @@ int main(void)
         cmocka_unit_test(gatherings_that_do_not_hold_are_refused),
         cmocka_unit_test(closed_part_stays_until_who_works_on_it_has_left),
         cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
+        cmocka_unit_test(strangers_are_refused_and_not_missed),
         cmocka_unit_test(length_that_wraps_is_refused),
         cmocka_unit_test(server_that_has_stopped_is_given_up),
         cmocka_unit_test(server_that_has_died_is_given_up),

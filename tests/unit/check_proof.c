@@ -1,0 +1,371 @@
+/* Two ends of a connection between checkers show each other that they have the key.  Whoever has another one, says too little,
+ * repeats what was said in another connection, sends back what it was sent, passes on what two others say, or is silent, is
+ * refused; and the key is not among what is sent. */
+#include "check/afar_proof.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+enum { LIMIT_S = 30 };
+
+static const uint64_t key[2] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)};
+static const uint64_t other_key[2] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543211)};
+
+/* --- sockets --- */
+
+/* Both ends of a connection to a port, 0: to one of the system's choice, which is told.  Nothing listens there any more. */
+static uint16_t connect_ends(uint16_t port, int *from, int *to)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_port = port};
+    socklen_t len_bytes = sizeof name;
+    int yes = 1;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof name), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &len_bytes), 0);
+    *from = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(*from, (struct sockaddr *)&name, sizeof name), 0);
+    *to = accept(listener, NULL, NULL);
+    assert_true(*to >= 0);
+    close(listener);
+    return name.sin_port;
+}
+
+static void say(int fd, const void *bytes, size_t len_bytes)
+{
+    assert_int_equal(send(fd, bytes, len_bytes, MSG_NOSIGNAL), len_bytes);
+}
+
+static void hear(int fd, void *bytes, size_t len_bytes)
+{
+    assert_int_equal(recv(fd, bytes, len_bytes, MSG_WAITALL), len_bytes);
+}
+
+static void await_something(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, -1), 1);
+}
+
+/* --- who asks, in a thread of its own --- */
+
+struct asker {
+    pthread_t thread;
+    const uint64_t *key;
+    int fd;
+    int other_end; /* of its connection */
+    uint16_t port; /* where it believes the server to be */
+    bool proven;
+};
+
+static void *ask(void *closure)
+{
+    struct asker *asker = closure;
+    asker->proven = oriel_afar_prove(asker->fd, asker->key);
+    return NULL;
+}
+
+static void begin(struct asker *asker, const uint64_t *with, uint16_t port)
+{
+    *asker = (struct asker){.key = with};
+    asker->port = connect_ends(port, &asker->fd, &asker->other_end);
+    assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
+}
+
+/* Whether it takes the other end for one of the job's. */
+static bool end(struct asker *asker)
+{
+    pthread_join(asker->thread, NULL);
+    close(asker->fd);
+    close(asker->other_end);
+    return asker->proven;
+}
+
+static bool serve(int fd, const uint64_t with[2])
+{
+    struct oriel_afar_challenge challenge;
+    assert_true(oriel_afar_challenge(fd, &challenge));
+    await_something(fd);
+    bool admits = oriel_afar_admits(fd, with, &challenge);
+    if (!admits)
+        shutdown(fd, SHUT_RDWR);
+    return admits;
+}
+
+/* --- who listens in between --- */
+
+struct heard {
+    struct oriel_afar_challenge challenge;
+    struct oriel_afar_claim claim;
+    struct oriel_afar_proof proof;
+};
+
+/* All that the asker and a server at port say is passed on.  Whether both were content. */
+static bool pass_on(struct asker *asker, uint16_t port, struct heard *heard)
+{
+    struct oriel_afar_challenge challenge;
+    int from;
+    int server;
+    connect_ends(port, &from, &server);
+    assert_true(oriel_afar_challenge(server, &challenge));
+    hear(from, &heard->challenge, sizeof heard->challenge);
+    say(asker->other_end, &heard->challenge, sizeof heard->challenge);
+    hear(asker->other_end, &heard->claim, sizeof heard->claim);
+    say(from, &heard->claim, sizeof heard->claim);
+    await_something(server);
+    bool admits = oriel_afar_admits(server, key, &challenge);
+    if (admits) {
+        hear(from, &heard->proof, sizeof heard->proof);
+        say(asker->other_end, &heard->proof, sizeof heard->proof);
+    }
+    shutdown(asker->other_end, SHUT_RDWR);
+    close(from);
+    close(server);
+    return end(asker) && admits;
+}
+
+/* What two said who have the key; the asker's port. */
+static uint16_t listen_in(struct heard *heard)
+{
+    struct asker asker;
+    begin(&asker, key, 0);
+    assert_true(pass_on(&asker, asker.port, heard));
+    return asker.port;
+}
+
+/* --- tests --- */
+
+static void proof_p1_both_have_the_key(void **state)
+{
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, 0);
+    assert_true(serve(asker.other_end, key));
+    assert_true(end(&asker));
+}
+
+static void proof_p1_another_key_is_refused(void **state)
+{
+    struct asker asker;
+    (void)state;
+    begin(&asker, other_key, 0);
+    assert_false(serve(asker.other_end, key));
+    assert_false(end(&asker));
+}
+
+static void proof_p1_whoever_else_answers_is_refused(void **state)
+{
+    const struct oriel_afar_challenge challenge = {{1, 2}};
+    const struct oriel_afar_proof proof = {3};
+    struct oriel_afar_claim claim;
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, 0);
+    say(asker.other_end, &challenge, sizeof challenge);
+    hear(asker.other_end, &claim, sizeof claim);
+    say(asker.other_end, &proof, sizeof proof);
+    assert_false(end(&asker));
+}
+
+static void proof_p1_key_is_not_sent(void **state)
+{
+    struct heard heard;
+    (void)state;
+    listen_in(&heard);
+    for (int i = 0; i < 2; i++)
+        assert_null(memmem(&heard, sizeof heard, &key[i], sizeof key[i]));
+}
+
+static void proof_p2_claim_of_another_connection_is_refused(void **state)
+{
+    struct oriel_afar_challenge challenge;
+    struct heard heard;
+    int from;
+    int server;
+    (void)state;
+    connect_ends(listen_in(&heard), &from, &server);
+    assert_true(oriel_afar_challenge(server, &challenge));
+    say(from, &heard.claim, sizeof heard.claim);
+    await_something(server);
+    assert_false(oriel_afar_admits(server, key, &challenge));
+    close(from);
+    close(server);
+}
+
+static void proof_p2_answer_of_another_connection_is_refused(void **state)
+{
+    struct oriel_afar_claim claim;
+    struct heard heard;
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, listen_in(&heard));
+    say(asker.other_end, &heard.challenge, sizeof heard.challenge);
+    hear(asker.other_end, &claim, sizeof claim);
+    say(asker.other_end, &heard.proof, sizeof heard.proof);
+    assert_false(end(&asker));
+}
+
+static void proof_p3_what_comes_back_is_refused(void **state)
+{
+    const struct oriel_afar_challenge challenge = {{1, 2}};
+    struct oriel_afar_claim claim;
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, 0);
+    say(asker.other_end, &challenge, sizeof challenge);
+    hear(asker.other_end, &claim, sizeof claim);
+    say(asker.other_end, &claim.digest, sizeof claim.digest);
+    assert_false(end(&asker));
+}
+
+static void proof_p3_challenge_that_comes_back_is_refused(void **state)
+{
+    struct oriel_afar_challenge challenge;
+    struct oriel_afar_claim claim;
+    int from;
+    int server;
+    (void)state;
+    connect_ends(0, &from, &server);
+    assert_true(oriel_afar_challenge(server, &challenge));
+    hear(from, &challenge, sizeof challenge);
+    claim = (struct oriel_afar_claim){{challenge.nonce[0], challenge.nonce[1]}, challenge.nonce[0]};
+    say(from, &claim, sizeof claim);
+    await_something(server);
+    assert_false(oriel_afar_admits(server, key, &challenge));
+    close(from);
+    close(server);
+}
+
+static void proof_p4_who_passes_on_is_refused(void **state)
+{
+    struct heard heard;
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, 0);
+    assert_false(pass_on(&asker, 0, &heard));
+}
+
+static void proof_p5_strangers_get_no_answer(void **state)
+{
+    const struct oriel_afar_claim claim = {{1, 2}, 3};
+    struct oriel_afar_challenge challenge;
+    char byte;
+    int from;
+    int server;
+    (void)state;
+    connect_ends(0, &from, &server);
+    assert_true(oriel_afar_challenge(server, &challenge));
+    hear(from, &challenge, sizeof challenge);
+    say(from, &claim, sizeof claim);
+    await_something(server);
+    assert_false(oriel_afar_admits(server, key, &challenge));
+    close(server);
+    assert_int_equal(recv(from, &byte, 1, 0), 0);
+    close(from);
+}
+
+/* The rest never comes. */
+static void proof_p6_half_a_challenge_is_refused(void **state)
+{
+    const struct oriel_afar_challenge challenge = {{1, 2}};
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, 0);
+    say(asker.other_end, &challenge, sizeof challenge - 1);
+    assert_false(end(&asker));
+}
+
+static void proof_p6_half_an_answer_is_refused(void **state)
+{
+    struct oriel_afar_challenge challenge = {{1, 2}};
+    struct oriel_afar_claim claim;
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, 0);
+    say(asker.other_end, &challenge, sizeof challenge);
+    hear(asker.other_end, &claim, sizeof claim);
+    say(asker.other_end, &claim.digest, sizeof claim.digest - 1);
+    assert_false(end(&asker));
+}
+
+static void proof_p6_half_a_claim_is_refused(void **state)
+{
+    struct heard heard;
+    int from;
+    int server;
+    (void)state;
+    const uint16_t port = listen_in(&heard);
+    for (size_t missing = 0; missing < 2; missing++) { /* all of it would do, for its own challenge */
+        connect_ends(port, &from, &server);
+        say(from, &heard.claim, sizeof heard.claim - missing);
+        await_something(server);
+        assert_int_equal(oriel_afar_admits(server, key, &heard.challenge), missing == 0);
+        close(from);
+        close(server);
+    }
+}
+
+static void proof_p6_silence_is_refused(void **state)
+{
+    const struct oriel_afar_challenge challenge = {{1, 2}};
+    struct oriel_afar_claim claim;
+    struct asker asker;
+    (void)state;
+    begin(&asker, key, 0);
+    assert_false(end(&asker));
+    begin(&asker, key, 0);
+    say(asker.other_end, &challenge, sizeof challenge);
+    hear(asker.other_end, &claim, sizeof claim);
+    assert_false(end(&asker));
+}
+
+static void proof_p6_who_hangs_up_is_refused(void **state)
+{
+    struct oriel_afar_challenge challenge;
+    struct asker asker;
+    int from;
+    int server;
+    (void)state;
+    begin(&asker, key, 0);
+    shutdown(asker.other_end, SHUT_RDWR);
+    assert_false(end(&asker));
+    connect_ends(0, &from, &server);
+    assert_true(oriel_afar_challenge(server, &challenge));
+    close(from);
+    await_something(server);
+    assert_false(oriel_afar_admits(server, key, &challenge));
+    close(server);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(proof_p1_both_have_the_key),
+        cmocka_unit_test(proof_p1_another_key_is_refused),
+        cmocka_unit_test(proof_p1_whoever_else_answers_is_refused),
+        cmocka_unit_test(proof_p1_key_is_not_sent),
+        cmocka_unit_test(proof_p2_claim_of_another_connection_is_refused),
+        cmocka_unit_test(proof_p2_answer_of_another_connection_is_refused),
+        cmocka_unit_test(proof_p3_what_comes_back_is_refused),
+        cmocka_unit_test(proof_p3_challenge_that_comes_back_is_refused),
+        cmocka_unit_test(proof_p4_who_passes_on_is_refused),
+        cmocka_unit_test(proof_p5_strangers_get_no_answer),
+        cmocka_unit_test(proof_p6_half_a_challenge_is_refused),
+        cmocka_unit_test(proof_p6_half_an_answer_is_refused),
+        cmocka_unit_test(proof_p6_half_a_claim_is_refused),
+        cmocka_unit_test(proof_p6_silence_is_refused),
+        cmocka_unit_test(proof_p6_who_hangs_up_is_refused),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    alarm(LIMIT_S); /* who waits for ever has failed */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
