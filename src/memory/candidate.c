@@ -25,6 +25,8 @@
 
 #define STACK_BELOW (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
 #define STACK_ABOVE (UINT64_C(16) << 10) /* the same where nobody knows where the stack ends */
+#define ARENA_ALIGN (UINT64_C(64) << 20) /* at multiples of it glibc's arenas of threads begin */
+#define ARENA_HEAD_MOST 128              /* what lies in front of the arena itself */
 
 enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
 
@@ -131,8 +133,8 @@ static bool is_bound(uintptr_t address)
 
 /* A thread's control block lies at the top of its stack, above its thread-local variables; the kernel keeps an address in it, the
  * list of robust mutexes.  What lies below it in the same mapping is the stack, what lies above is not.  The initial
- * thread's block is elsewhere, and its stack has a name. */
-static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start)
+ * thread's block is elsewhere, and its stack has a name; the kernel writes to the block in a child, as fork does to an arena. */
+static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
 {
     enum oriel_status status = ORIEL_OK;
     DIR *tasks = opendir("/proc/self/task");
@@ -142,15 +144,30 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
         long tid = strtol(entry->d_name, NULL, 10);
         void *block = NULL;
         size_t len_bytes = 0;
-        if (tid <= 0 || tid == getpid() || syscall(SYS_get_robust_list, tid, &block, &len_bytes) != 0)
+        if (tid <= 0 || syscall(SYS_get_robust_list, tid, &block, &len_bytes) != 0)
             continue;
         uintptr_t at = (uintptr_t)block;
-        if (at >= mapping->start && at < mapping->end && start <= at)
+        if (tid == getpid())
+            status = at >= start && at < end ? refuse(mapping, "the initial thread's own") : ORIEL_OK;
+        else if (at >= mapping->start && at < mapping->end && start <= at)
             status = oriel_fail(ORIEL_E_OTHER, "the memory at %#lx may be the stack of thread %ld",
                                 (unsigned long)start, tid);
     }
     closedir(tasks);
     return status;
+}
+
+/* An arena of glibc's malloc that is not the first begins with the address of its own state, right behind, and no heap before it.
+ * fork writes to that state in the child before any handler does, so while the page is still the parent's: threads that have the
+ * arena would be counted as gone, and its lock as free. */
+static enum oriel_status judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+{
+    for (uintptr_t at = (start + ARENA_ALIGN - 1) & ~(uintptr_t)(ARENA_ALIGN - 1); at >= start && at < end; at += ARENA_ALIGN) {
+        const uintptr_t *head = (const uintptr_t *)at;
+        if (head[0] > at && head[0] - at <= ARENA_HEAD_MOST && head[1] == 0)
+            return refuse(mapping, "where an arena of malloc's begins, to which fork writes in the child");
+    }
+    return ORIEL_OK;
 }
 
 /* How much of what lies above an address on the caller's stack is stack: of a thread that is not the first all up to its end,
@@ -307,5 +324,7 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
         status = refuse(&mapping, "bound to memory nodes (mbind)");
     if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE && oriel_freeze_is_watched(start, out->end - start))
         status = refuse(&mapping, "watched by another userfaultfd");
-    return status == ORIEL_OK ? judge_stacks(&mapping, start) : status;
+    if (status == ORIEL_OK)
+        status = judge_arenas(&mapping, start, out->end);
+    return status == ORIEL_OK ? judge_stacks(&mapping, start, out->end) : status;
 }

@@ -353,6 +353,49 @@ static void a_thread_may_fork_while_windows_come_and_go(enum window_kind kind)
     munmap(area, AREA_BYTES);
 }
 
+/* --- memory of a thread's own arena --- */
+
+enum { FIRST_BYTES = 600 };
+
+struct lender {
+    pthread_barrier_t turn;
+    char *memory;
+};
+
+/* What it allocates first lies beside the state of its arena, if malloc is glibc's; that is looked at when it ends. */
+static void *lend_memory(void *context)
+{
+    struct lender *lender = context;
+    lender->memory = malloc(FIRST_BYTES);
+    pthread_barrier_wait(&lender->turn);
+    pthread_barrier_wait(&lender->turn);
+    free(malloc(FIRST_BYTES));
+    return NULL;
+}
+
+static void a_thread_whose_memory_is_a_window_ends_after_a_fork(enum window_kind kind)
+{
+    struct lender lender = { .memory = NULL };
+    pthread_t thread;
+    (void)kind;
+    pthread_barrier_init(&lender.turn, NULL, 2);
+    pthread_create(&thread, NULL, lend_memory, &lender);
+    pthread_barrier_wait(&lender.turn);
+    memset(lender.memory, GUARD, FIRST_BYTES);
+    MPI_Win win = window_over(lender.memory, FIRST_BYTES);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(is_filled(lender.memory, FIRST_BYTES, GUARD) ? 0 : 1);
+    child_check(child, "a child that has a thread's memory");
+    pthread_barrier_wait(&lender.turn);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&lender.turn);
+    window_exercise(win, lender.memory, FIRST_BYTES);
+    MPI_Win_free(&win);
+    free(lender.memory);
+}
+
 static const struct test_case cases[] = {
     CASE(a_child_reads_what_was_there_and_keeps_its_writes, KIND_ANY, 2),
     CASE(a_childs_pages_stay_its_own_while_peers_put, KIND_ANY, 2),
@@ -361,6 +404,7 @@ static const struct test_case cases[] = {
     CASE(a_child_of_a_process_with_a_large_window_costs_no_copy, KIND_ANY, 2),
     CASE(programs_may_be_run_while_windows_are_open, KIND_ANY, 2),
     CASE(a_thread_may_fork_while_windows_come_and_go, KIND_ANY, 2),
+    CASE(a_thread_whose_memory_is_a_window_ends_after_a_fork, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }

@@ -141,17 +141,18 @@ static void *refuse_own_stack(void *context)
     return NULL;
 }
 
+/* Promotes from a thread of its own. */
 struct neighbour {
-    char *above; /* one page, where the stack ends */
+    char *page;
     const struct oriel_promote_how *how;
     char refusal[200];
 };
 
-static void *promote_what_lies_above(void *context)
+static void *promote_page(void *context)
 {
     struct neighbour *neighbour = context;
     struct oriel_promoted promoted;
-    if (oriel_promote((uintptr_t)neighbour->above, PAGE, neighbour->how, &promoted) == ORIEL_OK)
+    if (oriel_promote((uintptr_t)neighbour->page, PAGE, neighbour->how, &promoted) == ORIEL_OK)
         oriel_promote_release(&promoted);
     else
         snprintf(neighbour->refusal, sizeof neighbour->refusal, "%s", oriel_fail_message());
@@ -188,18 +189,83 @@ static void stacks_that_the_program_gave_are_refused_but_not_what_lies_above(voi
     munmap(memory, 272 * PAGE);
 }
 
+struct own_arena {
+    pthread_barrier_t turn;
+    char *memory;
+};
+
+static void *allocate_first(void *context)
+{
+    struct own_arena *arena = context;
+    arena->memory = malloc(100);
+    pthread_barrier_wait(&arena->turn);
+    pthread_barrier_wait(&arena->turn);
+    free(arena->memory);
+    return NULL;
+}
+
+/* Its state lies there, which fork changes in the child before handlers run. */
+static void page_where_a_threads_arena_begins_is_refused(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    struct own_arena arena = {.memory = NULL};
+    pthread_t thread;
+    pthread_barrier_init(&arena.turn, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, allocate_first, &arena), 0);
+    pthread_barrier_wait(&arena.turn);
+    uintptr_t page = (uintptr_t)arena.memory & ~(uintptr_t)(PAGE - 1);
+    bool begins = page % (64 * MIB) == 0; /* not with a sanitizer's malloc */
+    if (begins)
+        assert_refused((void *)page, PAGE, how, "where an arena of malloc's begins");
+    pthread_barrier_wait(&arena.turn);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&arena.turn);
+    if (!begins) {
+        print_message("this malloc has no arenas of glibc's\n");
+        skip();
+    }
+}
+
+/* Nor is memory for another reason that lies at such a place. */
+static void other_memory_at_such_a_place_is_promoted(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    char *whole = map_private(130 * MIB);
+    char *memory = (char *)(((uintptr_t)whole + 64 * MIB - 1) & ~(uintptr_t)(64 * MIB - 1));
+    memset(memory, 7, PAGE);
+    struct oriel_promoted promoted;
+    promote(memory, PAGE, how, &promoted);
+    oriel_promote_release(&promoted);
+    assert_int_equal(memory[0], 7);
+    munmap(whole, 130 * MIB);
+}
+
+/* Where its number stands, which the kernel writes in a child. */
+static void control_block_of_the_initial_thread_is_refused(void **state)
+{
+    void *block = NULL;
+    size_t len_bytes = 0;
+    pthread_t thread;
+    assert_int_equal(syscall(SYS_get_robust_list, 0, &block, &len_bytes), 0);
+    struct neighbour other = {.page = (char *)((uintptr_t)block & ~(uintptr_t)(PAGE - 1)), .how = means_of(state)};
+    oriel_candidate_forget();
+    assert_int_equal(pthread_create(&thread, NULL, promote_page, &other), 0);
+    pthread_join(thread, NULL);
+    assert_non_null(strstr(other.refusal, "the initial thread's own"));
+}
+
 /* An allocator may map memory right where a thread's stack ends. */
 static void what_lies_above_the_callers_stack_is_promoted(void **state)
 {
     struct neighbour neighbour = {.how = means_of(state)};
     enum { STACK_PAGES = 256 };
     char *memory = touched((STACK_PAGES + 1) * PAGE);
-    neighbour.above = memory + STACK_PAGES * PAGE;
+    neighbour.page = memory + STACK_PAGES * PAGE;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     assert_int_equal(pthread_attr_setstack(&attributes, memory, STACK_PAGES * PAGE), 0);
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, &attributes, promote_what_lies_above, &neighbour), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, promote_page, &neighbour), 0);
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
     assert_string_equal(neighbour.refusal, "");
@@ -367,6 +433,9 @@ int main(void)
         BY_BOTH(own_stack_is_refused),
         BY_BOTH(stacks_of_threads_are_refused),
         BY_BOTH(stacks_that_the_program_gave_are_refused_but_not_what_lies_above),
+        BY_BOTH(page_where_a_threads_arena_begins_is_refused),
+        BY_BOTH(other_memory_at_such_a_place_is_promoted),
+        BY_BOTH(control_block_of_the_initial_thread_is_refused),
         BY_BOTH(what_lies_above_the_callers_stack_is_promoted),
         {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL, NULL, &quiesce},
         {"memory_that_cannot_be_released_stays_shared", memory_that_cannot_be_released_stays_shared, NULL, NULL, &quiesce},
