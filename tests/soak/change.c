@@ -21,7 +21,7 @@ static void segment_change(struct soak_window *window, int rank, int segment, st
         if (one_in(random, 2))
             return;
     }
-    region->size = size_draw(random, RANKS_MOST) + 1;
+    region->size = size_draw(random, window->group->n) + 1;
     region->unit = 1;
     region_fill(region, random);
     if (!own)

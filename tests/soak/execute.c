@@ -5,16 +5,23 @@
 
 #include "../mpi/forms.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILDREN_MOST = 4 };
 
 struct worker {
     struct execution *execution;
     int thread;
     struct random random;
     struct pending pendings[TRACKS_MOST];
+    pid_t children[CHILDREN_MOST];
+    int child_count;
     pthread_t id;
 };
 
@@ -31,6 +38,20 @@ static MPI_Aint disp_of(const struct plan *plan, const struct op *op)
 
 static MPI_Op operator_of(const struct op *op) { return op->operator == NULL ? MPI_NO_OP : op->operator->op; }
 
+static void wide_count(const struct op *op)
+{
+    size_t len_bytes = (size_t)op->to.count * (size_t)op->to.type->size_bytes;
+    if (len_bytes < 1 << 16)
+        return;
+    count_one(COUNT_WIDE);
+    if (len_bytes >= 1 << 20)
+        count_one(COUNT_WIDEST);
+    if (op->origin.type->derived || op->to.type->derived)
+        count_one(COUNT_WIDE_DERIVED);
+    if (op->operator != NULL && op->operator->op != MPI_REPLACE)
+        count_one(COUNT_WIDE_COMPUTED);
+}
+
 static void op_count(const struct op *op)
 {
     static const enum count kinds[] = {
@@ -39,7 +60,7 @@ static void op_count(const struct op *op)
         [OP_CAS_ADD] = COUNT_AREA_CAS_ADD, [OP_GUARDED] = COUNT_AREA_GUARDED, [OP_SIGNAL] = COUNT_AREA_SIGNAL,
         [OP_AWAIT] = COUNT_AREA_AWAIT, [OP_STORE] = COUNT_STORE, [OP_FLUSH] = COUNT_FLUSH, [OP_FLUSH_ALL] = COUNT_FLUSH_ALL,
         [OP_FLUSH_LOCAL] = COUNT_FLUSH_LOCAL, [OP_FLUSH_LOCAL_ALL] = COUNT_FLUSH_LOCAL_ALL, [OP_SYNC] = COUNT_SYNC,
-        [OP_PAUSE] = COUNT_PAUSE, [OP_COMPUTE] = COUNT_COMPUTE,
+        [OP_PAUSE] = COUNT_PAUSE, [OP_COMPUTE] = COUNT_COMPUTE, [OP_FORK] = COUNT_FORK,
         [OP_ATTACH] = COUNT_ATTACH_MEANWHILE, [OP_SEND] = COUNT_MESSAGE, [OP_RECEIVE] = COUNT_MESSAGE,
     };
     if (op->kind == OP_LOCK)
@@ -62,8 +83,7 @@ static void op_count(const struct op *op)
         count_one(COUNT_DERIVED);
     if (op->origin.type != op->to.type)
         count_one(COUNT_UNEQUAL);
-    if ((size_t)op->to.count * (size_t)op->to.type->size_bytes >= 1 << 16)
-        count_one(COUNT_WIDE);
+    wide_count(op);
     if (op->from.inside)
         count_one(COUNT_INSIDE);
     if (op->from.len_bytes < 8000 && !random_type_is_disjoint(op->origin.type, op->origin.count))
@@ -226,6 +246,34 @@ static void compute(struct random *random)
         ;
 }
 
+static void children_await(struct worker *worker)
+{
+    int status = 0;
+    while (worker->child_count > 0) {
+        pid_t child = worker->children[--worker->child_count];
+        if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            fail("a child ended with status %#x", (unsigned)status);
+    }
+}
+
+/* A child that does nothing; operations and flushes of its parent go on meanwhile. */
+static void fork_child(struct worker *worker)
+{
+    unsigned lives_us = one_in(&worker->random, 2) ? 0 : (unsigned)below(&worker->random, 5000);
+    if (worker->child_count == CHILDREN_MOST)
+        children_await(worker);
+    pid_t child = fork();
+    if (child == 0) {
+        sleep_us(lives_us);
+        _exit(0);
+    }
+    if (child < 0)
+        fail("no child: %s", strerror(errno));
+    worker->children[worker->child_count++] = child;
+    if (one_in(&worker->random, 2))
+        children_await(worker);
+}
+
 /* Memory that nobody accesses comes and goes while others are accessed. */
 static void attach(const struct plan *plan, struct random *random)
 {
@@ -277,6 +325,7 @@ static void op_do(struct worker *worker, struct pending *pending, struct op *op)
     case OP_SYNC: MPI_Win_sync(win); break;
     case OP_PAUSE: random_pause(&worker->random, 2000); break;
     case OP_COMPUTE: compute(&worker->random); break;
+    case OP_FORK: fork_child(worker); break;
     case OP_ATTACH: attach(pending->plan, &worker->random); break;
     case OP_SEND:
     case OP_RECEIVE: message(pending, op); break;
@@ -322,6 +371,7 @@ static void *worker_run(void *argument)
     for (int i = 0; i < execution->plan_count; i++)
         if (one_in(&worker->random, 2))
             pending_complete(&worker->pendings[i]);
+    children_await(worker);
     return NULL;
 }
 

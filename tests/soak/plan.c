@@ -98,11 +98,15 @@ static void type_draw(struct random_type *type, const struct random_signature *s
     }
 }
 
+/* The last one is of integers: only with these any bytes may be computed with. */
 static void pools_make(struct plan *plan)
 {
     for (int i = 0; i < SIGNATURES; i++) {
         struct pool *pool = &plan->pools[i];
-        pool->signature = i == 0 ? random_signature_any(&plan->random) : random_signature_of(random_leaf_any(&plan->random));
+        const struct random_leaf *leaf = random_leaf_any(&plan->random);
+        while (i == SIGNATURES - 1 && !type_is_integer(leaf->model))
+            leaf = random_leaf_any(&plan->random);
+        pool->signature = i == 0 ? random_signature_any(&plan->random) : random_signature_of(leaf);
         const struct test_type *model = pool->signature.leaves[0]->model;
         pool->accumulates = pool->signature.count == 1 && type_is_computed(model);
         for (int k = 0; k < VARIANTS; k++)
@@ -175,6 +179,8 @@ static void between_draw(struct plan *plan, int actor, int target)
         plain_push(plan, passive[choice], actor, target);
     else if (choice == 5 && one_in(&plan->random, 6))
         plain_push(plan, OP_COMPUTE, actor, target);
+    else if (choice == 6 && one_in(&plan->random, 4))
+        plain_push(plan, OP_FORK, actor, target);
     else if (choice > 8 && plan->window->flavour == FLAVOUR_DYNAMIC)
         plain_push(plan, OP_ATTACH, actor, target);
     else

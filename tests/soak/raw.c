@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 8, MOVED_MOST = 3000 };
+enum { TRIES = 8, MOVED_MOST = 3000, WIDE_FROM = 10000, WIDE_DERIVED_MOST = 5 << 18, WIDE_IN_ALL = 8 << 20 };
 enum answer { GRANTED, AFTER_FLUSH, REFUSED };
 
 /* The bytes of the region that the operation in hand touches, in the order in which they move. */
@@ -18,6 +18,7 @@ static struct {
     uint32_t inside[PLAIN_MOST_BYTES]; /* and of the region that the origin buffer is in */
     unsigned char packed[PLAIN_MOST_BYTES];
     size_t count;
+    const struct test_type *element; /* of an accumulate that computes, else NULL */
 } hand;
 
 bool type_is_computed(const struct test_type *type)
@@ -70,14 +71,42 @@ static bool is_plain(const struct random_type *type)
     return !type->derived && type->extent == type->size_bytes;
 }
 
+/* Items that are further apart than one is long do not meet: as many as reach from one to the next but so many tell of all. */
 static bool is_disjoint(const struct side *side)
 {
-    return is_plain(side->type) || random_type_is_disjoint(side->type, side->count);
+    const struct random_type *type = side->type;
+    MPI_Aint distance = type->extent < 0 ? -type->extent : type->extent;
+    int near = distance == 0 ? side->count : (int)((type->high - type->low) / distance) + 2;
+    return is_plain(type) || random_type_is_disjoint(type, near < side->count ? near : side->count);
 }
 
 static int greatest_divisor(int a, int b) { return b == 0 ? a : greatest_divisor(b, a % b); }
 
-/* Two types of one signature in numbers that match; many elements of plain ones now and then. */
+/* How often the types' common length is moved, where it may be often: any number, or as many as come to a length at which some
+ * part of the way to memory is another one, or one less or more. */
+static int times_wide(struct plan *plan, size_t length, size_t most)
+{
+    static const size_t edges[] = { 16 << 10, 63 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 };
+    size_t edge = edges[below(&plan->random, (int)COUNT_OF(edges))];
+    size_t times = 1 + (edge <= most && one_in(&plan->random, 2) ? edge / length - (size_t)below(&plan->random, 3)
+                                                                 : random_below(&plan->random, most / length + 1));
+    return times > most / length + 1 ? 1 : (int)times;
+}
+
+/* One that computes, where any bytes are elements and what it leaves is the same whoever computes; else NULL. */
+static const struct test_op *operator_draw(const struct test_type *type, struct random *random)
+{
+    bool known = type->group == GROUP_BYTE || type_is_integer(type);
+    for (int turn = 0; turn < TRIES && known; turn++) {
+        const struct test_op *operator = &test_ops[below(random, (int)test_op_count)];
+        bool overflows = type->group == GROUP_SIGNED && (operator->op == MPI_SUM || operator->op == MPI_PROD);
+        if (operator->op != MPI_REPLACE && !overflows && type_allows(type, operator->op))
+            return operator;
+    }
+    return NULL;
+}
+
+/* Two types of one signature in numbers that match; many elements now and then, as long as that stays bearable. */
 static bool sides_draw(struct plan *plan, struct op *op, const struct region *region)
 {
     struct random *random = &plan->random;
@@ -85,19 +114,29 @@ static bool sides_draw(struct plan *plan, struct op *op, const struct region *re
     bool accumulates = op->kind != OP_PUT && op->kind != OP_GET;
     if (accumulates && !pool->accumulates)
         return false;
+    const struct test_type *element = pool->signature.leaves[0]->model;
+    const struct test_op *computes = op->operator != NULL && one_in(random, 2) ? operator_draw(element, random) : NULL;
+    if (computes != NULL) {
+        op->operator = computes;
+        hand.element = element;
+    }
     op->to.type = &pool->types[below(random, VARIANTS)];
     op->origin.type = &pool->types[below(random, VARIANTS)];
     if (is_plain(&pool->types[0]) && one_in(random, 4))
         op->to.type = op->origin.type = &pool->types[0];
     int to = op->to.type->size_bytes, from = op->origin.type->size_bytes, divisor = greatest_divisor(to, from);
     bool plain = is_plain(op->to.type) && is_plain(op->origin.type);
-    size_t most = plain && region->size > 10000 && one_in(random, 3) ? region->size : plain ? 600 : 200;
-    int times = 1 + (int)random_below(random, most / (size_t)(to > from ? to : from) + 1);
+    bool wide = region->size > WIDE_FROM && plan->wide_bytes < WIDE_IN_ALL &&
+                one_in(random, region->size < WIDE_DERIVED_MOST ? 4 : 2);
+    size_t most = plain || region->size < WIDE_DERIVED_MOST ? region->size : WIDE_DERIVED_MOST;
+    int times = wide ? times_wide(plan, (size_t)(from / divisor) * (size_t)to, most)
+                     : 1 + (int)random_below(random, (plain ? 600 : 200) / (size_t)(to > from ? to : from) + 1);
     op->to.count = from / divisor * times;
     op->origin.count = to / divisor * times;
     op->result = op->origin;
     hand.count = (size_t)op->to.count * (size_t)to;
-    return hand.count <= (plain ? (size_t)PLAIN_MOST_BYTES : MOVED_MOST) && is_disjoint(&op->to) &&
+    size_t limit = plain ? (size_t)PLAIN_MOST_BYTES : wide ? (size_t)WIDE_DERIVED_MOST : MOVED_MOST;
+    return hand.count <= limit && is_disjoint(&op->to) &&
            (op->kind == OP_PUT || op->kind == OP_ACCUMULATE || is_disjoint(&op->origin));
 }
 
@@ -179,6 +218,19 @@ static void inside_apply(struct plan *plan, const struct op *op, struct region *
     }
 }
 
+/* What the target's elements become by the operands in hand. */
+static void compute(const struct op *op, const struct region *region)
+{
+    const size_t size_bytes = hand.element->extent_bytes;
+    unsigned char element[TYPE_MAX_BYTES];
+    for (size_t i = 0; i < hand.count; i += size_bytes) {
+        for (size_t b = 0; b < size_bytes; b++)
+            element[b] = region->model[hand.places[i + b]];
+        type_apply(hand.element, op->operator->op, element, hand.packed + i);
+        memcpy(hand.packed + i, element, size_bytes);
+    }
+}
+
 /* The buffers, what comes back, and what the target holds then. */
 static void model_apply(struct plan *plan, struct op *op, struct region *region, bool writes)
 {
@@ -201,6 +253,8 @@ static void model_apply(struct plan *plan, struct op *op, struct region *region,
         inside_apply(plan, op, own);
     else if (writes)
         random_type_gather(op->origin.type, (int)hand.count, op->from.bytes + op->from.at, hand.packed);
+    if (writes && hand.element != NULL)
+        compute(op, region);
     if (writes) {
         for (size_t i = 0; i < hand.count; i++) {
             region->model[hand.places[i]] = hand.packed[i];
@@ -239,6 +293,7 @@ static bool raw_try(struct plan *plan, int actor, int target)
         return false;
     bool writes = kind_draw(plan, &op);
     struct region *region = op_region(plan, &op);
+    hand.element = NULL;
     if (op.kind == OP_FETCH)
         fetch_shape(plan, &op);
     else if (!sides_draw(plan, &op, region))
@@ -250,6 +305,7 @@ static bool raw_try(struct plan *plan, int actor, int target)
     if (!place_draw(plan, &op, region) || !claims_win(plan, region, actor, target, writes))
         return false;
     plan->written[plan->phase][target] |= writes;
+    plan->wide_bytes += hand.count > MOVED_MOST ? hand.count : 0;
     model_apply(plan, &op, region, writes);
     return true;
 }

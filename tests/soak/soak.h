@@ -8,7 +8,7 @@
 #include "../mpi/random_types.h"
 
 enum { RANKS_MOST = 16, THREADS_MOST = 3, WINDOWS_MOST = 5, SEGMENTS_MOST = 3, GROUPS_MOST = 12, AREAS_MOST = 8, TRACKS_MOST = 2,
-       PHASES_MOST = 3, VARIANTS = 4, SIGNATURES = 3, PLAIN_MOST_BYTES = 1 << 20 };
+       PHASES_MOST = 3, VARIANTS = 4, SIGNATURES = 3, PLAIN_MOST_BYTES = 18 << 20 };
 
 /* How often each kind of thing was done by this rank; counts.def has the rows. */
 enum count {
@@ -107,7 +107,7 @@ void windows_free(void);
 /* change.c */
 void window_attach_random(struct soak_window *window);
 void window_change_random(struct soak_window *window);
-/* window.c: a region's size, its model with random contents, and the end of it all but the model. */
+/* window.c: a region's size, in a window of so many ranks, its model with random contents, and the end of it all but the model. */
 size_t size_draw(struct random *random, int ranks);
 void region_fill(struct region *region, struct random *random);
 void region_stop(struct region *region);

@@ -11,7 +11,7 @@ enum epoch { EPOCH_FENCE, EPOCH_PSCW, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
 enum op_kind { OP_PUT, OP_GET, OP_ACCUMULATE, OP_GET_ACCUMULATE, /* in the order of forms.h */
                OP_FETCH, OP_SWAP, OP_CAS_ADD, OP_GUARDED, OP_SIGNAL, OP_AWAIT, OP_STORE, OP_LOCK, OP_UNLOCK,
-               OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL, OP_FLUSH_LOCAL_ALL, OP_SYNC, OP_PAUSE, OP_COMPUTE, OP_ATTACH,
+               OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL, OP_FLUSH_LOCAL_ALL, OP_SYNC, OP_PAUSE, OP_COMPUTE, OP_FORK, OP_ATTACH,
                OP_SEND, OP_RECEIVE };
 
 struct side {
@@ -100,6 +100,7 @@ struct plan {
     int assert[PHASES_MOST + 1][RANKS_MOST]; /* of fences and posts */
     int start_assert[PHASES_MOST];
     uint16_t flushes[RANKS_MOST * THREADS_MOST][RANKS_MOST];
+    size_t wide_bytes; /* moved by transfers that may be long, by all actors */
 };
 
 static inline bool epoch_is_passive(enum epoch epoch) { return epoch == EPOCH_LOCK || epoch == EPOCH_LOCK_ALL; }

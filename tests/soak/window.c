@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LARGE_RANKS_MOST = 8, LARGEST_RANKS_MOST = 4 };
+
 struct soak_window windows[WINDOWS_MOST];
 static int windows_made;
 
@@ -70,6 +72,16 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
     return info;
 }
 
+/* Of few ranks also one that is larger than what moves at once on any way. */
+static size_t large_draw(struct random *random, int ranks)
+{
+    if (ranks > LARGEST_RANKS_MOST || one_in(random, 2))
+        return (size_t)between(random, 1 << 18, (1 << 20) + 5000);
+    if (ranks <= 2 && one_in(random, 4))
+        return (size_t)between(random, 16 << 20, PLAIN_MOST_BYTES);
+    return (size_t)between(random, 1 << 20, 5 << 20);
+}
+
 size_t size_draw(struct random *random, int ranks)
 {
     int choice = below(random, 24);
@@ -79,9 +91,9 @@ size_t size_draw(struct random *random, int ranks)
         return (size_t)between(random, 1, 64);
     if (choice < 20)
         return (size_t)between(random, 65, 4096);
-    if (choice < 23 || ranks > 8)
+    if (choice < 22 || ranks > LARGE_RANKS_MOST)
         return (size_t)between(random, 4097, 40000);
-    return (size_t)between(random, 1 << 18, PLAIN_MOST_BYTES + 5000);
+    return large_draw(random, ranks);
 }
 
 static int unit_draw(struct random *random)
@@ -264,6 +276,8 @@ static void members_make(struct soak_window *window)
             count_one(COUNT_SIZE_ZERO);
         if (region->size >= 1 << 18)
             count_one(COUNT_SIZE_LARGE);
+        if (region->size >= 2 << 20)
+            count_one(COUNT_SIZE_LARGEST);
         if (region->unit % 3 == 0)
             count_one(COUNT_UNIT_ODD);
     }
