@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define SPARED "has cost too much of the time"
+
 enum { TARGETS = 2, PART_BYTES = 256 << 10, WORDS = PART_BYTES / 8, MOST_S = 10 };
 
 static size_t memory_bytes(void)
@@ -28,8 +30,9 @@ static char *memory_make(MPI_Win *a)
     return memory;
 }
 
-/* The targets go on until all others have come to the barrier.  Oriel may remember for a while that the memory was refused. */
-static void move_all_the_time(MPI_Comm targets, char *memory)
+/* The targets go on until all others have come to the barrier.  Oriel may remember for a while that the memory was refused.
+ * Answers whether nothing moved because sharing in place had cost too much before, as it may have on a busy machine. */
+static bool move_all_the_time(MPI_Comm targets, char *memory)
 {
     MPI_Request others;
     int done = 0;
@@ -54,7 +57,10 @@ static void move_all_the_time(MPI_Comm targets, char *memory)
         int enough = done && (promoted > 0 || promotion_here() == PROMOTION_NONE || seconds_now() - begin > MOST_S);
         MPI_Allreduce(&enough, &all, 1, MPI_INT, MPI_MIN, targets);
     }
-    CHECK(promoted > 0 || promotion_here() == PROMOTION_NONE, "never shared in place, in %d windows: %s", rounds, reason);
+    bool spared = promoted == 0 && !promotes_always() && strstr(reason, SPARED) != NULL;
+    CHECK(promoted > 0 || spared || promotion_here() == PROMOTION_NONE, "never shared in place, in %d windows: %s", rounds,
+          reason);
+    return spared;
 }
 
 static int rounds_of_writers(void)
@@ -112,8 +118,9 @@ static void run(void (*write)(MPI_Win a, struct random *random, MPI_Datatype eve
     MPI_Type_commit(&every_other);
     MPI_Win_lock_all(0, a);
     barrier(MPI_COMM_WORLD);
+    int spared = 0;
     if (world_rank < TARGETS) {
-        move_all_the_time(targets, memory);
+        spared = move_all_the_time(targets, memory);
     } else {
         MPI_Request others;
         write(a, &random, every_other);
@@ -124,7 +131,9 @@ static void run(void (*write)(MPI_Win a, struct random *random, MPI_Datatype eve
     barrier(MPI_COMM_WORLD);
     if (world_rank < TARGETS)
         look(memory);
-    barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &spared, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (spared)
+        harness_skip("sharing in place " SPARED " before");
     MPI_Type_free(&every_other);
     if (targets != MPI_COMM_NULL)
         MPI_Comm_free(&targets);
