@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <gnu/lib-names.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -244,7 +245,46 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
     }
     dlclose(libc);
 }
+
+/* A call of the program's own that was seen before it was cut short: whether it goes on, with the same arguments. */
+static bool goes_on(int number, uintptr_t first, uintptr_t second)
+{
+    const struct oriel_call seen = {
+        .number = number, .arguments = {first, second}, .stack = (uintptr_t)&number, .next = (uintptr_t)goes_on};
+    ucontext_t context = {.uc_flags = 0};
+    greg_t *now = context.uc_mcontext.gregs;
+    now[REG_RIP] = (greg_t)seen.next;
+    now[REG_RSP] = (greg_t)seen.stack;
+    now[REG_RDI] = (greg_t)first;
+    now[REG_RSI] = (greg_t)second;
+    now[REG_RAX] = -EINTR;
+    oriel_interrupted_resume(&seen, &context);
+    bool again = now[REG_RAX] == number;
+    assert_int_equal(now[REG_RAX], again ? number : -EINTR);
+    assert_int_equal(now[REG_RIP], (greg_t)seen.next - (again ? 2 : 0));
+    assert_true(now[REG_RDI] == (greg_t)first && now[REG_RSI] == (greg_t)second);
+    return again;
+}
+
+static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
+{
+    const struct timespec limit = {.tv_sec = 1};
+    const uintptr_t at = (uintptr_t)&limit;
+    (void)state;
+    oriel_interrupted_prepare();
+    assert_true(goes_on(SYS_nanosleep, at, at)); /* the kernel has written there what is left */
+    assert_false(goes_on(SYS_nanosleep, at, 0));
+    assert_true(goes_on(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE));
+    assert_false(goes_on(SYS_futex, at, FUTEX_WAIT_PRIVATE));
+    assert_false(goes_on(SYS_close, 0, 0));
+}
 #else
+static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
+{
+    (void)state;
+    skip();
+}
+
 static void calls_of_libc_are_known_by_the_code_before_them(void **state)
 {
     (void)state;
@@ -388,6 +428,7 @@ int main(void)
         BY_STOPPING(by_short_polls_waits_as_long_as_asked),
         BY_STOPPING(by_short_sleeps_waits_as_long_as_asked),
         cmocka_unit_test(calls_of_libc_are_known_by_the_code_before_them),
+        cmocka_unit_test(calls_of_the_program_go_on_where_they_end_in_time),
         BY_STOPPING(endless_waits_end_by_what_they_wait_for),
         BY_STOPPING(signals_of_the_program_still_end_waits),
         BY_STOPPING(who_waits_for_signals_is_sent_none),

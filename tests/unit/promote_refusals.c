@@ -1,6 +1,8 @@
 /* What is not promoted says why, and nothing is changed by the attempt: neither the memory nor the program's signals. */
 #include "promote_common.h"
 
+#include "transport/writers.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -88,6 +90,28 @@ static void own_stack_is_refused(void **state)
     assert_refused(here, sizeof here, how, "stack");
     uintptr_t error = (uintptr_t)&errno & ~(uintptr_t)(PAGE - 1);
     assert_refused((void *)error, PAGE, how, "");
+}
+
+/* Ours are linked in, among the program's own. */
+static void variables_of_oriel_are_refused(void **state)
+{
+    extern char __bss_start[], _end[];
+    assert_refused(__bss_start, (uintptr_t)_end - (uintptr_t)__bss_start, means_of(state), "Oriel's own variables");
+}
+
+static void memory_of_ucx_is_refused_as_long_as_it_is_that(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    char *memory = touched(4 * PAGE);
+    struct oriel_promoted promoted;
+    oriel_writers_add_place(memory + 3 * PAGE - 1);
+    assert_refused(memory, 4 * PAGE, how, "memory of UCX");
+    promote(memory + 3 * PAGE, PAGE, how, &promoted);
+    oriel_promote_release(&promoted);
+    oriel_writers_remove_place(memory + 3 * PAGE - 1);
+    promote(memory, 4 * PAGE, how, &promoted);
+    oriel_promote_release(&promoted);
+    munmap(memory, 4 * PAGE);
 }
 
 struct sleeper {
@@ -431,6 +455,8 @@ int main(void)
         BY_BOTH(other_sorts_of_mappings_are_refused),
         cmocka_unit_test(file_pages_are_refused_where_writes_are_to_be_caught),
         BY_BOTH(own_stack_is_refused),
+        BY_BOTH(variables_of_oriel_are_refused),
+        BY_BOTH(memory_of_ucx_is_refused_as_long_as_it_is_that),
         BY_BOTH(stacks_of_threads_are_refused),
         BY_BOTH(stacks_that_the_program_gave_are_refused_but_not_what_lies_above),
         BY_BOTH(page_where_a_threads_arena_begins_is_refused),
