@@ -1,17 +1,26 @@
 /* What ranks tell each other while a window is made (src/host/collective.c, linked in) where one of them has no memory for it: all
- * hear of it, for few ranks and for many, and none is left waiting.  Run by the test rows on the bare host. */
+ * hear of it, for few ranks and for many, and none is left waiting.  And who waits for a late one is told.  Run by the test
+ * rows on the bare host. */
 #include "harness.h"
 
+#include "base/log.h"
 #include "base/status.h"
+#include "base/wait.h"
 #include "host/host.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
+uint64_t __real_oriel_now_ns(void);
+uint64_t __wrap_oriel_now_ns(void);
+void __wrap_oriel_warn(const char *format, ...);
 
 static bool lacks;
+static bool hurries;
 
 void *__wrap_malloc(size_t size)
 {
@@ -100,7 +109,53 @@ static void many_hear_that_one_has_no_memory_for_some(enum window_kind kind)
     without(gather_some, MANY_BYTES, world_size - 1);
 }
 
+/* --- who waits long --- */
+
+enum { LATE = 1 }; /* the rank that others wait for */
+
+static int warnings;
+static char warning[200];
+
+/* Time passes quickly for the first rank while it waits: a second whenever it looks. */
+uint64_t __wrap_oriel_now_ns(void)
+{
+    static uint64_t passed_ns;
+    if (hurries)
+        passed_ns += UINT64_C(1000000000);
+    return __real_oriel_now_ns() + passed_ns;
+}
+
+/* What the late one waits for. */
+void __wrap_oriel_warn(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(warning, sizeof warning, format, arguments);
+    va_end(arguments);
+    if (warnings++ == 0)
+        MPI_Send(NULL, 0, MPI_BYTE, LATE, 0, MPI_COMM_WORLD);
+}
+
+static void who_waits_ten_seconds_is_told_once(enum window_kind kind)
+{
+    (void)kind;
+    uint32_t agreed = 0;
+    warnings = 0;
+    hurries = world_rank == 0;
+    if (world_rank == LATE) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        sleep_us(20000); /* for others to tell it again, if they did */
+    }
+    int status = (int)oriel_host_agree(MPI_COMM_WORLD, "the test", world_rank == LATE ? 6 : 3, &agreed, NULL);
+    hurries = false;
+    CHECK_EQUAL(status, ORIEL_OK);
+    CHECK_EQUAL(agreed, 2);
+    CHECK_EQUAL(warnings, world_rank == 0);
+    CHECK(world_rank != 0 || strstr(warning, "the test has waited 10 s") != NULL, "told was: %s", warning);
+}
+
 static const struct test_case cases[] = {
+    CASE(who_waits_ten_seconds_is_told_once, KIND_ANY, 2),
     CASE(few_tell_without_memory, KIND_ANY, 1),
     CASE(many_hear_that_one_has_no_memory, KIND_ANY, 1),
     CASE(few_tell_some_without_memory, KIND_ANY, 2),
