@@ -6,7 +6,7 @@
 #include "check/beside.h"
 #include "check_puts.h"
 
-enum { ROUNDS = 2000, WIDE = 4096, PART = 1024, BOARD_BYTES = 128 << 20, MANY = 700 };
+enum { ROUNDS = 2000, WIDE = 4096, PART = 1024, BOARD_BYTES = 128 << 20, MANY = 700, FAR = 5 << 16 };
 
 static uint64_t lent; /* comings to what is lent */
 
@@ -444,6 +444,81 @@ static void put_many(oriel_place history)
 }
 TWO(loans_r6_lines_go_to_other_records, get_and_put_many, get_all, know_the_first, get_half_again, put_many)
 
+/* A part far from the one for which its record was lent is found all the same. */
+static void get_a_far_part(oriel_place history)
+{
+    get_often(history, 0, 2 * FAR); /* has the first line */
+    for (int i = 0; i < 5; i++) {
+        EXPECT(get(history, 0, 0, FAR + WIDE) == 0);
+        complete(history, 0);
+    }
+    uint64_t before = lent;
+    for (int i = 0; i < 2; i++) {
+        EXPECT(get(history, 0, FAR, PART) == 0);
+        complete(history, 0);
+    }
+    EXPECT(lent == before + 2);
+}
+
+static void put_far_and_near(oriel_place history)
+{
+    EXPECT(put(history, 1, FAR, PART) == 1);
+    EXPECT(put(history, 1, 0, PART) == 1);
+    complete(history, 1);
+}
+TWO(loans_are_found_far_from_where_they_began, get_far_and_near, get_a_far_part, put_far_and_near)
+
+/* One history has all lines, and another one comes to have some of them. */
+static void get_from_two(int rank)
+{
+    oriel_place history = begin(rank);
+    oriel_place other = shared(rank, oriel_history_make);
+    if (rank == 0) {
+        get_all(history);
+        uint64_t before = lent;
+        for (int i = 0; i < 3000 && lent == before; i++) {
+            EXPECT(get(other, 0, 0, WIDE) == 0);
+            complete(other, 0);
+        }
+        EXPECT(lent > before);
+    }
+    team_meet();
+    if (rank == 1) {
+        for (int i = 0; i < MANY; i++) {
+            EXPECT(put(history, 1, (int64_t)i * WIDE, PART) == 1);
+            complete(history, 1);
+        }
+        EXPECT(put(other, 1, WIDE - 8, 8) == 1);
+        complete(other, 1);
+    }
+    team_meet();
+    oriel_history_leave(other);
+    end(history);
+}
+
+static void loans_r6_lines_go_to_other_histories(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, get_from_two);
+}
+
+/* Somebody was killed in the middle of a change: the history is emptied, and what was lent of it is lent no more. */
+static void put_where_all_is_emptied(oriel_place history)
+{
+    uint32_t *busy = (uint32_t *)((char *)oriel_board_at(history) + sizeof(struct oriel_board_lock));
+    *busy = 1;
+    EXPECT(put(history, 1, 0, PART) == 0);
+    complete(history, 1);
+}
+
+static void get_and_find_that(oriel_place history)
+{
+    uint64_t before = lent;
+    EXPECT(get(history, 0, 0, WIDE) == 1 && lent == before);
+    complete(history, 0);
+}
+TWO(loans_r6_end_where_a_history_is_emptied, lend_and_empty, get_one, put_where_all_is_emptied, get_and_find_that)
+
 /* --- beside each other --- */
 
 /* What stands in the other one already is met by who comes again later. */
@@ -491,6 +566,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(loans_may_be_of_a_group),
         cmocka_unit_test(loans_stay_though_all_know_them),
         cmocka_unit_test(loans_r6_lines_go_to_other_records),
+        cmocka_unit_test(loans_are_found_far_from_where_they_began),
+        cmocka_unit_test(loans_r6_lines_go_to_other_histories),
+        cmocka_unit_test(loans_r6_end_where_a_history_is_emptied),
         cmocka_unit_test(loans_r2_meet_who_comes_beside),
     };
     if (argc > 1)
