@@ -28,7 +28,7 @@ def other(host):
 
 def listed(text):
     """A preload without the runtime that this build's own programs need in front, where it is sanitised."""
-    return re.sub(r"[^:=\n]*/lib(asan\.so|clang_rt\.asan)[^:\n]*:", "", text) if "address" in SANITIZE else text
+    return re.sub(r"(?m)[^:=\n]*/lib(asan\.so|clang_rt\.asan)[^:\n]*(:|$)", "", text) if "address" in SANITIZE else text
 
 
 def values(text):
@@ -295,6 +295,7 @@ class Sanitised(RunCase):
                                      (first, "(unset)"))
         self.assertGreater(tried, 0)
 
+    @unittest.skipIf("address" in SANITIZE, "the command itself would be given the stand-in for its runtime")
     def test_runtime_stands_ahead_of_all(self):
         host = self.library(SONAMES[HOSTS[0]])
         oriel, first, ours = self.stand_in(), self.library("first.so"), self.stood_in(HOSTS[0])
