@@ -147,7 +147,7 @@ static enum oriel_status open_with_all(MPI_Comm comm, const char *what, const st
     enum oriel_status status = ORIEL_OK;
     if (exchange_bytes(in_bytes, out_bytes) > SPARE_BYTES)
         status = oriel_host_agree(comm, what, all_have, &all_have, watch);
-    if (status == ORIEL_OK && !all_have)
+    if (status == ORIEL_OK && (exchange == NULL || !all_have))
         status = no_memory();
     if (status != ORIEL_OK && exchange != NULL)
         exchange_free(exchange);
