@@ -41,6 +41,22 @@ static void nobody_is_reached(void **state)
     expect_refusal(oriel_net_await(NULL, NULL));
 }
 
+static void there_are_no_devices(void **state)
+{
+    (void)state;
+    size_t len_bytes = 1;
+    assert_false(oriel_net_has_devices());
+    assert_null(oriel_net_expose(&len_bytes, sizeof len_bytes));
+    assert_string_equal(oriel_net_exposed_text(NULL, &len_bytes), "");
+    assert_int_equal(len_bytes, 0);
+    oriel_net_withdraw(NULL);
+    assert_null(oriel_net_key_open(NULL, "", 0));
+    oriel_net_key_close(NULL);
+    expect_refusal(oriel_net_put(NULL, 0, &len_bytes, sizeof len_bytes));
+    expect_refusal(oriel_net_get(NULL, 0, sizeof len_bytes, NULL));
+    expect_refusal(oriel_net_ask_arrival(NULL, NULL));
+}
+
 /* Whoever waits, or ends, calls these without asking first. */
 static void what_waits_do_meanwhile_is_nothing(void **state)
 {
@@ -60,6 +76,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starting_is_refused_with_the_reason),
         cmocka_unit_test(nobody_is_reached),
+        cmocka_unit_test(there_are_no_devices),
         cmocka_unit_test(what_waits_do_meanwhile_is_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
