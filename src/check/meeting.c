@@ -114,7 +114,7 @@ static bool parcels_meet(const struct collectives *all, int rank, int size, char
     if (!rank_0_can(all, lens_bytes))
         return false;
     all->gather(&len_bytes, 1, MPI_INT, lens_bytes, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    for (int i = 0; i < size && rank == 0; i++) {
+    for (int i = 0; i < size && rank == 0 && starts_bytes != NULL; i++) {
         starts_bytes[i] = (int)*all_bytes;
         *all_bytes += (size_t)lens_bytes[i];
     }
