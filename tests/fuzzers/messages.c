@@ -236,7 +236,7 @@ static size_t draw_places(struct input *input, const struct oriel_far_head *head
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t at = draw_place(input) - head->a * (input_byte(input) % 4 != 0);
         const struct oriel_far_batch batch = {.at_bytes = (int64_t)at,
-                                              .stride_bytes = (int64_t)draw_length(input) - 40,
+                                              .stride_bytes = (int64_t)(draw_length(input) - 40),
                                               .run_bytes = (uint32_t)draw_length(input),
                                               .runs = (uint32_t)draw_length(input) % 9,
                                               .kind = input_byte(input) % 4 == 0 ? input_byte(input) : ORIEL_KIND_CHAR};
