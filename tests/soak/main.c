@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEP_SECONDS = 90, STACK_BYTES = 256 << 10 };
+enum { STEP_SECONDS = 90, ALARM_SECONDS = 30, STACK_BYTES = 256 << 10 };
 
 struct soak soak = { .steps = 12 };
 
@@ -81,8 +81,21 @@ void doing(const char *format, ...)
         fprintf(stderr, "rank %d, step %d: %s\n", world_rank, soak.step, soak.doing);
 }
 
+static volatile sig_atomic_t alarms; /* of this step, still to come */
+
+/* In pieces: a virtual machine that stands still for longer than a step may take is no hang. */
+static void begin_step_time(void)
+{
+    alarms = STEP_SECONDS / ALARM_SECONDS;
+    alarm(ALARM_SECONDS);
+}
+
 static void on_signal(int number)
 {
+    if (number == SIGALRM && --alarms > 0) {
+        alarm(ALARM_SECONDS);
+        return;
+    }
     say_where(number == SIGALRM ? "no end after 90 s" : "killed by a signal");
     if (number == SIGALRM)
         _exit(1);
@@ -125,10 +138,10 @@ static void program(void)
     struct random shared = stream(1, 0);
     memory_start(stack, sizeof stack);
     for (soak.step = 1; soak.step <= soak.steps; soak.step++) {
-        alarm(STEP_SECONDS);
+        begin_step_time();
         act(&shared);
     }
-    alarm(STEP_SECONDS);
+    begin_step_time();
     windows_free();
 }
 
@@ -187,7 +200,7 @@ int main(int argc, char **argv)
     counts_tell();
     groups_stop();
     doing("ends");
-    alarm(STEP_SECONDS);
+    begin_step_time();
     leave_without_finalize(0);
     MPI_Finalize();
     return 0;
