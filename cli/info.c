@@ -164,7 +164,7 @@ int oriel_command_info(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &as_json);
 
     json_t *info = oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts", hosts_gather(),
-                                     "mechanisms", mechanisms_gather(), "options", options_gather()));
+                                                "mechanisms", mechanisms_gather(), "options", options_gather()));
     if (as_json) {
         json_dumpf(info, stdout, JSON_INDENT(2));
         printf("\n");

@@ -213,11 +213,16 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
     return many ? oriel_far_flush_local(window, -1) : status;
 }
 
+static bool is_refused(const struct oriel_window *window, int32_t target)
+{
+    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) & ORIEL_FAR_REFUSED);
+}
+
 /* They do not wait for a lock, nor are they kept out by its target (far_ride.c, K3). */
 static enum oriel_status may_ask_devices(const struct oriel_window *window, int32_t target)
 {
     oriel_far_settle_at(window, target);
-    if (oriel_likely(!(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) & ORIEL_FAR_REFUSED)))
+    if (!is_refused(window, target))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_OTHER, "access to rank %d: nothing was done, since the lock was refused", (int)target);
 }
@@ -473,7 +478,7 @@ void oriel_far_take_turns(struct oriel_window *window)
 enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back)
 {
     enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, trusted ? ORIEL_FAR_FLUSH : ORIEL_FAR_UNLOCK, is_given_back);
-    if (*is_given_back)
+    if (*is_given_back && is_refused(window, target))
         (void)oriel_far_take_mark(window->far, target, ORIEL_FAR_REFUSED);
     return status;
 }

@@ -80,6 +80,15 @@ static void begin(struct asker *asker, const uint64_t *with, uint16_t port)
     assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
 }
 
+/* Somebody in the server's place has said a challenge, and heard what an asker with the key says to it. */
+static void begin_with(struct asker *asker, uint16_t port, const struct oriel_afar_challenge *challenge,
+                       struct oriel_afar_claim *claim)
+{
+    begin(asker, key, port);
+    say(asker->other_end, challenge, sizeof *challenge);
+    hear(asker->other_end, claim, sizeof *claim);
+}
+
 /* Whether it takes the other end for one of the job's. */
 static bool end(struct asker *asker)
 {
@@ -168,9 +177,7 @@ static void proof_p1_whoever_else_answers_is_refused(void **state)
     struct oriel_afar_claim claim;
     struct asker asker;
     (void)state;
-    begin(&asker, key, 0);
-    say(asker.other_end, &challenge, sizeof challenge);
-    hear(asker.other_end, &claim, sizeof claim);
+    begin_with(&asker, 0, &challenge, &claim);
     say(asker.other_end, &proof, sizeof proof);
     assert_false(end(&asker));
 }
@@ -206,9 +213,7 @@ static void proof_p2_answer_of_another_connection_is_refused(void **state)
     struct heard heard;
     struct asker asker;
     (void)state;
-    begin(&asker, key, listen_in(&heard));
-    say(asker.other_end, &heard.challenge, sizeof heard.challenge);
-    hear(asker.other_end, &claim, sizeof claim);
+    begin_with(&asker, listen_in(&heard), &heard.challenge, &claim);
     say(asker.other_end, &heard.proof, sizeof heard.proof);
     assert_false(end(&asker));
 }
@@ -219,9 +224,7 @@ static void proof_p3_what_comes_back_is_refused(void **state)
     struct oriel_afar_claim claim;
     struct asker asker;
     (void)state;
-    begin(&asker, key, 0);
-    say(asker.other_end, &challenge, sizeof challenge);
-    hear(asker.other_end, &claim, sizeof claim);
+    begin_with(&asker, 0, &challenge, &claim);
     say(asker.other_end, &claim.digest, sizeof claim.digest);
     assert_false(end(&asker));
 }
@@ -289,9 +292,7 @@ static void proof_p6_half_an_answer_is_refused(void **state)
     struct oriel_afar_claim claim;
     struct asker asker;
     (void)state;
-    begin(&asker, key, 0);
-    say(asker.other_end, &challenge, sizeof challenge);
-    hear(asker.other_end, &claim, sizeof claim);
+    begin_with(&asker, 0, &challenge, &claim);
     say(asker.other_end, &claim.digest, sizeof claim.digest - 1);
     assert_false(end(&asker));
 }
@@ -321,9 +322,7 @@ static void proof_p6_silence_is_refused(void **state)
     (void)state;
     begin(&asker, key, 0);
     assert_false(end(&asker));
-    begin(&asker, key, 0);
-    say(asker.other_end, &challenge, sizeof challenge);
-    hear(asker.other_end, &claim, sizeof claim);
+    begin_with(&asker, 0, &challenge, &claim);
     assert_false(end(&asker));
 }
 
