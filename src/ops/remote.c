@@ -2,15 +2,32 @@
 #include "ops/remote.h"
 
 #include <stdio.h>
+#include <time.h>
+
+enum { DYING_MS = 1000 };
 
 _Thread_local bool oriel_remote_for_others;
+
+/* The kernel takes a dying process's memory first, and says that it is dead when the last of its threads has gone, on a busy
+ * machine some time later.  Whoever asks after this error is to hear the same: it waits for that. */
+static bool has_died(const struct oriel_identity *who)
+{
+    int waited_ms = 0;
+    for (; oriel_identity_alive(who) && waited_ms < DYING_MS; waited_ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return waited_ms < DYING_MS;
+}
 
 enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target)
 {
     char reason[400];
-    if (status == ORIEL_E_PEER)
-        return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target,
-                          (int)window->group->peers[target]->identity.pid);
+    if (status == ORIEL_E_PEER) {
+        const struct oriel_identity *who = &window->group->peers[target]->identity;
+        if (has_died(who))
+            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target, (int)who->pid);
+        return oriel_fail(ORIEL_E_OTHER, "rank %d (process %d) has no main thread any more: the kernel copies nothing from or to it",
+                          (int)target, (int)who->pid);
+    }
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
     return oriel_fail(status, "access to rank %d: %s", (int)target, reason);
 }

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void nothing(void) {}
@@ -192,6 +194,56 @@ static int create_until_error(void)
     return code;
 }
 
+/* --- memory that no other process maps, of a victim whose main thread is gone while another one stays for some time --- */
+
+enum { UNSHARED_BYTES = 1 << 16, ENDING_US = 300000, ENDED_US = 3000000 };
+
+static MPI_Win unshared;
+
+static void make_unshared(void)
+{
+    void *base = mmap(NULL, UNSHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    MPI_Win_create(base, UNSHARED_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &unshared);
+    MPI_Win_set_errhandler(unshared, MPI_ERRORS_RETURN);
+}
+
+static void make_unshared_and_post(void)
+{
+    MPI_Group world, survivors;
+    make_unshared();
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_excl(world, 1, &victim, &survivors);
+    MPI_Win_post(survivors, 0, unshared);
+}
+
+static void end_main_thread(useconds_t before_death_us)
+{
+    static useconds_t delay_us;
+    pthread_t thread;
+    delay_us = before_death_us;
+    pthread_create(&thread, NULL, kill_soon, &delay_us);
+    syscall(SYS_exit, 0);
+}
+
+static void end_slowly(void) { end_main_thread(ENDING_US); }
+static void end_main_thread_alone(void) { end_main_thread(ENDED_US); }
+
+static int put_until_error(void)
+{
+    int code = MPI_Win_start(victim_group, 0, unshared);
+    for (double end = seconds_now() + 2.5; code == MPI_SUCCESS && seconds_now() < end;)
+        code = MPI_Put(bulk, 8, MPI_BYTE, victim, 0, 8, MPI_BYTE, unshared);
+    return code;
+}
+
+/* Whoever has been told of the death may free the window, in whatever epoch. */
+static int put_until_error_and_free(void)
+{
+    int code = put_until_error();
+    int freed = MPI_Win_free(&unshared);
+    return unshared != MPI_WIN_NULL || freed == MPI_SUCCESS ? MPI_SUCCESS : code;
+}
+
 const struct scenario scenarios[] = {
     { "fence", nothing, nothing, wait_fence, false, NULL, false },
     { "exclusive-held", hold_exclusive, nothing, wait_exclusive, false, NULL, false },
@@ -210,5 +262,7 @@ const struct scenario scenarios[] = {
     { "creation-late", nothing, nothing, wait_creation_late, false, NULL, false },
     { "creations", connect_all, create_until_dead, create_until_error, false, connect_all, false },
     { "accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all, false },
+    { "ending", make_unshared_and_post, end_slowly, put_until_error_and_free, false, make_unshared, false },
+    { "main-ended", make_unshared_and_post, end_main_thread_alone, put_until_error, false, make_unshared, false },
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -23,12 +23,13 @@ import time
 BOUND_SECONDS = 5
 SILENT_SECONDS = 2
 REPETITIONS = {"accumulate": 3, "creations": 5}
-# A far rank's freed window tells nobody any more whether it lives; nor does a stopped process hinder those who share its memory.
-ON_ONE_MACHINE = {"creation-again"}
+# A far rank's freed window tells nobody any more whether it lives; the process of a main thread that has ended still serves far ones;
+# nor does a stopped process hinder those who share its memory.
+ON_ONE_MACHINE = {"creation-again", "ending", "main-ended"}
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
                "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "creation-late",
-               "creations", "accumulate"],
+               "creations", "accumulate", "ending", "main-ended"],
     "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
                    "lock-behind-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
                    "put-fence"],
@@ -44,10 +45,11 @@ DEATHS = 6  # in one launch of drawn rounds
 # Over the rounds of a launch: hosts and libc have some of their own; a round's window has a MiB.
 MAY_GROW = {"mappings": 12, "descriptors": 12, "KiB in its memory file": 900}
 KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate", "own-window", "own-window-after-free"}
+SAYS = {"main-ended": "no main thread any more"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # What the hosts themselves leave behind when one of their processes is killed; other jobs may run at the same time.
-HOSTS_OWN = ("vader_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "ucx_", "psm", "sem.")
+HOSTS_OWN = ("vader_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "open_mpi", "ucx_", "psm", "sem.")
 
 
 def shared_memory_files():
@@ -93,10 +95,11 @@ def report_of(folder, name, rank, fields):
     return found if len(found) == fields else None
 
 
-def judge_survivor(args, folder, rank):
+def judge_survivor(args, folder, rank, says):
     """None when the report is as it must be, otherwise what is wrong."""
     report = report_of(folder, "rank", rank, 3)
-    return judge_verdict(args, rank, args.victim, *report) if report else f"rank {rank} never came back"
+    wrong = judge_verdict(args, rank, args.victim, *report) if report else f"rank {rank} never came back"
+    return wrong or (None if says in report[2] else f"rank {rank} says something else: {report[2].strip()}")
 
 
 def judge_verdict(args, rank, victim, verdict, seconds, text):
@@ -182,7 +185,7 @@ def run_once(args, scenario, memory):
         os.chmod(folder, 0o777)
         before = shared_memory_files()
         output = run_job(args, job_command(args, scenario, memory, folder), folder)
-        wrong = [judge_survivor(args, folder, rank) for rank in range(args.ranks)
+        wrong = [judge_survivor(args, folder, rank, SAYS.get(scenario, "")) for rank in range(args.ranks)
                  if rank not in args.cut_off or args.fault == "pause"]
         if args.check:
             with open(said_in(folder)) as file:
