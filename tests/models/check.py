@@ -39,6 +39,56 @@ MODELS = {
         ("help.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: who leaves opens the gate"),
         ("help.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes where something has come"),
     ]),
+    "net": (["transport/ucx/net.h", "transport/ucx/peers.c", "transport/ucx/callers.c", "transport/ucx/await.c",
+             "transport/ucx/serve.c"], {"N4"}, [  # of who is lost: net_death
+        ("net.pml", "sequence_of[sent] = sent; /* N1 */", "sequence_of[sent] = 0;", STUCK, "N1: the sender counts its messages"),
+        ("net.pml", "    :: sequence_of[at] == expected ->", "    :: sequence_of[at] >= expected ->", ASSERTION,
+         "N1: what comes before its turn is held back"),
+        ("net.pml", ":: expected < MOST && early[expected] != 0 -> /* N1 */", ":: false ->", STUCK,
+         "N1: and goes on when all before it have come"),
+        ("net.pml", "    :: else /* came already */\n", "    :: else -> ready ! at\n", ASSERTION, "N1: each message once"),
+        ("net.pml", "        :: flying = flying & ~bit(at)\n",
+         "        :: flying = flying & ~bit(at); answers = answers | (is_asked[at] -> bit(at) : 0)\n", ASSERTION,
+         "N2: an answer is given when a message is served, and not when it has come"),
+        ("net.pml", "is_minded = true; is_woken = true /* N3 */", "is_minded = true", STUCK, "N3: the agent's thread is woken"),
+        ("net.pml", """                :: pending == 0 -> is_minded = false; is_minding = false
+                :: else
+                fi;
+                is_held = false
+            }
+""", """                :: pending == 0 -> is_minding = false
+                :: else
+                fi;
+                is_held = false
+            };
+            is_minded = is_minding
+""", ASSERTION, "N3: it gives up with the mutex held"),
+        ("net.pml", ":: is_minding /* the limit */", ":: false", STUCK, "N3: and sleeps with a limit until then"),
+        ("net.pml", """        gathered = gathered | bit(sent);
+        sent++;
+        half++;
+        if
+        :: !is_later(how) -> send_gathered()
+        :: else
+        fi
+""", """        if
+        :: !is_later(how) -> flying = flying | bit(sent)
+        :: else -> gathered = gathered | bit(sent)
+        fi;
+        sent++;
+        half++
+""", STUCK, "what is told takes along what was gathered"),
+        ("net.pml", """(gathered | pending | answers) != 0 && !is_held -> is_held = true };
+        atomic {
+            is_turned = true;
+            send_gathered();
+""", """(pending | answers) != 0 && !is_held -> is_held = true };
+        atomic {
+            is_turned = true;
+""", STUCK, "and so does who waits"),
+        ("net.pml", ":: half >= half_most && is_done[SYNC] ->", ":: half >= half_most ->", ASSERTION,
+         "a half waits until the one before it has been served"),
+    ]),
     "ticket": (["sync/ticket.h", "sync/ticket.c"], set(), [
         ("ticket_steps.pml", "    fence_full();\n", "", STUCK, "X3 before the look for sleepers"),
         ("ticket_steps.pml", "store_release(SERVING", "store_relaxed(SERVING", ASSERTION, "P1: X3 is a release"),
