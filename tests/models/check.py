@@ -160,6 +160,53 @@ MODELS = {
         ("pscw_death.pml", "fetch_add(COMPLETES + me, 1, 4); /* C3 */", "fetch_add_relaxed(COMPLETES + me, 1, 4);", ASSERTION,
          "C3 is a release, also of who dies then"),
     ]),
+    "far_pairs": (["sync/pscw.c", "sync/far_epochs.c"], set(), [
+        ("far_pairs.pml", "reached_of_4((completes + 1) % 4)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
+        ("far_pairs.pml", "reached_of_4(posts)); /* C4 */", "true);", ASSERTION, "C4: a wait waits for the complete"),
+        ("far_pairs.pml", "posts = (posts + 1) % 4; /* C1 */", "skip;", ASSERTION, "C1: who posts counts it, too"),
+        ("far_pairs.pml", "completes = (completes + 1) % 4; /* C3 */", "skip;", ASSERTION, "C3: and who completes"),
+        ("far_pairs.pml", "        placed[1 - me] == 0; /* D1 */\n", "", ASSERTION, "D1: what devices put arrives before the complete"),
+        ("far_pairs.pml", """        put();
+        placed[1 - me] == 0; /* D1 */
+        tell(COMPLETE, 0);
+""", """        tell(COMPLETE, 0);
+        put();
+        placed[1 - me] == 0;
+""", ASSERTION, "C3: a complete is behind the operations"),
+        ("far_pairs.pml", "    atomic { drained; messages[1 - me] ! what, value }", "    messages[1 - me] ! what, value", ASSERTION,
+         "C1: a post is sent behind what was stored before it"),
+        ("far_pairs.pml", "fetch_add(COMPLETES + here, 1, 4);", "fetch_add_relaxed(COMPLETES + here, 1, 4);", ASSERTION,
+         "the agent counts a complete by a release"),
+        ("far_pairs.pml", "            wake(POSTS + here, POSTS_SLEEPERS + here)\n", "            skip\n", STUCK,
+         "the agent wakes who waits for a post"),
+        ("far_pairs.pml", "            wake(COMPLETES + here, COMPLETES_SLEEPERS + here)\n", "            skip\n", STUCK,
+         "and for a complete"),
+        ("far_pairs.pml", "reached_of_4((completes + 1) % 4)", "(seen == (completes + 1) % 4 && seen != 0)", STUCK, "counters wrap"),
+    ]),
+    "far_pairs_death": (["sync/pscw.c", "sync/far_epochs.c"], set(), [
+        ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
+         "#define lost(peer) (peer == VICTIM && dead)", STUCK, "who lives and has left the window does not come"),
+        ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
+         "#define lost(peer) (has_left[peer])", STUCK, "the dead do not come"),
+        ("far_pairs_death.pml", ":: failed -> has_left[number] = true", ":: failed", STUCK,
+         "who gives up tells those that ask"),
+        ("far_pairs_death.pml", "        watched = origin_of(number);\n        if\n", "        watched = target_of(number);\n        if\n",
+         STUCK, "C4 watches the origin"),
+        ("far_pairs_death.pml", ":: lost(watched) -> failed = true", ":: true -> failed = true", ASSERTION,
+         "who waits for the living goes on waiting"),
+        ("far_pairs_death.pml", "await(reached_of_4(posts_here[number], (completes + 1) % 4)) /* C2 */", "true", ASSERTION,
+         "C2: a start waits for the post"),
+        ("far_pairs_death.pml", ":: placed[number] == 0 /* D1 */", ":: true", ASSERTION,
+         "D1: what devices put arrives before the complete, also of who dies then"),
+        ("far_pairs_death.pml", """            :: dead && watched == VICTIM -> failed = true
+            fi
+        fi;
+""", """            fi
+        fi;
+""", STUCK, "D1: and is not waited for where its target is lost"),
+        ("far_pairs_death.pml", ":: to_target[origin_of(number)] ? COMPLETE, value ->",
+         ":: to_target[origin_of(number)] ?? COMPLETE, value ->", ASSERTION, "a complete comes behind the operations"),
+    ]),
     "partners": (["sync/partners.c"], set(), [
         ("partners.pml",
          "    store_release(PLACE(table, i, capacity), peer + 1); /* N2 */\n    signal(MADE, MADE_SLEEPERS) /* N3 */\n",

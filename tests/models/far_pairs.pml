@@ -1,0 +1,110 @@
+/* Epochs of pairs between machines (src/sync/pscw.c, far_epochs.c, far_serve.c): two ranks, each on a machine of its own, that
+ * expose to each other and start to each other, and begin the next epochs at once.  Posts and completes are messages behind those
+ * of the operations, which the peer's agent serves in their order (net.pml); what a device puts arrives at any time, and the
+ * complete waits for that.  Counters are modulo 4 and wrap.  Rank and agent of a machine share memory. */
+#define PROCESSES 4 /* ranks, then agents */
+#define STORED 4
+#define WORDS 12
+#define DATA 0    /* of each machine, put by the other's rank */
+#define EXPOSED 2 /* of each machine; its rank writes it before it posts */
+#define POSTS 4   /* of the other, as they are counted here */
+#define POSTS_SLEEPERS 6
+#define COMPLETES 8 /* likewise */
+#define COMPLETES_SLEEPERS 10
+#ifndef EPOCHS
+#define EPOCHS 5
+#endif
+
+#include "memory.pml"
+#include "wait.pml"
+
+#define reached_of_4(wanted) ((seen + 4 - (wanted)) % 4 < 2)
+
+mtype = { POST, PUT, COMPLETE };
+
+chan messages[2] = [4] of { mtype, byte }; /* to each machine */
+byte placed[2];                            /* on its way there by a device */
+byte ready, ended;
+
+/* Behind what was stored before it: its sender gives a mutex back. */
+inline tell(what, value)
+{
+    atomic { drained; messages[1 - me] ! what, value }
+}
+
+inline put()
+{
+    if
+    :: tell(PUT, epoch)
+    :: atomic { drained; placed[1 - me] = epoch }
+    fi
+}
+
+active [2] proctype rank()
+{
+    byte seen, was, sleeper, epoch, posts = 3, completes = 3;
+    ready;
+    do
+    :: epoch < EPOCHS ->
+        epoch++;
+        store_relaxed(EXPOSED + me, epoch);
+        posts = (posts + 1) % 4; /* C1 */
+        tell(POST, 0);
+        await(POSTS + me, POSTS_SLEEPERS + me, reached_of_4((completes + 1) % 4)); /* C2 */
+        put();
+        placed[1 - me] == 0; /* D1 */
+        tell(COMPLETE, 0);
+        completes = (completes + 1) % 4; /* C3 */
+        await(COMPLETES + me, COMPLETES_SLEEPERS + me, reached_of_4(posts)); /* C4 */
+        assert(load(DATA + me) == epoch)
+    :: else -> break
+    od;
+    ended++
+}
+
+#define here (me - 2)
+
+active [2] proctype agent()
+{
+    byte seen, was, sleeper, value;
+    mtype what;
+end:
+    do
+    :: messages[here] ? what, value ->
+        if
+        :: what == POST ->
+            fetch_add(POSTS + here, 1, 4);
+            wake(POSTS + here, POSTS_SLEEPERS + here)
+        :: what == PUT ->
+            assert(load(EXPOSED + here) == value);
+            store_relaxed(DATA + here, value)
+        :: what == COMPLETE ->
+            fetch_add(COMPLETES + here, 1, 4);
+            wake(COMPLETES + here, COMPLETES_SLEEPERS + here)
+        fi;
+        atomic { what = 0; value = 0; was = 0 }
+    od
+}
+
+active proctype device()
+{
+end:
+    do
+    :: atomic { placed[0] != 0 -> assert(memory[EXPOSED] == placed[0]); memory[DATA] = placed[0]; placed[0] = 0 }
+    :: atomic { placed[1] != 0 -> assert(memory[EXPOSED + 1] == placed[1]); memory[DATA + 1] = placed[1]; placed[1] = 0 }
+    od
+}
+
+active proctype begin_and_end()
+{
+    d_step {
+        memory[POSTS] = 3;
+        memory[POSTS + 1] = 3;
+        memory[COMPLETES] = 3;
+        memory[COMPLETES + 1] = 3;
+        ready = 1
+    };
+    ended == 2;
+    assert(memory[POSTS_SLEEPERS] == 0 && memory[POSTS_SLEEPERS + 1] == 0);
+    assert(memory[COMPLETES_SLEEPERS] == 0 && memory[COMPLETES_SLEEPERS + 1] == 0)
+}
