@@ -1,8 +1,8 @@
-/* Who is lost (src/transport/ucx/net.h, N4): two processes that ask each other, tell each other something, wait until they are told,
- * and say goodbye, each with its agent, over a connection for the messages of each; the first may be killed at any step, or
- * stopped until the other has given it up.  The ends of a connection that breaks are told of it, or never: then silence is all,
- * which lasts as long as whoever lives has anything else to do.  Each wait ends: with what was waited for, or because the other one
- * is lost, which nobody is who was not killed or stopped.  Order is net.pml's. */
+/* Who is lost (src/transport/ucx/net.h, N4): two processes that ask each other, tell each other something, wait until they are
+ * told, and say goodbye, each with its agent, over a connection for the messages of each; the first may be killed at any step, or
+ * stopped until the other has given it up, or either has no memory for what comes, and gives that connection up.  The ends of one
+ * that breaks are told of it, or never: then silence is all, which is over when whoever lives has nothing else to do.  Each wait
+ * ends: with what was waited for, or because the other one is lost, which nobody is without one of these.  Order is net.pml's. */
 #define other (1 - number)
 
 mtype = { ASK, EVENT, BYE };
@@ -25,8 +25,11 @@ bool tells_origin[2], tells_agent[2];
 chan ready[2] = [4] of { mtype }; /* of each agent */
 
 #define runs(p) (!dead[p] && !stopped[p])
-#define is_spared (!dead[0] && !was_stopped)
-bool was_stopped;
+#define is_spared (!dead[0] && !was_stopped && !gave_up)
+bool was_stopped, gave_up;
+bool is_away; /* the second waits for the first by other means, and takes no turns */
+
+#define has_come_to_end(p) (is_over[p] || is_failed[p] || is_leaving[p])
 
 /* Whether it answers who asks if it lives. */
 #define hears(p) (runs(1 - (p)) && !is_over[1 - (p)] && !has_ended[1 - (p)] && !is_closed[p])
@@ -86,6 +89,8 @@ proctype rank(byte number)
     byte step;
     {
         do
+        :: atomic { number == 1 && AWAITS && !is_away && !is_failed[1] -> is_away = true };
+            atomic { has_come_to_end(0) || dead[0]; is_away = false }
         :: atomic {
             runs(number) && !must_wait && !is_failed[number] && step < 5 ->
             is_leaving[number] = LEAVES;
@@ -160,7 +165,11 @@ end:
         if
         :: !has_ended[number] ->
             was_lost[number] = true;
-            assert((!is_spared || is_leaving[number]) && empty(ready[number]))
+            assert((!is_spared || is_leaving[number]) && empty(ready[number]));
+            if
+            :: !is_lost[number] -> lose(); close(number, true) /* nor is anything heard of it */
+            :: else
+            fi
         :: else
         fi;
         has_ended[number] = true;
@@ -187,7 +196,9 @@ init
     if
     :: atomic { dead[0] = true; close(0, true); close(1, true) }
     :: atomic { stopped[0] = true; was_stopped = true };
-        atomic { is_lost[1] || ended > 0; stopped[0] = false }
+        atomic { is_lost[1] || is_away || has_come_to_end(1); stopped[0] = false }
+    :: atomic { gave_up = true; is_broken[0] = true } /* there is no memory for what comes */
+    :: atomic { gave_up = true; is_broken[1] = true }
     :: true
     fi;
     ended == 2

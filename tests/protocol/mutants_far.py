@@ -104,6 +104,8 @@ FAR = [
      "net_deaths", "net_n4_tells_of_a_killed_process", "N4: UCX's word that a connection broke"),
     ("transport/ucx/callers.c", [("        oriel_net.service.lost(&who);\n", "")],
      "net_deaths", "net_n4_tells_of_a_killed_process", "N4: the service is told"),
+    ("transport/ucx/callers.c", [("        oriel_net_lose_unheard(session);\n", "")],
+     "net_edges", "net_who_is_not_heard_any_more_is_lost_for_who_waits", "N4: and who waits for what does not come any more"),
     ("transport/ucx/await.c", [("    if (peer->silence_ns >= oriel_net.timeout_ns) {", "    if (false) {")],
      "net_deaths", "net_n4_gives_up_who_is_silent", "N4: silence has an end"),
     ("transport/ucx/await.c", [("silence_ns += gap_ns < GAP_NS ?", "silence_ns += gap_ns < 10 * oriel_net.timeout_ns ?")],

@@ -122,6 +122,43 @@ static void net_lack_of_memory_is_told_and_over_when_there_is_some(void **state)
     team_run(2, begin_in_poverty);
 }
 
+/* Rank 0 has no memory for what rank 1 tells it, so it gives the connection up.  Rank 1 lives, answers, and makes no calls: who
+ * waits at rank 0 for what it is to tell would do so for ever. */
+static void wait_for_who_is_not_heard(struct oriel_window *window)
+{
+    struct question question;
+    enum oriel_status status = ORIEL_OK;
+    netting_start(window);
+    atomic_store(&netting_shared->lost[team_rank], 0);
+    struct stream stream = netting_stream(1 - team_rank, 0);
+    netting_send(&stream, ECHO, 100, &question);
+    netting_await(&question);
+    team_meet();
+    atomic_store(&poor_agent, team_rank == 0);
+    team_meet();
+    if (team_rank == 1) {
+        netting_send(&stream, PASS, 100, NULL);
+        team_flag_await(0, 1);
+    }
+    while (team_rank == 0 && atomic_load(&netting_shared->lost[0]) == 0)
+        usleep(1000);
+    atomic_store(&poor_agent, false);
+    while (status == ORIEL_OK) { /* rank 1 learns it, too */
+        status = oriel_net_check(stream.peer);
+        usleep(1000);
+    }
+    team_expect(status == ORIEL_E_PEER);
+    team_flag_set(0, 1);
+    free(stream.data);
+    netting_stop();
+}
+
+static void net_who_is_not_heard_any_more_is_lost_for_who_waits(void **state)
+{
+    (void)state;
+    team_run(2, wait_for_who_is_not_heard);
+}
+
 /* Rank 1's net stops and starts again and again, while rank 0 keeps its own: it tells with a new session each time. */
 enum { AGAIN = 24 };
 
@@ -462,6 +499,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_progress_beside_stops_and_starts_is_harmless),
         cmocka_unit_test(net_answer_is_taken_where_there_is_no_memory),
         cmocka_unit_test(net_lack_of_memory_is_told_and_over_when_there_is_some),
+        cmocka_unit_test(net_who_is_not_heard_any_more_is_lost_for_who_waits),
         cmocka_unit_test(net_stop_waits_for_a_slow_receiver),
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
         cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),

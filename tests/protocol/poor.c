@@ -5,6 +5,7 @@
 #include "transport/ucx/inner.h"
 
 _Thread_local bool poor_here;
+_Atomic bool poor_agent;
 _Thread_local bool poor_heap_here;
 _Atomic bool poor_heap_of_agent;
 
@@ -13,7 +14,8 @@ struct oriel_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_
 
 struct oriel_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
 {
-    return poor_here ? NULL : __real_oriel_pool_take(pool, len_bytes);
+    const bool is_refused = poor_here || (pool == &oriel_net.agent.pool && atomic_load(&poor_agent));
+    return is_refused ? NULL : __real_oriel_pool_take(pool, len_bytes);
 }
 
 void *__real_calloc(size_t count, size_t size);

@@ -358,8 +358,10 @@ void oriel_net_bury_callers(void)
         if (!is_lost)
             continue;
         struct oriel_identity who = caller->identity;
+        const uint64_t session = caller->session;
         pthread_mutex_unlock(&oriel_net.agent.mutex);
         oriel_net.service.lost(&who);
+        oriel_net_lose_unheard(session);
         pthread_mutex_lock(&oriel_net.agent.mutex);
     }
     pthread_mutex_unlock(&oriel_net.agent.mutex);

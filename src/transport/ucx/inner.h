@@ -182,6 +182,9 @@ ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t heade
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
 void oriel_net_bury_peers(void);
 void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
+/* What the process of this session sends is not heard any more: it is lost for who waits for that as well (N4), though it may live
+ * and answer.  Without any mutex. */
+void oriel_net_lose_unheard(uint64_t session);
 /* Ends its connections; whether UCX refers to it no more. */
 bool oriel_net_disconnect_peer(struct oriel_net_peer *peer);
 /* The process of this session has said goodbye: nobody waits for its own answer to one.  Without any mutex. */

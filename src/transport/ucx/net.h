@@ -8,9 +8,9 @@
  * was told or asked, but not later, leaves without further calls of the program: where none of its threads is in a call, the
  * agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's threads to await,
  * check and progress.
- * Death.  A process whose connection breaks, or that says nothing for ORIEL_TIMEOUT seconds while it is waited for, is lost for
- * good: ORIEL_E_PEER for all that is outstanding and all that comes later (N4).  A process that is waited for is asked now and
- * then whether it lives, which its agent's thread answers.
+ * Death.  A process whose connection breaks, in either direction, or that says nothing for ORIEL_TIMEOUT seconds while it is waited
+ * for, is lost for good: ORIEL_E_PEER for all that is outstanding and all that comes later (N4).  A process that is waited for is
+ * asked now and then whether it lives, which its agent's thread answers.
  *
  * Thread-safe.  memory/ starts and stops; sync/, ops/ and window/ use it. */
 #ifndef ORIEL_TRANSPORT_UCX_NET_H

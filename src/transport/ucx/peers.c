@@ -338,6 +338,20 @@ void oriel_net_bury_peers(void)
     }
 }
 
+void oriel_net_lose_unheard(uint64_t session)
+{
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
+        if (peer->session != session || peer->is_lost)
+            continue;
+        if (peer->why[0] == '\0')
+            snprintf(peer->why, sizeof peer->why, "nothing is heard of process %d on another machine any more",
+                     (int)peer->identity.pid);
+        oriel_net_lose(peer, peer->why);
+    }
+    pthread_mutex_unlock(&oriel_net.origin.mutex);
+}
+
 void oriel_net_note_left(uint64_t session)
 {
     pthread_mutex_lock(&oriel_net.origin.mutex);
