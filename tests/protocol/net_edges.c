@@ -124,15 +124,23 @@ static void net_lack_of_memory_is_told_and_over_when_there_is_some(void **state)
 
 /* Rank 0 has no memory for what rank 1 tells it, so it gives the connection up.  Rank 1 lives, answers, and makes no calls: who
  * waits at rank 0 for what it is to tell would do so for ever. */
-static void wait_for_who_is_not_heard(struct oriel_window *window)
+static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_before)
 {
     struct question question;
     enum oriel_status status = ORIEL_OK;
-    netting_start(window);
+    struct stream stream = {.data = NULL};
+    netting_begin(window);
+    if (team_rank == 1 || is_open_before)
+        netting_open(1 - team_rank);
+    if (team_rank == 1)
+        oriel_net.timeout_ns = UINT64_C(2) * 1000000000; /* it learns it, too, by rank 0's silence */
     atomic_store(&netting_shared->lost[team_rank], 0);
-    struct stream stream = netting_stream(1 - team_rank, 0);
-    netting_send(&stream, ECHO, 100, &question);
-    netting_await(&question);
+    team_meet();
+    if (team_rank == 1 || is_open_before) {
+        stream = netting_stream(1 - team_rank, 0);
+        netting_send(&stream, ECHO, 100, &question);
+        netting_await(&question);
+    }
     team_meet();
     atomic_store(&poor_agent, team_rank == 0);
     team_meet();
@@ -143,7 +151,12 @@ static void wait_for_who_is_not_heard(struct oriel_window *window)
     while (team_rank == 0 && atomic_load(&netting_shared->lost[0]) == 0)
         usleep(1000);
     atomic_store(&poor_agent, false);
-    while (status == ORIEL_OK) { /* rank 1 learns it, too */
+    if (team_rank == 0 && !is_open_before) {
+        usleep(100000); /* all that there was to be lost is */
+        netting_open(1);
+        stream = netting_stream(1, 0);
+    }
+    while (status == ORIEL_OK) {
         status = oriel_net_check(stream.peer);
         usleep(1000);
     }
@@ -153,10 +166,19 @@ static void wait_for_who_is_not_heard(struct oriel_window *window)
     netting_stop();
 }
 
+static void wait_for_who_is_given_up(struct oriel_window *window) { wait_for_who_is_not_heard(window, true); }
+static void wait_for_who_was_given_up(struct oriel_window *window) { wait_for_who_is_not_heard(window, false); }
+
 static void net_who_is_not_heard_any_more_is_lost_for_who_waits(void **state)
 {
     (void)state;
-    team_run(2, wait_for_who_is_not_heard);
+    team_run(2, wait_for_who_is_given_up);
+}
+
+static void net_who_is_not_heard_any_more_is_lost_for_who_comes_later(void **state)
+{
+    (void)state;
+    team_run(2, wait_for_who_was_given_up);
 }
 
 /* Rank 1's net stops and starts again and again, while rank 0 keeps its own: it tells with a new session each time. */
@@ -174,12 +196,6 @@ static unsigned count_known(void)
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     return count;
-}
-
-static void open_anew(int32_t rank)
-{
-    team_expect(oriel_net_open(&team->members[rank].process, netting_shared->bytes[rank], netting_shared->len_bytes[rank],
-                               &netting_peers[rank]) == ORIEL_OK);
 }
 
 static void echo_by(struct stream *stream, int32_t to)
@@ -209,7 +225,7 @@ static void start_beside_one_that_stays(struct oriel_window *window)
             }
         }
         team_meet();
-        open_anew(1 - team_rank);
+        netting_open(1 - team_rank);
         team_expect(team_rank == 1 || count_known() <= 6);
     }
     free(stream.data);
@@ -500,6 +516,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_answer_is_taken_where_there_is_no_memory),
         cmocka_unit_test(net_lack_of_memory_is_told_and_over_when_there_is_some),
         cmocka_unit_test(net_who_is_not_heard_any_more_is_lost_for_who_waits),
+        cmocka_unit_test(net_who_is_not_heard_any_more_is_lost_for_who_comes_later),
         cmocka_unit_test(net_stop_waits_for_a_slow_receiver),
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
         cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),

@@ -92,7 +92,7 @@ static void lost(const struct oriel_identity *who)
 const struct oriel_net_service netting_service = {.serve = serve, .look = look, .lost = lost};
 static const struct oriel_net_service service_of_threads = {.serve = serve, .look = look, .lost = lost, .has_threads = true};
 
-void netting_start(struct oriel_window *window)
+void netting_begin(struct oriel_window *window)
 {
     self = window->rank;
     memset(next_index, 0, sizeof next_index);
@@ -115,12 +115,20 @@ void netting_start(struct oriel_window *window)
     const void *address = oriel_net_address(&netting_shared->len_bytes[team_rank]);
     memcpy(netting_shared->bytes[team_rank], address, netting_shared->len_bytes[team_rank]);
     team_meet();
-    for (int32_t i = 0; i < team->n; i++) {
-        size_t len_bytes = netting_shared->len_bytes[i];
-        const struct oriel_identity *who = &team->members[i].process;
-        team_expect(oriel_net_open(who, netting_shared->bytes[i], len_bytes, &netting_peers[i]) == ORIEL_OK);
-        team_expect(oriel_net_find(who) == netting_peers[i]);
-    }
+}
+
+void netting_open(int32_t rank)
+{
+    const struct oriel_identity *who = &team->members[rank].process;
+    team_expect(oriel_net_open(who, netting_shared->bytes[rank], netting_shared->len_bytes[rank], &netting_peers[rank]) == ORIEL_OK);
+    team_expect(oriel_net_find(who) == netting_peers[rank]);
+}
+
+void netting_start(struct oriel_window *window)
+{
+    netting_begin(window);
+    for (int32_t i = 0; i < team->n; i++)
+        netting_open(i);
 }
 
 void netting_stop(void)

@@ -61,8 +61,10 @@ extern bool netting_is_unruly;
 extern bool netting_has_limit; /* else the agent's thread that is aside sleeps until it is woken */
 extern bool netting_gathers; /* most messages and questions later */
 
-/* By all ranks: starts, and opens all to all; stops. */
+/* By all ranks: starts, and opens all to all, where it only begins with no peer; stops. */
 void netting_start(struct oriel_window *window);
+void netting_begin(struct oriel_window *window);
+void netting_open(int32_t rank);
 void netting_stop(void);
 
 /* How often threads of the net and of UCX have gone to sleep so far. */

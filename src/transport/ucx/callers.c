@@ -357,6 +357,7 @@ void oriel_net_bury_callers(void)
         oriel_net_drop_early(caller);
         if (!is_lost)
             continue;
+        caller->is_lost = true;
         struct oriel_identity who = caller->identity;
         const uint64_t session = caller->session;
         pthread_mutex_unlock(&oriel_net.agent.mutex);
@@ -365,6 +366,15 @@ void oriel_net_bury_callers(void)
         pthread_mutex_lock(&oriel_net.agent.mutex);
     }
     pthread_mutex_unlock(&oriel_net.agent.mutex);
+}
+
+bool oriel_net_is_unheard(uint64_t session)
+{
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    const struct oriel_net_caller *caller = oriel_table_find(&oriel_net.by_session, session);
+    bool is_unheard = caller != NULL && caller->is_lost;
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    return is_unheard;
 }
 
 static void shun(const struct oriel_net_peer *peer)

@@ -68,6 +68,7 @@ struct oriel_net_caller {
     unsigned early_count;
     bool is_broken;  /* UCX says so */
     bool has_ended; /* bye, or lost: late messages are dropped, until the same process comes with another session */
+    bool is_lost;   /* and no bye */
 };
 
 /* A message that has come, until it is served: in its buffer, before its data. */
@@ -185,6 +186,8 @@ void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
 /* What the process of this session sends is not heard any more: it is lost for who waits for that as well (N4), though it may live
  * and answer.  Without any mutex. */
 void oriel_net_lose_unheard(uint64_t session);
+/* Whether that has happened, maybe before this process had anything to send there.  Without the agent's mutex. */
+bool oriel_net_is_unheard(uint64_t session);
 /* Ends its connections; whether UCX refers to it no more. */
 bool oriel_net_disconnect_peer(struct oriel_net_peer *peer);
 /* The process of this session has said goodbye: nobody waits for its own answer to one.  Without any mutex. */

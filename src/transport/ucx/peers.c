@@ -83,9 +83,12 @@ enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *a
         return oriel_fail(ORIEL_E_OTHER, "the address of process %d is no address of this version of Oriel", (int)who->pid);
     pthread_mutex_lock(&oriel_net.origin.mutex);
     struct oriel_net_peer *peer = oriel_net_find(who);
-    if (peer == NULL || (peer->session != head.session && !renew_peer(peer, &head, address)))
+    const bool is_new = peer == NULL || peer->session != head.session;
+    if (is_new && (peer == NULL || !renew_peer(peer, &head, address)))
         peer = add_peer(who, &head, address);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
+    if (is_new && oriel_net_is_unheard(head.session)) /* who is given up from now on loses the peer that there is */
+        oriel_net_lose_unheard(head.session);
     *out = peer;
     return peer != NULL ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for a process on another machine");
 }
