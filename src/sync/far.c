@@ -138,8 +138,7 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
     }
 }
 
-/* What answers have told, once. */
-static enum oriel_status take_failure(struct oriel_far *far)
+enum oriel_status oriel_far_take_failure(struct oriel_far *far)
 {
     char text[sizeof far->failure_text];
     pthread_mutex_lock(&far->mutex);
@@ -203,6 +202,16 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
+/* So much is open that it is awaited.  What was refused is left to whatever completes it. */
+static enum oriel_status await_some(struct oriel_window *window)
+{
+    struct first first = {.status = ORIEL_OK};
+    pthread_mutex_lock(&window->far->flushing);
+    await_open(window, -1, &first);
+    pthread_mutex_unlock(&window->far->flushing);
+    return fail_first(&first);
+}
+
 enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
                                 struct oriel_far_request *request)
@@ -210,7 +219,7 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
     bool many;
     oriel_far_ride(window, target, data, pieces);
     enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
-    return many ? oriel_far_flush_local(window, -1) : status;
+    return many ? await_some(window) : status;
 }
 
 static bool is_refused(const struct oriel_window *window, int32_t target)
@@ -254,7 +263,7 @@ enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, s
     }
     request->by_device = true;
     status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
-    return many ? oriel_far_flush_local(window, -1) : status;
+    return many ? await_some(window) : status;
 }
 
 /* F3 of what devices have put. */
@@ -369,7 +378,7 @@ static enum oriel_status finish(struct oriel_window *window, int32_t target, enu
         rank = target < 0 && *is_asked ? oriel_far_take_mark(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
-    note_first(&first, take_failure(far));
+    note_first(&first, oriel_far_take_failure(far));
     pthread_mutex_unlock(&far->flushing);
     return fail_first(&first);
 }
@@ -396,6 +405,7 @@ enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t tar
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
     await_open(window, target, &first);
+    note_first(&first, oriel_far_take_failure(window->far));
     pthread_mutex_unlock(&window->far->flushing);
     return fail_first(&first);
 }

@@ -41,11 +41,15 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
 /* All operations of this process on a far target, or on all for -1, are complete there and here.  The failure of any. */
 enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target);
 
-/* The same of what needs no message for it: those by devices, and those that bring something here. */
+/* The same of what needs no message for it: those by devices, and those that bring something here; what answers have told of
+ * failures is left. */
 enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t target);
 
-/* Those that bring something here are complete here. */
+/* Those that bring something here are complete here, or have failed. */
 enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target);
+
+/* What answers have told of failures since this was asked last; each flush tells it, too. */
+enum oriel_status oriel_far_take_failure(struct oriel_far *far);
 
 /* The lock of a far target; unlock, and unlock_all for the targets that an operation has locked, flush as well. */
 enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive);

@@ -185,6 +185,8 @@ enum oriel_status oriel_complete(struct oriel_window *window)
             status = tell_far(window, targets->partners[i], oriel_far_complete, status);
         oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
+    if (window->far != NULL && status == ORIEL_OK)
+        status = oriel_far_take_failure(window->far); /* of what should have come here */
     oriel_store_release(&window->accessing, 0);
     return status;
 }

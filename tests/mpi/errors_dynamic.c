@@ -90,6 +90,59 @@ static void access_beyond_the_attached_memory_is_a_range_error(enum window_kind 
     fixture_free(&fixture);
 }
 
+/* What it waits for has not come; where the call itself did not tell, it does. */
+static int code_after_local_flush(int code, MPI_Win win, bool all)
+{
+    if (code != MPI_SUCCESS)
+        return code;
+    return all ? MPI_Win_flush_local_all(win) : MPI_Win_flush_local(next_rank(), win);
+}
+#define CHECK_NOT_COME(win, call, all) \
+    harness_check_class(code_after_local_flush((call), (win), (all)), MPI_ERR_RMA_RANGE, __FILE__, __LINE__, #call)
+
+static void local_flush_tells_what_has_not_come(enum window_kind kind)
+{
+    struct fixture fixture = fixture_make(kind);
+    MPI_Win win = fixture.win;
+    MPI_Aint gap = fixture.there + LENGTH;
+    int64_t word = 1, result = 7;
+    int target = next_rank();
+    MPI_Win_lock_all(0, win);
+    for (int all = 0; all < 2; all++) {
+        CHECK_NOT_COME(win, MPI_Get(&result, 1, MPI_INT64_T, target, gap, 1, MPI_INT64_T, win), all);
+        CHECK_NOT_COME(win, MPI_Get_accumulate(&word, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target, gap, 1, MPI_INT64_T,
+                                               MPI_SUM, win), all);
+        CHECK_NOT_COME(win, MPI_Fetch_and_op(&word, &result, MPI_INT64_T, target, gap, MPI_SUM, win), all);
+        CHECK_NOT_COME(win, MPI_Compare_and_swap(&word, &word, &result, MPI_INT64_T, target, gap, win), all);
+        CHECK_OK(MPI_Win_flush_local_all(win)); /* once */
+        CHECK_EQUAL(result, 7);
+    }
+    CHECK_OK(MPI_Win_unlock_all(win));
+    fixture_free(&fixture);
+}
+
+static void complete_tells_what_has_not_come(enum window_kind kind)
+{
+    struct fixture fixture = fixture_make(kind);
+    MPI_Group world, to, from;
+    int64_t result = 7;
+    int target = next_rank(), origin = (world_rank + world_size - 1) % world_size;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &target, &to);
+    MPI_Group_incl(world, 1, &origin, &from);
+    CHECK_OK(MPI_Win_post(from, 0, fixture.win));
+    CHECK_OK(MPI_Win_start(to, 0, fixture.win));
+    int code = MPI_Get(&result, 1, MPI_INT64_T, target, fixture.there + LENGTH, 1, MPI_INT64_T, fixture.win);
+    int ended = MPI_Win_complete(fixture.win);
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, code != MPI_SUCCESS ? code : ended);
+    CHECK_OK(MPI_Win_wait(fixture.win));
+    CHECK_EQUAL(result, 7);
+    MPI_Group_free(&from);
+    MPI_Group_free(&to);
+    MPI_Group_free(&world);
+    fixture_free(&fixture);
+}
+
 /* A run in the middle is not attached: the runs before it must not have been written. */
 static void datatype_with_one_run_outside_moves_nothing(enum window_kind kind)
 {
@@ -251,6 +304,8 @@ static void errors_reach_the_handler_of_the_window(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(access_beyond_the_attached_memory_is_a_range_error, KINDS_MEMORY, 1),
+    CASE(local_flush_tells_what_has_not_come, KINDS_MEMORY, 1),
+    CASE(complete_tells_what_has_not_come, KINDS_MEMORY, 1),
     CASE(datatype_with_one_run_outside_moves_nothing, KINDS_MEMORY, 1),
     CASE(detached_memory_is_out_of_range, KINDS_MEMORY, 1),
     CASE(nothing_attached_means_nothing_reached, KINDS_MEMORY, 1),

@@ -8,7 +8,7 @@
 
 #include "fabricate.h"
 
-/* A put from APART_BEYOND on is refused by its target. */
+/* A put or get from APART_BEYOND on is refused by its target. */
 enum { APART_WORDS = 64, APART_BEYOND = APART_WORDS };
 
 /* Collective over the team: APART_WORDS zeroes on each rank, on apart_machines machines.  The team's seed decides whether
@@ -20,6 +20,9 @@ void apart_close(struct oriel_window *window);
 
 /* Ends the net of this process, at the end of a test's body. */
 void apart_stop(void);
+
+/* This process does no operation of others. */
+extern _Atomic bool apart_dawdles;
 
 /* This process has no memory to count what others post and complete. */
 extern _Atomic bool apart_counts_nobody;

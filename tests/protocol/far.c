@@ -139,6 +139,67 @@ static void far_failure_is_told_by_the_next_flush_once(void **state)
     apart_run(4, 2, fail_and_flush);
 }
 
+/* A local flush waits for what is to come, and tells that it has not; a put is left to the next flush. */
+static void get_in_vain(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    for (int i = 0; i < 8; i++) {
+        int32_t target = apart_elsewhere(window);
+        uint64_t got = 7;
+        char expected[100];
+        snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target, (int)(APART_BEYOND + own()));
+        team_expect(apart_get(window, target, APART_BEYOND + own(), &got) == ORIEL_OK);
+        team_expect(oriel_far_flush_local(window, i % 2 == 0 ? target : -1) == ORIEL_E_RANGE);
+        team_expect(strcmp(oriel_fail_message(), expected) == 0 && got == 7);
+        team_expect(oriel_far_flush_local(window, -1) == ORIEL_OK); /* once */
+        team_expect(oriel_far_flush(window, -1) == ORIEL_OK);
+        team_expect(apart_put(window, target, APART_BEYOND + own(), 1) == ORIEL_OK);
+        team_expect(oriel_far_flush_local(window, target) == ORIEL_OK);
+        team_expect(oriel_far_flush(window, target) == ORIEL_E_RANGE);
+    }
+    (void)whole;
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_failure_of_a_get_is_told_by_a_local_flush(void **state)
+{
+    (void)state;
+    apart_run(2, 2, get_in_vain);
+    apart_run(4, 2, get_in_vain);
+}
+
+/* One more is asked than may be open, of which all is refused: the operations succeed, the flush tells. */
+static void get_much_in_vain(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    uint64_t got = 7;
+    (void)whole;
+    atomic_store(&apart_dawdles, window->rank != 0);
+    team_meet();
+    for (int32_t i = 0; i < OPEN_MOST + 1 && window->rank == 0; i++) {
+        if (i == OPEN_MOST)
+            team_flag_set(0, 1);
+        team_expect(apart_get(window, 1 + i % 2, APART_BEYOND, &got) == ORIEL_OK);
+    }
+    if (window->rank != 0) {
+        team_flag_await(0, 1);
+        usleep(20000); /* it waits */
+        atomic_store(&apart_dawdles, false);
+    }
+    team_expect(oriel_far_flush_local(window, -1) == (window->rank == 0 ? ORIEL_E_RANGE : ORIEL_OK));
+    team_expect(got == 7);
+    team_meet();
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_failures_of_many_gets_are_left_to_the_flush(void **state)
+{
+    (void)state;
+    apart_run(3, 3, get_much_in_vain);
+}
+
 /* Returns when the target has refused the put. */
 static void fail_once(struct oriel_window *whole, struct oriel_window *window)
 {
@@ -339,6 +400,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_flush_awaits_all_that_was_asked),
         cmocka_unit_test(far_flush_is_one_question_more_than_may_be_open),
         cmocka_unit_test(far_failure_is_told_by_the_next_flush_once),
+        cmocka_unit_test(far_failure_of_a_get_is_told_by_a_local_flush),
+        cmocka_unit_test(far_failures_of_many_gets_are_left_to_the_flush),
         cmocka_unit_test(far_failure_is_told_to_its_origin),
         cmocka_unit_test(far_failure_at_a_leader_keeps_nobody_from_its_machine),
         cmocka_unit_test(far_lack_of_memory_is_no_loss_of_a_rank),

@@ -141,6 +141,34 @@ static void far_post_start_complete_wait_publish(void **state)
     apart_run(4, 2, stream);
 }
 
+/* The complete that should have what was got tells that it did not come, and the target is told of it all the same. */
+static void get_in_vain(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    int32_t other = 1 - window->rank;
+    (void)whole;
+    for (int round = 0; round < 8 && window->rank == 0; round++) {
+        team_expect(oriel_post(window, list(&other, 1), 1) == ORIEL_OK);
+        team_expect(oriel_wait_exposure(window) == ORIEL_OK);
+    }
+    for (int round = 0; round < 8 && window->rank == 1; round++) {
+        uint64_t got = 7;
+        team_expect(oriel_start(window, list(&other, 1), 1) == ORIEL_OK);
+        team_expect(apart_get(window, other, round % 2 == 0 ? APART_BEYOND : 0, &got) == ORIEL_OK);
+        team_expect(oriel_complete(window) == (round % 2 == 0 ? ORIEL_E_RANGE : ORIEL_OK));
+        team_expect(got == (round % 2 == 0 ? 7 : 0));
+    }
+    team_meet();
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_complete_tells_what_has_not_come(void **state)
+{
+    (void)state;
+    apart_run(2, 2, get_in_vain);
+}
+
 /* What memory lacks to count is not waited for without end. */
 static void count_nobody(struct oriel_window *whole)
 {
@@ -236,6 +264,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_barriers_follow_each_other),
         cmocka_unit_test(far_fence_publishes_operations),
         cmocka_unit_test(far_post_start_complete_wait_publish),
+        cmocka_unit_test(far_complete_tells_what_has_not_come),
         cmocka_unit_test(far_post_that_cannot_be_counted_is_told),
         cmocka_unit_test(far_epochs_of_all_with_all_publish),
         cmocka_unit_test(far_epochs_in_a_ring_publish),
