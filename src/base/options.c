@@ -13,10 +13,11 @@
 
 #include "oriel/oriel.h"
 
-enum option_kind { KIND_bool, KIND_int, KIND_size, KIND_choice, KIND_string };
+enum option_kind { KIND_bool, KIND_int, KIND_count, KIND_size, KIND_choice, KIND_string };
 
 static const char *const kind_names[] = {
-    [KIND_bool] = "bool", [KIND_int] = "int", [KIND_size] = "size", [KIND_choice] = "choice", [KIND_string] = "string",
+    [KIND_bool] = "bool", [KIND_int] = "int",       [KIND_count] = "count",
+    [KIND_size] = "size", [KIND_choice] = "choice", [KIND_string] = "string",
 };
 
 struct option_row {
@@ -136,6 +137,7 @@ static bool value_parse(const struct option_row *row, const char *text, void *fi
     switch (row->kind) {
     case KIND_bool: return bool_parse(text, field);
     case KIND_int: return int_parse(text, field);
+    case KIND_count: return int_parse(text, field) && *(int *)field > 0;
     case KIND_size: return size_parse(text, field);
     case KIND_choice: return choice_parse(row->words, text, field);
     case KIND_string: *(char **)field = text[0] == '\0' ? NULL : strdup(text); return true;
@@ -148,6 +150,7 @@ static void complain(FILE *out, const struct option_row *row, const char *text)
     static const char *const wanted[] = {
         [KIND_bool] = "0 or 1",
         [KIND_int] = "a whole number of 0 or more",
+        [KIND_count] = "a whole number of 1 or more",
         [KIND_size] = "a number of bytes with an optional K, M or G",
         [KIND_choice] = "one of",
         [KIND_string] = "text",
@@ -191,8 +194,7 @@ const struct oriel_options *oriel_options(void)
 
 uint64_t oriel_timeout_ns(void)
 {
-    int timeout_s = oriel_options()->timeout_s;
-    return UINT64_C(1000000000) * (uint64_t)(timeout_s > 0 ? timeout_s : 1);
+    return UINT64_C(1000000000) * (uint64_t)oriel_options()->timeout_s;
 }
 
 static bool name_is_known(const char *name, size_t len_bytes)
@@ -239,7 +241,8 @@ static void value_format(const struct option_row *row, const void *field, char *
     size_t len = 0;
     switch (row->kind) {
     case KIND_bool: snprintf(text, text_bytes, "%d", *(const bool *)field); break;
-    case KIND_int: snprintf(text, text_bytes, "%d", *(const int *)field); break;
+    case KIND_int:
+    case KIND_count: snprintf(text, text_bytes, "%d", *(const int *)field); break;
     case KIND_size: size_format(*(const uint64_t *)field, text, text_bytes); break;
     case KIND_choice:
         word_find(row->words, *(const int *)field, &word, &len);

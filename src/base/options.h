@@ -21,6 +21,7 @@ enum oriel_net_choice { ORIEL_NET_UCX, ORIEL_NET_MESSAGES, ORIEL_NET_OFF };
 /* The type of the field that a row of each kind makes. A string that is not set is NULL. */
 #define ORIEL_OPTION_TYPE_bool   bool
 #define ORIEL_OPTION_TYPE_int    int
+#define ORIEL_OPTION_TYPE_count  int
 #define ORIEL_OPTION_TYPE_size   uint64_t
 #define ORIEL_OPTION_TYPE_choice int
 #define ORIEL_OPTION_TYPE_string const char *
@@ -34,7 +35,7 @@ struct oriel_options {
 /* The options of this process. Malformed values and unknown variables have been reported on stderr once. */
 const struct oriel_options *oriel_options(void);
 
-/* ORIEL_TIMEOUT in nanoseconds, at least a second. */
+/* ORIEL_TIMEOUT in nanoseconds. */
 uint64_t oriel_timeout_ns(void);
 
 /* Reads the environment as it is now. A malformed value leaves the option at its default, with one
@@ -48,7 +49,7 @@ int oriel_options_warn_unknown(FILE *out);
 /* One option, for a listing. The texts are constant but for value, the value in effect. */
 struct oriel_option_description {
     const char *name;
-    const char *kind; /* "bool", "int", "size", "choice" or "string" */
+    const char *kind; /* "bool", "int", "count", "size", "choice" or "string" */
     const char *initial;
     const char *words;
     const char *meaning;

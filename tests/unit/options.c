@@ -87,6 +87,22 @@ static void int_refuses_signs_rests_and_overflow(void **state)
     }
 }
 
+static void count_refuses_0(void **state)
+{
+    (void)state;
+    struct oriel_options options;
+    accept("ORIEL_TIMEOUT", "1", &options);
+    assert_int_equal(options.timeout_s, 1);
+    static const char *const bad[] = {"0", "00", "-1", "2147483648"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char expected[128];
+        snprintf(expected, sizeof expected,
+                 "oriel: ORIEL_TIMEOUT=%s is not a whole number of 1 or more; using the default, 30\n", bad[i]);
+        refuse("ORIEL_TIMEOUT", bad[i], expected, &options);
+        assert_int_equal(options.timeout_s, 30);
+    }
+}
+
 static void size_takes_suffixes_and_refuses_overflow(void **state)
 {
     (void)state;
@@ -201,6 +217,9 @@ static void described_values_are_those_in_effect(void **state)
     option = describe_with("ORIEL_SPIN", "x");
     assert_string_equal(option.value, "2000");
     assert_false(option.is_set);
+    option = describe_with("ORIEL_TIMEOUT", "0");
+    assert_string_equal(option.value, "30");
+    assert_false(option.is_set);
 }
 
 static void unknown_variables_are_named(void **state)
@@ -236,6 +255,7 @@ int main(void)
         cmocka_unit_test(empty_variable_counts_as_unset),
         cmocka_unit_test(bool_takes_words_and_digits),
         cmocka_unit_test(int_refuses_signs_rests_and_overflow),
+        cmocka_unit_test(count_refuses_0),
         cmocka_unit_test(size_takes_suffixes_and_refuses_overflow),
         cmocka_unit_test(choice_takes_its_words_only),
         cmocka_unit_test(string_is_a_copy),
