@@ -20,7 +20,7 @@
 #include "memory/promote.h"
 #include "oriel/oriel.h"
 
-/* Paths and values of variables are any bytes, and those that were too long have been cut between any two. */
+/* Paths and values of variables are any bytes, and details that were too long have been cut between any two. */
 static json_t *text(const char *bytes)
 {
     char *clean = oriel_format("%s", bytes);
@@ -77,8 +77,8 @@ static json_t *options_gather(void)
     struct oriel_option_description option;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
         oriel_json_append(list, json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind", option.kind,
-                                          "value", text(option.value), "default", option.initial, "set", option.is_set, "words",
-                                          text_or_null(option.words), "meaning", option.meaning));
+                                          "value", text(oriel_option_value(&option)), "default", option.initial, "set",
+                                          option.is_set, "words", text_or_null(option.words), "meaning", option.meaning));
     return list;
 }
 

@@ -58,7 +58,7 @@ static void print_options(void)
     if (atomic_flag_test_and_set(&printed))
         return;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        oriel_note("%s=%s", option.name, option.value);
+        oriel_note("%s=%s", option.name, oriel_option_value(&option));
 }
 
 void oriel_launch_enter(void)

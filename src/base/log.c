@@ -1,5 +1,5 @@
 /* Writes Oriel's own lines to standard error, one write each.  ORIEL_VERBOSE decides about notes, never about warnings.
- * Any layer may call. */
+ * What is too long ends in "...".  Any layer may call. */
 #include "base/log.h"
 
 #include "base/options.h"
@@ -27,7 +27,9 @@ static void write_line(const char *format, va_list args)
 {
     char line[1024];
     int used = snprintf(line, sizeof line, "oriel[%d]: ", (int)getpid());
-    vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
+    const size_t room = sizeof line - (size_t)used - 1;
+    if ((size_t)vsnprintf(line + used, room, format, args) >= room)
+        memcpy(line + sizeof line - 5, "...", 4);
     size_t len_bytes = strlen(line);
     line[len_bytes++] = '\n';
     oriel_log_write(line, len_bytes);

@@ -248,10 +248,7 @@ static void value_format(const struct option_row *row, const void *field, char *
         word_find(row->words, *(const int *)field, &word, &len);
         snprintf(text, text_bytes, "%.*s", (int)len, word);
         break;
-    case KIND_string:
-        word = *(const char *const *)field;
-        snprintf(text, text_bytes, "%s", word == NULL ? "" : word);
-        break;
+    case KIND_string: text[0] = '\0'; break; /* told as it is, or not set */
     }
 }
 
@@ -278,7 +275,9 @@ bool oriel_option_describe(size_t index, const struct oriel_options *options, st
         out->words = rows[i].words;
         out->meaning = rows[i].meaning;
         out->is_set = row_is_set(&rows[i]);
-        value_format(&rows[i], (const char *)options + rows[i].offset, out->value, sizeof out->value);
+        const char *field = (const char *)options + rows[i].offset;
+        out->string = rows[i].kind == KIND_string ? *(const char *const *)(const void *)field : NULL;
+        value_format(&rows[i], field, out->short_value, sizeof out->short_value);
         return true;
     }
     return false;

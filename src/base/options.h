@@ -46,7 +46,7 @@ void oriel_options_read(FILE *complaints, struct oriel_options *out);
  * Returns how many there were. */
 int oriel_options_warn_unknown(FILE *out);
 
-/* One option, for a listing. The texts are constant but for value, the value in effect. */
+/* One option, for a listing.  The texts are constant; oriel_option_value tells the value in effect. */
 struct oriel_option_description {
     const char *name;
     const char *kind; /* "bool", "int", "count", "size", "choice" or "string" */
@@ -54,8 +54,14 @@ struct oriel_option_description {
     const char *words;
     const char *meaning;
     bool is_set; /* the environment names it, with a value that was accepted */
-    char value[256];
+    const char *string; /* of the options described; NULL where short_value has the value */
+    char short_value[32];
 };
+
+static inline const char *oriel_option_value(const struct oriel_option_description *option)
+{
+    return option->string != NULL ? option->string : option->short_value;
+}
 
 /* Describes the option at index, counting those that are shown from 0; false after the last. */
 bool oriel_option_describe(size_t index, const struct oriel_options *options, struct oriel_option_description *out);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void oriel_probe_network(struct oriel_probe *out)
 {
@@ -15,8 +16,11 @@ void oriel_probe_network(struct oriel_probe *out)
     char devices[sizeof out->detail - sizeof chosen];
     out->name = "network";
     out->available = oriel_net_describe(devices, sizeof devices) == ORIEL_OK;
-    for (int i = 0; i < 2; i++)
-        if (getenv(choices[i]) != NULL && at < sizeof chosen)
-            at += (size_t)snprintf(chosen + at, sizeof chosen - at, "; %s=%.40s", choices[i], getenv(choices[i]));
+    for (int i = 0; i < 2; i++) {
+        const char *choice = getenv(choices[i]);
+        if (choice != NULL && at < sizeof chosen)
+            at += (size_t)snprintf(chosen + at, sizeof chosen - at, "; %s=%.40s%s", choices[i], choice,
+                                   strlen(choice) > 40 ? "..." : "");
+    }
     snprintf(out->detail, sizeof out->detail, "%s%s", out->available ? devices : oriel_fail_message(), chosen);
 }

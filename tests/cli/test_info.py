@@ -45,6 +45,13 @@ class Info(Case):
             for word in words:
                 self.assertIn(word, network["detail"])
 
+    def test_what_is_chosen_for_the_network_is_cut_visibly(self):
+        for given, shown in (("lo" + ",lo" * 12 + ",l", "=lo" + ",lo" * 12 + ",l"), ("lo" + ",lo" * 13, "=lo" + ",lo" * 12 + ",l...")):
+            network = info(UCX_NET_DEVICES=given)[0]["mechanisms"][-1]
+            if "built without" in network["detail"]:
+                self.skipTest(network["detail"])
+            self.assertTrue(network["detail"].endswith("; UCX_NET_DEVICES" + shown), network)
+
     def test_hosts_built_for_are_found_and_served(self):
         version = {"mpich": "MPICH Version", "openmpi": "Open MPI v"}
         value, _ = info()
@@ -102,9 +109,10 @@ class Info(Case):
         self.assertFalse(options["ORIEL_CMA"]["set"])
 
     def test_values_and_paths_of_any_bytes_are_shown(self):
-        long = "/a" + "\u00e4" * 200  # cut between the two bytes of a letter
-        for given, shown in ((b"/\xff\x1b[1m/t", "/??[1m/t"), (long.encode(), (long.encode()[:254] + b"?").decode())):
+        for given, shown in ((b"/\xff\x1b[1m/t", "/??[1m/t"), (b"/" + b"a" * 255, "/" + "a" * 255),
+                             (("/a" + "\u00e4" * 2000).encode(), "/a" + "\u00e4" * 2000)):
             value, result = info(ORIEL_TRACE=os.fsdecode(given))
+            self.assertIn("  ORIEL_TRACE=" + shown + "  (", start(ORIEL, "info", ORIEL_TRACE=os.fsdecode(given)).stdout)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertIn(shown, [option["value"] for option in value["options"]])
         os.makedirs(os.path.join(os.fsencode(self.folder), b"\xe4", b"bin"))

@@ -54,8 +54,10 @@ static void set_as_described(const struct oriel_options *options)
 {
     struct oriel_option_description described;
     for (size_t i = 0; oriel_option_describe(i, options, &described); i++)
-        if (strcmp(described.kind, "string") != 0) /* of strings the beginning is shown */
-            setenv(described.name, described.value, 1);
+        if (described.string != NULL)
+            setenv(described.name, described.string, 1);
+        else
+            setenv(described.name, described.short_value, 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)

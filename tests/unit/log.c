@@ -65,6 +65,20 @@ static void line_comes_in_spite_of_signals(void **state)
     assert_non_null(memmem(text, text_bytes, "a line that nobody reads at once\n", 33));
 }
 
+static void warn_of_much(void)
+{
+    char words[2000];
+    memset(words, 'w', sizeof words);
+    oriel_warn("%.*s", (int)sizeof words, words);
+}
+
+static void line_that_is_too_long_is_cut_visibly(void **state)
+{
+    (void)state;
+    write_into_full_pipe(warn_of_much);
+    assert_non_null(memmem(text, text_bytes, "w...\n", 5));
+}
+
 static char much[10 * PIPE_BYTES];
 
 static void write_much(void)
@@ -86,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(line_comes_in_spite_of_signals),
+        cmocka_unit_test(line_that_is_too_long_is_cut_visibly),
         cmocka_unit_test(text_longer_than_the_pipe_comes_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

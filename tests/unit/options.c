@@ -180,7 +180,7 @@ static void every_shown_row_is_described(void **state)
             continue;
         assert_true(oriel_option_describe(index++, &options, &option));
         assert_string_equal(option.name, expected[i]);
-        assert_string_equal(option.value, option.initial); /* nothing is set: the default's text reads back */
+        assert_string_equal(oriel_option_value(&option), option.initial); /* nothing is set: the default's text reads back */
         assert_false(option.is_set);
         assert_true(strlen(option.meaning) > 0);
     }
@@ -208,18 +208,28 @@ static void described_values_are_those_in_effect(void **state)
 {
     (void)state;
     struct oriel_option_description option = describe_with("ORIEL_RESERVE", "65536K");
-    assert_string_equal(option.value, "64M");
+    assert_string_equal(oriel_option_value(&option), "64M");
     assert_true(option.is_set);
     option = describe_with("ORIEL_RESERVE", "1025");
-    assert_string_equal(option.value, "1025");
+    assert_string_equal(oriel_option_value(&option), "1025");
     option = describe_with("ORIEL_CMA", "never");
-    assert_string_equal(option.value, "never");
+    assert_string_equal(oriel_option_value(&option), "never");
     option = describe_with("ORIEL_SPIN", "x");
-    assert_string_equal(option.value, "2000");
+    assert_string_equal(oriel_option_value(&option), "2000");
     assert_false(option.is_set);
     option = describe_with("ORIEL_TIMEOUT", "0");
-    assert_string_equal(option.value, "30");
+    assert_string_equal(oriel_option_value(&option), "30");
     assert_false(option.is_set);
+}
+
+static void described_texts_are_whole(void **state)
+{
+    (void)state;
+    char text[5000] = "";
+    memset(text, 'x', sizeof text - 1);
+    struct oriel_option_description option = describe_with("ORIEL_TRACE", text);
+    assert_string_equal(oriel_option_value(&option), text);
+    assert_true(option.is_set);
 }
 
 static void unknown_variables_are_named(void **state)
@@ -262,6 +272,7 @@ int main(void)
         cmocka_unit_test(no_complaints_without_a_file),
         cmocka_unit_test(every_shown_row_is_described),
         cmocka_unit_test(described_values_are_those_in_effect),
+        cmocka_unit_test(described_texts_are_whole),
         cmocka_unit_test(unknown_variables_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
