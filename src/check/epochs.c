@@ -344,6 +344,14 @@ void oriel_epochs_start_failed(struct oriel_epochs *epochs, bool fenced)
     epochs->fence.open = fenced;
 }
 
+void oriel_epochs_fence_failed(struct oriel_epochs *epochs, const struct oriel_epochs *before)
+{
+    epochs->fence = before->fence;
+    epochs->no_succeed = before->no_succeed;
+    epochs->used = before->used;
+    epochs->fences = before->fences;
+}
+
 void oriel_epochs_lock_failed(struct oriel_epochs *epochs, int32_t target, bool fenced)
 {
     struct oriel_finding none;

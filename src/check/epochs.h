@@ -67,6 +67,8 @@ void oriel_epochs_waited(struct oriel_epochs *epochs);
 /* The call that was noted as right has failed: its epoch has not begun, and that of the fence before it is as it was.  target -1:
  * MPI_Win_lock_all. */
 void oriel_epochs_start_failed(struct oriel_epochs *epochs, bool fenced);
+/* Likewise of a fence; before: the epochs as they were. */
+void oriel_epochs_fence_failed(struct oriel_epochs *epochs, const struct oriel_epochs *before);
 void oriel_epochs_lock_failed(struct oriel_epochs *epochs, int32_t target, bool fenced);
 
 enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target, bool exclusive, bool no_check,

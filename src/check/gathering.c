@@ -58,6 +58,13 @@ uint64_t oriel_gathering_arrive(struct oriel_gathering *gathering, int member, u
     return number;
 }
 
+void oriel_gathering_return(struct oriel_gathering *gathering, int member)
+{
+    struct oriel_gathering_slot *slot = &gathering->slots[member];
+    uint64_t number = atomic_load_explicit(&slot->number, memory_order_relaxed);
+    atomic_store_explicit(&slot->number, number - 1, memory_order_release);
+}
+
 uint64_t oriel_gathering_arrive_last(struct oriel_gathering *gathering, int member)
 {
     atomic_store_explicit(&gathering->slots[member].last, 1, memory_order_release);

@@ -97,6 +97,13 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
              oriel_words("Rank %d frees the window and does not call this fence.", answer.gone_rank));
 }
 
+void oriel_hint_fence_failed(struct oriel_checked *window)
+{
+    struct oriel_note_answer answer;
+    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_NO_FENCE, .member = window->rank, .number = window->epochs.fences};
+    oriel_window_ask(window, 0, &ask, &answer);
+}
+
 /* Of the epoch of the operation.  A no is kept: the fence has returned on all members, or the post is there. */
 static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_note_answer *answer)
 {

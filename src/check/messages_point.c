@@ -72,7 +72,7 @@ void oriel_receive_half_posted(struct oriel_receive_half *half)
         oriel_receive_posted(&half->comm->matching, half->receiving);
 }
 
-static int class_of(int code)
+int oriel_class_of(int code)
 {
     static _Atomic(void *) slot;
     int class = code;
@@ -82,7 +82,7 @@ static int class_of(int code)
 
 bool oriel_something_came(int code)
 {
-    return code == MPI_SUCCESS || class_of(code) == MPI_ERR_TRUNCATE;
+    return code == MPI_SUCCESS || oriel_class_of(code) == MPI_ERR_TRUNCATE;
 }
 
 /* A message came from that rank of the communicator. */

@@ -43,6 +43,8 @@ void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, in
 void oriel_receive_half_posted(struct oriel_receive_half *half);
 /* code: what the call behind returned; status: NULL when the end was not seen. */
 void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MPI_Status *status);
+/* The error class of what a call returned. */
+int oriel_class_of(int code);
 /* Whether a call with that code has received, if too much. */
 bool oriel_something_came(int code);
 /* Nothing came: a probe that found nothing. */

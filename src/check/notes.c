@@ -79,6 +79,21 @@ static void note_fence(struct oriel_notes *notes, const struct oriel_note_ask *a
         }
 }
 
+/* Where nobody else has begun the fence, its assertion is nobody's. */
+static void forget_fence(struct oriel_notes *notes, const struct oriel_note_ask *ask)
+{
+    struct member *own = &notes->members[ask->member];
+    if (own->fences != ask->number || own->fences == 0)
+        return;
+    own->fences--;
+    if (own->no_put[ask->number % 2] == ask->number)
+        own->no_put[ask->number % 2] = 0;
+    for (int32_t i = 0; i < notes->n; i++)
+        if (notes->members[i].fences >= ask->number)
+            return;
+    notes->fences[ask->number % FENCES].number = 0;
+}
+
 static void find_no_put(const struct oriel_notes *notes, const struct oriel_note_ask *ask, struct oriel_note_answer *answer)
 {
     const struct member *target = &notes->members[ask->other];
@@ -260,6 +275,7 @@ void oriel_note_work(struct oriel_notes *notes, const struct oriel_note_ask *ask
     case ORIEL_NOTE_START: note_start(notes, ask, answer); break;
     case ORIEL_NOTE_NO_POST: forget_post(notes, ask); break;
     case ORIEL_NOTE_NO_START: forget_start(notes, ask); break;
+    case ORIEL_NOTE_NO_FENCE: forget_fence(notes, ask); break;
     case ORIEL_NOTE_POSTED: find_posted(notes, ask, answer); break;
     case ORIEL_NOTE_END: note_end(notes, ask, answer); break;
     case ORIEL_NOTE_UNEQUAL: find_unequal(notes, ask, answer); break;

@@ -16,6 +16,7 @@ enum oriel_note_kind {
     ORIEL_NOTE_START,     /* member, of other; site: posts, tick and site of the last one; gone_rank: other does not post */
     ORIEL_NOTE_NO_POST,   /* member, for other: the call failed that the last note was of */
     ORIEL_NOTE_NO_START,  /* member, of other: likewise */
+    ORIEL_NOTE_NO_FENCE,  /* member: likewise; number */
     ORIEL_NOTE_POSTED,    /* of member, by other: posts, assert and site of the last one */
     ORIEL_NOTE_END,       /* member is in MPI_Win_free; site: found: another one has fenced more often, site */
     ORIEL_NOTE_UNEQUAL,   /* member's pair of that number with more starts (assert 0: more posts): found, rank, site */

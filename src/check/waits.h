@@ -28,7 +28,11 @@ void oriel_gathering_leave(struct oriel_gathering *gathering, uint64_t id);
 /* This member calls a collective function: its number, from 1.  Before the call, blocking or not. */
 uint64_t oriel_gathering_arrive(struct oriel_gathering *gathering, int member, uint16_t call);
 
-/* The same of the call that frees the window, which has no number: others may come meanwhile, made for those that wait. */
+/* The call failed before it could meet others: it was none. */
+void oriel_gathering_return(struct oriel_gathering *gathering, int member);
+
+/* As oriel_gathering_arrive, of the call that frees the window, which has no number: others may come meanwhile, made for those that
+ * wait. */
 enum { ORIEL_GATHERING_LAST = -1 };
 uint64_t oriel_gathering_arrive_last(struct oriel_gathering *gathering, int member);
 

@@ -1,6 +1,7 @@
 /* Fence, post, start, complete, wait and test (MPI-4.1, 13.5.1, 13.5.2): their epochs, and the order that they make.  What a
  * call ends is complete in the histories, and what it tells others is given, before it is passed on: whoever the call lets go on
  * finds it there.  What it has waited for is taken behind it.  Programs call. */
+#include "check/messages_point.h"
 #include "check/windows_table.h"
 
 #include "base/wait.h"
@@ -70,6 +71,13 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last, c
     return true;
 }
 
+/* A fence that the calls before it forbid returns at once, and has met nobody; any other has, though it may fail: what an operation
+ * before it could not do is told by it. */
+static bool met_nobody(int code)
+{
+    return oriel_unlikely(code != MPI_SUCCESS) && oriel_class_of(code) == MPI_ERR_RMA_SYNC;
+}
+
 /* MPI_MODE_NOPRECEDE lets hosts leave the barrier out, which the order relies on. */
 static int fence_behind(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
@@ -84,9 +92,21 @@ static int fence_behind(struct oriel_checked *window, int assert, const struct o
     bool waits = oriel_window_wait_for_call(window, false, site);
     int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
     oriel_wait_done(waits);
-    oriel_order_take(&key);
+    if (!met_nobody(code))
+        oriel_order_take(&key);
+    else if (window->gathering != NULL)
+        oriel_gathering_return(window->gathering, window->rank);
     oriel_window_completed(window, -1);
     return code;
+}
+
+/* What it has given stands under the key of the fence that is to come in its place. */
+static void fence_failed(struct oriel_checked *window, const struct oriel_epochs *before)
+{
+    oriel_hint_fence_failed(window);
+    oriel_window_enter(window);
+    oriel_epochs_fence_failed(&window->epochs, before);
+    oriel_window_leave(window);
 }
 
 static int fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
@@ -96,6 +116,7 @@ static int fence(struct oriel_checked *window, int assert, const struct oriel_si
     int taken = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
     bool valid = oriel_argument_assert(window, assert, taken, site);
     oriel_window_enter(window);
+    const struct oriel_epochs before = window->epochs;
     enum oriel_verdict verdict = oriel_epochs_fence(&window->epochs, (assert & MPI_MODE_NOPRECEDE) != 0,
                                                     (assert & MPI_MODE_NOSUCCEED) != 0, site, &finding);
     oriel_window_leave(window);
@@ -106,7 +127,10 @@ static int fence(struct oriel_checked *window, int assert, const struct oriel_si
     if (verdict == ORIEL_VERDICT_WRONG)
         end_other_epochs(window);
     oriel_hint_fence(window, assert, site);
-    return oriel_quiet_end(&quiet, fence_behind(window, valid ? assert : assert &taken, site));
+    int code = fence_behind(window, valid ? assert : assert &taken, site);
+    if (met_nobody(code))
+        fence_failed(window, &before);
+    return oriel_quiet_end(&quiet, code);
 }
 
 ORIEL_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)

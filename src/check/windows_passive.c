@@ -308,7 +308,7 @@ static inline int flush(struct oriel_checked *window, int target, bool remote, f
 static int synchronise(struct oriel_checked *window)
 {
     int code = oriel_host()->Win_sync(window->win);
-    if (!window->ordered)
+    if (!window->ordered || code != MPI_SUCCESS)
         return code;
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
     oriel_order_give(&key, 0); /* what follows has another number than what came before */

@@ -139,6 +139,9 @@ void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *
 /* This process has begun a fence, with the number that it has now: assertions that must be alike, numbers of fences. */
 void oriel_hint_fence(struct oriel_checked *window, int assert, const struct oriel_site *site);
 
+/* The fence that was told of last has failed, and still has its number. */
+void oriel_hint_fence_failed(struct oriel_checked *window);
+
 /* A synchronisation that promises that this process has not stored into its memory since the last one. */
 void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *site);
 

@@ -101,6 +101,33 @@ CASE(E5, lock_inside_a_start, 2)
     MPI_Win_free(&win);
 }
 
+/* The fence that was told of is no fence: those that follow are the first, second and third of all ranks. */
+CASE(E5, fence_inside_an_exposure, 2)
+{
+    MPI_Win win = ints_window(4);
+    if (rank == 0) {
+        MPI_Win_post(group_of(1), 0, win);
+        if (right)
+            MPI_Win_wait(win);
+        else
+            MPI_Win_fence(MPI_MODE_NOPUT, win); /* FINDS E5 here, saying 'MPI_Win_post' */
+        if (!right)
+            MPI_Win_wait(win);
+    }
+    if (rank == 1) {
+        MPI_Win_start(group_of(0), 0, win);
+        delay();
+        MPI_Win_complete(win);
+    }
+    MPI_Win_fence(0, win);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+    fence_and_free(win);
+}
+
 CASE(E6, started_twice, 2)
 {
     MPI_Win win = ints_window(4);

@@ -354,6 +354,11 @@ static void call_that_failed_has_begun_no_epoch(void **state)
     assert_int_equal(complete(), ORIEL_VERDICT_RIGHT);
     assert_int_equal(lock(2), ORIEL_VERDICT_RIGHT);
     assert_int_equal(unlock(2), ORIEL_VERDICT_RIGHT);
+    const struct oriel_epochs before = epochs;
+    assert_int_equal(oriel_epochs_fence(&epochs, false, true, &(struct oriel_site){.address = 9}, &finding), ORIEL_VERDICT_RIGHT);
+    oriel_epochs_fence_failed(&epochs, &before);
+    assert_true(epochs.fences == before.fences && epochs.fence.open == before.fence.open);
+    assert_true(epochs.used == before.used && epochs.no_succeed == before.no_succeed);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_window, close_window)
