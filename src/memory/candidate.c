@@ -170,6 +170,26 @@ static enum oriel_status judge_arenas(const struct oriel_mapping *mapping, uintp
     return ORIEL_OK;
 }
 
+/* glibc's, which no header tells: the list of all streams that are open. */
+void _IO_list_lock(void);   /* NOLINT(bugprone-reserved-identifier) */
+void _IO_list_unlock(void); /* NOLINT(bugprone-reserved-identifier) */
+FILE *_IO_iter_begin(void); /* NOLINT(bugprone-reserved-identifier) */
+enum { STREAM_LOCK_BYTES = 16 };
+
+/* The locks of streams, beside them in malloc's memory, are made free in the child as arenas are: in the parent two threads would
+ * have one stream.  Streams that are opened later may still come to lie in a page that was promoted. */
+static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+{
+    bool is_there = false;
+    _IO_list_lock();
+    for (const FILE *stream = _IO_iter_begin(); stream != NULL && !is_there; stream = stream->_chain) {
+        uintptr_t lock = (uintptr_t)stream->_lock;
+        is_there = lock < end && lock + STREAM_LOCK_BYTES > start;
+    }
+    _IO_list_unlock();
+    return is_there ? refuse(mapping, "where an open stream's lock is, to which fork writes in the child") : ORIEL_OK;
+}
+
 /* How much of what lies above an address on the caller's stack is stack: of a thread that is not the first all up to its end,
  * the control block with it, and not a byte more, for the heap may go on there. */
 static uintptr_t stack_top(uintptr_t here)
@@ -326,5 +346,7 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
         status = refuse(&mapping, "watched by another userfaultfd");
     if (status == ORIEL_OK)
         status = judge_arenas(&mapping, start, out->end);
+    if (status == ORIEL_OK)
+        status = judge_streams(&mapping, start, out->end);
     return status == ORIEL_OK ? judge_stacks(&mapping, start, out->end) : status;
 }

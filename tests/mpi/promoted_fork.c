@@ -396,6 +396,77 @@ static void a_thread_whose_memory_is_a_window_ends_after_a_fork(enum window_kind
     free(lender.memory);
 }
 
+/* --- streams beside a window --- */
+
+struct holder {
+    pthread_barrier_t turn;
+    FILE *stream;
+};
+
+static void *hold_stream(void *context)
+{
+    struct holder *holder = context;
+    flockfile(holder->stream);
+    pthread_barrier_wait(&holder->turn);
+    pthread_barrier_wait(&holder->turn);
+    funlockfile(holder->stream);
+    return NULL;
+}
+
+/* A block beside the lock of a stream, both from malloc, once they come to lie so; NULL where they never do. */
+static char *block_beside(FILE **stream)
+{
+    enum { TRIES = 64 };
+    FILE *streams[TRIES];
+    char *blocks[TRIES], *found = NULL;
+    int count = 0;
+    while (found == NULL && count < TRIES && (*stream = fopen("/dev/null", "w")) != NULL) {
+        char *block = calloc(1, FIRST_BYTES);
+        if ((uintptr_t)block / PAGE == (uintptr_t)(*stream)->_lock / PAGE) {
+            found = block;
+        } else {
+            streams[count] = *stream;
+            blocks[count++] = block;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        fclose(streams[i]);
+        free(blocks[i]);
+    }
+    return found;
+}
+
+/* libc's fork makes the locks of all streams free in the child. */
+static void a_stream_beside_a_window_stays_locked_in_a_fork(enum window_kind kind)
+{
+    struct holder holder;
+    pthread_t thread;
+    char *block = block_beside(&holder.stream);
+    (void)kind;
+    if (!CHECK(block != NULL, "no block of %d bytes lies beside a stream", FIRST_BYTES))
+        return;
+    memset(block, GUARD, FIRST_BYTES);
+    MPI_Win win = window_over(block, FIRST_BYTES);
+    pthread_barrier_init(&holder.turn, NULL, 2);
+    pthread_create(&thread, NULL, hold_stream, &holder);
+    pthread_barrier_wait(&holder.turn);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(is_filled(block, FIRST_BYTES, GUARD) ? 0 : 1);
+    child_check(child, "a child beside whose window is a stream");
+    bool is_free = ftrylockfile(holder.stream) == 0;
+    CHECK(!is_free, "a stream that another thread has locked is free after a fork");
+    pthread_barrier_wait(&holder.turn);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&holder.turn);
+    window_exercise(win, block, FIRST_BYTES);
+    MPI_Win_free(&win);
+    free(block);
+    if (!is_free)
+        fclose(holder.stream);
+}
+
 static const struct test_case cases[] = {
     CASE(a_child_reads_what_was_there_and_keeps_its_writes, KIND_ANY, 2),
     CASE(a_childs_pages_stay_its_own_while_peers_put, KIND_ANY, 2),
@@ -405,6 +476,7 @@ static const struct test_case cases[] = {
     CASE(programs_may_be_run_while_windows_are_open, KIND_ANY, 2),
     CASE(a_thread_may_fork_while_windows_come_and_go, KIND_ANY, 2),
     CASE(a_thread_whose_memory_is_a_window_ends_after_a_fork, KIND_ANY, 2),
+    CASE(a_stream_beside_a_window_stays_locked_in_a_fork, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases)); }

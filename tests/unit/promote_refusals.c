@@ -264,6 +264,24 @@ static void other_memory_at_such_a_place_is_promoted(void **state)
     munmap(whole, 130 * MIB);
 }
 
+/* Of malloc's memory, or any other: the lock is looked for. */
+static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
+{
+    const struct oriel_promote_how *how = means_of(state);
+    FILE *stream = fopen("/dev/null", "w");
+    assert_non_null(stream);
+    char *page = touched(PAGE);
+    void *own = stream->_lock;
+    stream->_lock = (void *)(page + PAGE - 16); /* nobody uses it */
+    assert_refused(page, PAGE, how, "where an open stream's lock is");
+    stream->_lock = own;
+    struct oriel_promoted promoted;
+    promote(page, PAGE, how, &promoted);
+    oriel_promote_release(&promoted);
+    munmap(page, PAGE);
+    fclose(stream);
+}
+
 /* Where its number stands, which the kernel writes in a child. */
 static void control_block_of_the_initial_thread_is_refused(void **state)
 {
@@ -461,6 +479,7 @@ int main(void)
         BY_BOTH(stacks_that_the_program_gave_are_refused_but_not_what_lies_above),
         BY_BOTH(page_where_a_threads_arena_begins_is_refused),
         BY_BOTH(other_memory_at_such_a_place_is_promoted),
+        BY_BOTH(page_with_the_lock_of_an_open_stream_is_refused),
         BY_BOTH(control_block_of_the_initial_thread_is_refused),
         BY_BOTH(what_lies_above_the_callers_stack_is_promoted),
         {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL, NULL, &quiesce},
