@@ -6,6 +6,7 @@
 #include "check/board_parts.h"
 
 #include "base/atomic.h"
+#include "base/fork.h"
 #include "base/identity.h"
 #include "base/size.h"
 
@@ -76,17 +77,17 @@ static void in_child(void)
 
 static enum oriel_status map_board(int fd, uint64_t size_bytes)
 {
-    static bool watching;
+    static _Atomic bool watching;
     struct oriel_identity self;
     void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_NO_MEM, "cannot map the checker's memory: %s", strerror(errno));
     madvise(base, size_bytes, MADV_DONTDUMP);
-    if (!watching && pthread_atfork(NULL, NULL, in_child) != 0) {
+    enum oriel_status status = oriel_fork_watch(&watching, NULL, NULL, in_child);
+    if (status != ORIEL_OK) {
         munmap(base, size_bytes);
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+        return status;
     }
-    watching = true;
     is_child = false;
     turn++;
     oriel_board_own_word = oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();

@@ -3,6 +3,7 @@
  * is told and the findings of all ranks meet.  Between them oriel_check_running is true.  Programs call. */
 #include "check/windows_table.h"
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "check/communicators.h"
@@ -139,9 +140,8 @@ static void stop_in_child(void)
 
 static bool watch_forks(void)
 {
-    if (pthread_atfork(NULL, NULL, stop_in_child) == 0)
-        return true;
-    return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler") == ORIEL_OK;
+    static _Atomic bool watching;
+    return oriel_fork_watch(&watching, NULL, NULL, stop_in_child) == ORIEL_OK;
 }
 
 static bool start_parts(bool threads)

@@ -7,6 +7,7 @@
  * reverse order. */
 #include "memory/file.h"
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "memory/blocks.h"
 #include "memory/limit.h"
@@ -147,11 +148,11 @@ static enum oriel_status make_file(void)
 
 static enum oriel_status start_locked(void)
 {
-    static bool watching;
-    if (!watching && pthread_atfork(before_fork, after_fork, in_child) != 0)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
-    watching = true;
-    enum oriel_status status = make_file();
+    static _Atomic bool watching;
+    enum oriel_status status = oriel_fork_watch(&watching, before_fork, after_fork, in_child);
+    if (status != ORIEL_OK)
+        return status;
+    status = make_file();
     if (status != ORIEL_OK) {
         if (blocks.fd >= 0)
             close(blocks.fd);

@@ -2,6 +2,7 @@
  * the mutex, so that no child is made half way.  The window layer calls (promote.h). */
 #include "memory/promote.h"
 
+#include "base/fork.h"
 #include "memory/candidate.h"
 #include "memory/file.h"
 #include "memory/leases.h"
@@ -20,7 +21,7 @@
 #define SMALLEST_BLOCK (UINT64_C(64) << 10) /* of the file: whole pages by itself */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t forks = PTHREAD_ONCE_INIT;
+static _Atomic bool watches_forks;
 static struct oriel_runs runs;
 static bool is_child; /* the memory file is the parent's */
 static enum oriel_means usual_means; /* what AUTO came to when it was last tried; AUTO before that */
@@ -46,13 +47,6 @@ static void in_child(void)
     runs.count = 0;
     is_child = true;
     pthread_mutex_unlock(&mutex);
-}
-
-static bool watches_forks;
-
-static void watch_forks(void)
-{
-    watches_forks = pthread_atfork(before_fork, after_fork, in_child) == 0;
 }
 
 /* --- moving pages --- */
@@ -337,11 +331,11 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
     *out = (struct oriel_promoted){.start = 0};
     if (len_bytes == 0)
         return ORIEL_OK;
-    pthread_once(&forks, watch_forks);
-    if (!watches_forks)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+    enum oriel_status status = oriel_fork_watch(&watches_forks, before_fork, after_fork, in_child);
+    if (status != ORIEL_OK)
+        return status;
     pthread_mutex_lock(&mutex);
-    enum oriel_status status = promote_locked(&request);
+    status = promote_locked(&request);
     if (status == ORIEL_OK) {
         hold(request.start, request.end);
         *out = (struct oriel_promoted){request.start, request.end, {base, base + len_bytes}, request.how->means};

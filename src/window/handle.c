@@ -2,6 +2,7 @@
  * again by the host before its removal here: removal therefore names the window it removes. */
 #include "window/handle.h"
 
+#include "base/fork.h"
 #include "base/options.h"
 #include "base/table.h"
 
@@ -117,7 +118,6 @@ static void enter_child(void)
 
 enum oriel_status oriel_handle_watch_fork(void)
 {
-    static bool watches;
-    watches = watches || pthread_atfork(NULL, NULL, enter_child) == 0;
-    return watches ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+    static _Atomic bool watches;
+    return oriel_fork_watch(&watches, NULL, NULL, enter_child);
 }

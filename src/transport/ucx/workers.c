@@ -2,6 +2,7 @@
  * of it: UCX's threads and connections stay the parent's.  Called through net.h. */
 #include "transport/ucx/inner.h"
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
 
@@ -25,19 +26,12 @@ enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000 };
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER, .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
 static _Atomic bool is_started; /* ends with both mutexes held */
 static _Atomic bool in_child; /* of a process that had started */
-static pthread_once_t watch_fork_once = PTHREAD_ONCE_INIT;
+static _Atomic bool watches_fork;
 
 static void enter_child(void)
 {
     atomic_store_explicit(&in_child, in_child || is_started, memory_order_relaxed);
     atomic_store_explicit(&is_started, false, memory_order_relaxed);
-}
-
-static bool watches_fork;
-
-static void watch_fork(void)
-{
-    watches_fork = pthread_atfork(NULL, NULL, enter_child) == 0;
 }
 
 static enum oriel_status refuse(const char *what, ucs_status_t status)
@@ -335,9 +329,9 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self, struct orie
     enum oriel_status status = oriel_ucp_load();
     if (status != ORIEL_OK)
         return status;
-    pthread_once(&watch_fork_once, watch_fork);
-    if (!watches_fork)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+    status = oriel_fork_watch(&watches_fork, NULL, NULL, enter_child);
+    if (status != ORIEL_OK)
+        return status;
     forget_all();
     oriel_net.service = *service;
     oriel_net.self = *self;

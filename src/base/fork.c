@@ -1,0 +1,19 @@
+/* Registers handlers for forks under one mutex, which no handler takes: two threads that ask at once register a set once.
+ * Called through fork.h only. */
+#include "base/fork.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
+
+enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+{
+    if (atomic_load_explicit(watches, memory_order_acquire))
+        return ORIEL_OK;
+    pthread_mutex_lock(&registering);
+    if (!atomic_load_explicit(watches, memory_order_relaxed) && pthread_atfork(before, in_parent, in_child) == 0)
+        atomic_store_explicit(watches, true, memory_order_release);
+    pthread_mutex_unlock(&registering);
+    return atomic_load_explicit(watches, memory_order_acquire) ? ORIEL_OK
+                                                              : oriel_fail(ORIEL_E_NO_MEM, "no memory for a fork handler");
+}
