@@ -261,8 +261,10 @@ static bool come_in_vain(oriel_place history, const struct oriel_access *access,
     wanted.history = history;
     wanted.run = *run;
     wanted.access = *access;
-    if (oriel_unlikely(ousted != NULL))
+    if (oriel_unlikely(ousted != NULL)) {
+        next_line = (unsigned)(ousted - sides); /* the first that is looked at */
         give_up(ousted);
+    }
     return false;
 }
 
