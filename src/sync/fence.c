@@ -10,7 +10,8 @@ enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed)
     if (oriel_load_relaxed(&window->exposed))
         return oriel_fail(ORIEL_E_SYNC, "fence inside the exposure epoch of a post");
     enum oriel_status status = oriel_barrier(window);
-    if (status == ORIEL_OK)
+    /* all have met, too, where it tells only what an operation before it could not do */
+    if (status == ORIEL_OK || oriel_load_acquire(&window->common->broken) == 0)
         oriel_store_relaxed(&window->epoch, no_succeed ? 0 : ORIEL_EPOCH_FENCE);
     return status;
 }

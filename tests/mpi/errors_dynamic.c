@@ -143,6 +143,23 @@ static void complete_tells_what_has_not_come(enum window_kind kind)
     fixture_free(&fixture);
 }
 
+/* The fence that tells it is one all the same: its epoch is over, the next one is as its assertion says. */
+static void fence_tells_what_has_not_come_and_ends_its_epoch(enum window_kind kind)
+{
+    struct fixture fixture = fixture_make(kind);
+    int64_t word = 1, result = 7;
+    for (int last = 0; last < 2; last++) {
+        CHECK_OK(MPI_Win_fence(0, fixture.win));
+        int code = MPI_Get(&result, 1, MPI_INT64_T, next_rank(), fixture.there + LENGTH, 1, MPI_INT64_T, fixture.win);
+        int ended = MPI_Win_fence(last ? MPI_MODE_NOSUCCEED : 0, fixture.win);
+        CHECK_CLASS(MPI_ERR_RMA_RANGE, code != MPI_SUCCESS ? code : ended);
+    }
+    CHECK_CLASS(MPI_ERR_RMA_SYNC,
+                MPI_Put(&word, 1, MPI_INT64_T, next_rank(), fixture.there, 1, MPI_INT64_T, fixture.win));
+    CHECK_EQUAL(result, 7);
+    fixture_free(&fixture);
+}
+
 /* A run in the middle is not attached: the runs before it must not have been written. */
 static void datatype_with_one_run_outside_moves_nothing(enum window_kind kind)
 {
@@ -306,6 +323,7 @@ static const struct test_case cases[] = {
     CASE(access_beyond_the_attached_memory_is_a_range_error, KINDS_MEMORY, 1),
     CASE(local_flush_tells_what_has_not_come, KINDS_MEMORY, 1),
     CASE(complete_tells_what_has_not_come, KINDS_MEMORY, 1),
+    CASE(fence_tells_what_has_not_come_and_ends_its_epoch, KINDS_MEMORY, 1),
     CASE(datatype_with_one_run_outside_moves_nothing, KINDS_MEMORY, 1),
     CASE(detached_memory_is_out_of_range, KINDS_MEMORY, 1),
     CASE(nothing_attached_means_nothing_reached, KINDS_MEMORY, 1),

@@ -92,6 +92,26 @@ static void far_fence_publishes_operations(void **state)
     apart_run(5, 3, fences);
 }
 
+static void fence_in_vain(struct oriel_window *whole)
+{
+    struct oriel_window *window = apart_open();
+    uint64_t got = 7;
+    (void)whole;
+    team_expect(oriel_fence(window, false) == ORIEL_OK);
+    team_expect(apart_get(window, apart_elsewhere(window), APART_BEYOND, &got) == ORIEL_OK);
+    team_expect(oriel_fence(window, true) == ORIEL_E_RANGE && got == 7);
+    team_expect(!oriel_access_allowed(window, 0));
+    team_expect(oriel_fence(window, true) == ORIEL_OK);
+    apart_close(window);
+    apart_stop();
+}
+
+static void far_fence_that_tells_a_failure_ends_its_epoch(void **state)
+{
+    (void)state;
+    apart_run(4, 2, fence_in_vain);
+}
+
 /* --- pairs --- */
 
 static int32_t *list(const int32_t *ranks, int32_t count)
@@ -263,6 +283,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(far_barrier_opens_when_all_have_come),
         cmocka_unit_test(far_barriers_follow_each_other),
         cmocka_unit_test(far_fence_publishes_operations),
+        cmocka_unit_test(far_fence_that_tells_a_failure_ends_its_epoch),
         cmocka_unit_test(far_post_start_complete_wait_publish),
         cmocka_unit_test(far_complete_tells_what_has_not_come),
         cmocka_unit_test(far_post_that_cannot_be_counted_is_told),

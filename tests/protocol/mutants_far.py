@@ -149,6 +149,8 @@ FAR = [
      "far", "far_failures_of_many_gets_are_left_to_the_flush", "what is asked beside too much that is open does not fail for it"),
     ("sync/pscw.c", [("        status = oriel_far_take_failure(window->far); /* of", "        ; /* of")],
      "far_epochs", "far_complete_tells_what_has_not_come", "a complete tells what has not come"),
+    ("sync/fence.c", [("status == ORIEL_OK || oriel_load_acquire(&window->common->broken) == 0", "status == ORIEL_OK")],
+     "far_epochs", "far_fence_that_tells_a_failure_ends_its_epoch", "a fence that all have met ends its epoch"),
     ("sync/far.c", [("    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && !lacks)\n        rank = target;",
                      "    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && rank >= 0)\n        rank = target;"),
                     ("    enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, trusted ?",
