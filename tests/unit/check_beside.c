@@ -160,10 +160,44 @@ static void exact_bytes_of_the_other_are_compared(void **state)
     team_run(2, BOARD_BYTES, 0, use_both);
 }
 
+/* A pair that is told twice is beside each other once; of three histories the one in the middle goes. */
+static void use_three(int rank)
+{
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    make_both(rank);
+    oriel_place third = shared(rank, oriel_history_make);
+    if (rank != 0) {
+        oriel_order_stop();
+        return;
+    }
+    const struct oriel_history_bytes first = {both[0], 0}, second = {both[1], SHIFT}, last = {third, 0};
+    oriel_history_beside(first, second, WIDE);
+    EXPECT(add(both[0], 0, ORIEL_ACCESS_PUT, 100, 8).count == 0);
+    EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 100, 8).count == 1);
+    oriel_history_beside(first, last, WIDE);
+    oriel_history_beside(first, second, WIDE);
+    EXPECT(add(third, 1, ORIEL_ACCESS_PUT, 200, 8).count == 0);
+    oriel_history_leave(both[1]);
+    oriel_history_free(both[1]);
+    EXPECT(add(both[0], 0, ORIEL_ACCESS_PUT, 200, 8).count == 1);
+    oriel_history_leave(both[0]);
+    oriel_history_leave(third);
+    oriel_history_free(both[0]);
+    oriel_history_free(third);
+    oriel_order_stop();
+}
+
+static void the_middle_one_of_three_goes(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, use_three);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_bytes_of_the_other_are_compared),
+        cmocka_unit_test(the_middle_one_of_three_goes),
         cmocka_unit_test(small_accesses_meet),
         cmocka_unit_test(small_and_wide_accesses_meet),
         cmocka_unit_test(held_accesses_meet),

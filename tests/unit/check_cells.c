@@ -526,6 +526,34 @@ static void a_word_lock_excludes(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, count_alone);
 }
 
+/* More pages than the history has places for in its table. */
+static void forget_vast_range(int rank)
+{
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    oriel_place history = shared(rank, oriel_history_make);
+    if (rank == 0) {
+        EXPECT(put(history, rank, 0, 8) == 0);
+        EXPECT(put(history, rank, PAGES * WIDE, 8) == 0);
+        complete(history, rank);
+        oriel_history_forget(history, WIDE, (uint64_t)1 << 50);
+    }
+    team_meet();
+    if (rank == 1) {
+        EXPECT(put(history, rank, PAGES * WIDE, 8) == 0);
+        EXPECT(put(history, rank, 0, 8) == 1);
+        complete(history, rank);
+    }
+    team_meet();
+    oriel_history_leave(history);
+    oriel_order_stop();
+}
+
+static void vast_ranges_are_forgotten(void **state)
+{
+    (void)state;
+    team_run(2, BOARD_BYTES, 0, forget_vast_range);
+}
+
 /* With an argument: the test of that name only. */
 int main(int argc, char **argv)
 {
@@ -548,6 +576,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(words_w5_are_of_nobody_who_has_not_given),
         cmocka_unit_test(words_o1_give_nothing_of_later),
         cmocka_unit_test(numbers_of_several_threads_never_go_back),
+        cmocka_unit_test(vast_ranges_are_forgotten),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

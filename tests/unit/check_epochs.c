@@ -229,6 +229,15 @@ static void unlock_ends_its_own_kind_of_lock(void **state)
     WRONG(unlock_all(), UNLOCK_WITHOUT_LOCK, 101);
     WRONG(unlock(2), UNLOCK_WITHOUT_LOCK, 0);
     RIGHT(unlock(1));
+    WRONG(unlock_all(), UNLOCK_WITHOUT_LOCK, 0);
+}
+
+static void lock_all_inside_other_epochs_is_wrong(void **state)
+{
+    (void)state;
+    RIGHT(start(1));
+    WRONG(lock_all(), MIXED_EPOCHS, 300);
+    ECHO(unlock_all());
 }
 
 static void starts_and_posts_do_not_nest(void **state)
@@ -375,6 +384,7 @@ int main(void)
         TEST(fence_inside_other_epochs_is_wrong),
         TEST(locks_do_not_nest),
         TEST(unlock_ends_its_own_kind_of_lock),
+        TEST(lock_all_inside_other_epochs_is_wrong),
         TEST(starts_and_posts_do_not_nest),
         TEST(post_in_an_open_fence_epoch_is_told_and_opens),
         TEST(start_and_lock_exclude_each_other),
