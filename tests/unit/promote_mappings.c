@@ -138,6 +138,29 @@ static void kernels_that_tell_all_mappings_only_will_do(void **state)
     oriel_maps_by_text = false;
 }
 
+static bool keep_start(const struct oriel_mapping *mapping, void *context)
+{
+    *(uintptr_t *)context = mapping->start;
+    return true;
+}
+
+/* In the list no other stands behind it. */
+static void last_mapping_of_the_list_is_visited(void **state)
+{
+    (void)state;
+    char line[4400];
+    uintptr_t last = 0, visited = 0;
+    FILE *list = fopen("/proc/self/maps", "re");
+    assert_non_null(list);
+    while (fgets(line, sizeof line, list) != NULL)
+        last = (uintptr_t)strtoull(line, NULL, 16);
+    fclose(list);
+    oriel_maps_by_text = true;
+    assert_true(oriel_maps_visit(0, UINTPTR_MAX, false, keep_start, &visited));
+    oriel_maps_by_text = false;
+    assert_int_equal(visited, last);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +170,7 @@ int main(void)
         BY_BOTH(boundaries_that_stay_have_a_limit),
         BY_BOTH(memory_given_up_lazily_is_what_it_was_or_zero),
         BY_BOTH(kernels_that_tell_all_mappings_only_will_do),
+        cmocka_unit_test(last_mapping_of_the_list_is_visited),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -340,6 +340,31 @@ static void thread_that_blocks_all_signals_is_named(void **state)
     munmap(memory, 2 * PAGE);
 }
 
+static void unused(int number)
+{
+    (void)number;
+}
+
+/* The one that Oriel had taken before, too. */
+static void program_that_uses_all_real_time_signals_is_told(void **state)
+{
+    means_of(state);
+    struct sigaction before[NSIG];
+    const struct sigaction own = {.sa_handler = unused};
+    char *memory = touched(2 * PAGE);
+    struct oriel_promoted promoted;
+    promote(memory, 2 * PAGE, &quiesce, &promoted);
+    oriel_promote_release(&promoted);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        assert_int_equal(sigaction(number, &own, &before[number]), 0);
+    assert_refused(memory, 2 * PAGE, &quiesce, "the program uses all real-time signals");
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        assert_int_equal(sigaction(number, &before[number], NULL), 0);
+    promote(memory, 2 * PAGE, &quiesce, &promoted);
+    oriel_promote_release(&promoted);
+    munmap(memory, 2 * PAGE);
+}
+
 /* What cannot be undone for now stays shared and is taken up by the next promotion. */
 static void memory_that_cannot_be_released_stays_shared(void **state)
 {
@@ -483,6 +508,7 @@ int main(void)
         BY_BOTH(control_block_of_the_initial_thread_is_refused),
         BY_BOTH(what_lies_above_the_callers_stack_is_promoted),
         {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL, NULL, &quiesce},
+        {"program_that_uses_all_real_time_signals_is_told", program_that_uses_all_real_time_signals_is_told, NULL, NULL, &quiesce},
         {"memory_that_cannot_be_released_stays_shared", memory_that_cannot_be_released_stays_shared, NULL, NULL, &quiesce},
         BY_BOTH(failure_half_way_leaves_all_private),
         BY_BOTH(huge_pages_are_refused_unless_they_may_go),
