@@ -123,6 +123,8 @@ MODELS = {
         ("ticket_steps.pml", "readers_of(place) == 7 && !FAILED -> pass_on() /* R4 */", "false -> pass_on()", STUCK,
          "R4: the reader that wraps passes the ticket on"),
         ("ticket_steps.pml", "    wake(DEPARTED, DEPARTED_SLEEPERS)\n", "    skip\n", STUCK, "R3 wakes the writer"),
+        ("ticket_steps.pml", "fetch_add(DEPARTED, 1, 8); /* R3 */", "fetch_add_relaxed(DEPARTED, 1, 8);", ASSERTION,
+         "R3 is a release: what a reader has put is there for the writer"),
     ]),
     "gate": (["sync/gate.h", "sync/gate.c"], set(), [
         ("gate_steps.pml", "seen == 0) /* G4 */", "true)", ASSERTION, "G4: the readers inside have left"),
@@ -134,6 +136,8 @@ MODELS = {
         ("gate_steps.pml", "    wake(GATE_READERS, WRITER_SLEEPERS)\n", "    skip\n", STUCK, "G2 wakes the writers"),
         ("gate_steps.pml", "fetch_add(GATE_WRITERS, 7, 8); /* G5 */", "fetch_add_relaxed(GATE_WRITERS, 7, 8);", ASSERTION,
          "G5 is a release"),
+        ("gate_steps.pml", "fetch_add(GATE_READERS, 7, 8); /* G2 */", "fetch_add_relaxed(GATE_READERS, 7, 8);", ASSERTION,
+         "G2 is a release: what a reader has put is there for the writer"),
         ("gate.pml", "enter_writer(held > 0)", "enter_writer(false)", STUCK, "a writer that is in owes no courtesy"),
         ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK,
          "admissions end courtesy"),

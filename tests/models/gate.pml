@@ -1,26 +1,26 @@
 /* The gate between lock_all and exclusive locks: a writer that comes once more while it is in, one that does not, two readers.
  * Courtesy has no end after 100 ms here: nobody waits by other means, and no writer is to need the end. */
 #define PROCESSES 4
-#define STORED 2
-#define WORDS 9
-#define DATA 0 /* how often each writer was in */
-#define GATE_WRITERS 2 /* the halves of the gate's word */
-#define GATE_READERS 3
-#define READERS_WAITING 4
-#define READER_SLEEPERS 5
-#define WRITER_SLEEPERS 6
-#define ADMISSIONS 7
-#define ADMISSIONS_SLEEPERS 8
+#define STORED 4
+#define WORDS 11
+#define DATA 0 /* of each: how often a writer was in, and what a reader has put where nobody else does */
+#define GATE_WRITERS 4 /* the halves of the gate's word */
+#define GATE_READERS 5
+#define READERS_WAITING 6
+#define READER_SLEEPERS 7
+#define WRITER_SLEEPERS 8
+#define ADMISSIONS 9
+#define ADMISSIONS_SLEEPERS 10
 
 #include "memory.pml"
 #include "wait.pml"
 #include "gate_steps.pml"
 
-byte ended, writers, readers, written[2];
+byte ended, writers, readers, written[PROCESSES];
 
 inline write()
 {
-    atomic { writers++; assert(readers == 0) };
+    atomic { writers++; assert(readers == 0 && load(DATA + 2) == written[2] && load(DATA + 3) == written[3]) };
     store_relaxed(DATA + me, written[me] + 1);
     written[me]++;
     writers--
@@ -61,6 +61,8 @@ active [2] proctype reader()
     enter_reader();
     readers++;
     assert(writers == 0 && load(DATA) == written[0] && load(DATA + 1) == written[1]);
+    store_relaxed(DATA + me, 1);
+    written[me] = 1;
     readers--;
     leave_reader();
     ended++

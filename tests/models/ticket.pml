@@ -1,13 +1,14 @@
 /* A target's lock: two writers and two readers, from a free lock on whose counters are about to wrap. */
 #define PROCESSES 4
-#define STORED 2
-#define WORDS 6
+#define STORED 4
+#define WORDS 8
 #define DATA 0 /* how often it was written */
 #define SERVING 1
-#define QUEUE 2
-#define DEPARTED 3
-#define SERVING_SLEEPERS 4
-#define DEPARTED_SLEEPERS 5
+#define PUT 0 /* + 2 and 3, the readers: what each has put, where the other does not */
+#define QUEUE 4
+#define DEPARTED 5
+#define SERVING_SLEEPERS 6
+#define DEPARTED_SLEEPERS 7
 #ifndef WRITES
 #define WRITES 1
 #endif
@@ -17,6 +18,7 @@
 #include "ticket_steps.pml"
 
 byte ready, ended, written, writers, readers;
+byte put[PROCESSES];
 
 active [2] proctype writer()
 {
@@ -26,7 +28,7 @@ active [2] proctype writer()
     :: times > 0 ->
         lock_writer();
         writers++;
-        assert(writers == 1 && readers == 0 && load(DATA) == written);
+        assert(writers == 1 && readers == 0 && load(DATA) == written && load(PUT + 2) == put[2] && load(PUT + 3) == put[3]);
         store_relaxed(DATA, written + 1);
         written++;
         writers--;
@@ -44,6 +46,8 @@ active [2] proctype reader()
     lock_reader();
     readers++;
     assert(writers == 0 && load(DATA) == written);
+    store_relaxed(PUT + me, 1);
+    put[me] = 1;
     readers--;
     unlock_reader();
     ended++
