@@ -106,6 +106,10 @@ size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room)
     for (int rank = 0; rank < n && records != NULL && count < room; rank++) {
         struct oriel_looked looked = {.serial = 0};
         look_at(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
+        if (looked.state == ORIEL_STUCK_WAITS && oriel_waits_has_died(rank)) { /* nobody there could ask the kernel */
+            looked.state = ORIEL_STUCK_FINISHED;
+            looked.noted.site = (struct oriel_site){.call = 0};
+        }
         out[count].rank = rank;
         count += report(&out[count], &looked);
     }

@@ -238,3 +238,14 @@ void oriel_waits_stop(void)
 {
     own = NULL;
 }
+
+bool oriel_waits_has_died(int world_rank)
+{
+    struct oriel_key key = oriel_wait_table_key();
+    size_t table_bytes = (size_t)(unsigned)oriel_board_world_size() * sizeof(oriel_place);
+    const oriel_place *records = oriel_board_at(oriel_board_find(&key, table_bytes, NULL));
+    const struct oriel_wait_record *record =
+        records == NULL ? NULL : oriel_board_at(__atomic_load_n(&records[world_rank], __ATOMIC_ACQUIRE));
+    return record != NULL && atomic_load_explicit(&record->state, memory_order_acquire) == ORIEL_STATE_RUNS &&
+           record->process != 0 && !oriel_identity_word_lives(record->process);
+}

@@ -116,6 +116,9 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
 void oriel_waits_finish(const struct oriel_site *site);
 void oriel_waits_stop(void);
 
+/* Whether the process of a rank of this machine has died before it came to MPI_Finalize; not of one that cannot be asked. */
+bool oriel_waits_has_died(int world_rank);
+
 /* The thread that looks for deadlocks: in one process of each machine, from behind oriel_waits_start and oriel_finding_start
  * until the findings have met.  Of several machines that reach each other one looks at all ranks, and the others say of theirs
  * which wait steadily. */

@@ -1,6 +1,7 @@
 /* MPI_Win_create and its kind, attach and detach, shared_query and set_info: a window is known from its creation on.  Before the
  * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
  * member comes before what follows on any other.  Programs call. */
+#include "check/afar_waits.h"
 #include "check/messages_waits.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
@@ -60,6 +61,56 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
     return all;
 }
 
+/* --- who waits for all members --- */
+
+/* asks: also where that is a question to another machine, whose checker does not answer any more or tells who has died. */
+static bool is_lost(int world_rank, bool asks)
+{
+    size_t count = 0;
+    if (oriel_start_on_this_machine(world_rank))
+        return oriel_waits_has_died(world_rank);
+    if (!asks || !oriel_start_reaches_all())
+        return false;
+    const struct oriel_look_far *far = oriel_afar_look();
+    struct oriel_wait_report *reports = far->reports(far->machine_of(world_rank), &count);
+    bool found = reports == NULL;
+    for (size_t i = 0; i < count && !found; i++)
+        found = reports[i].rank == world_rank && reports[i].state == ORIEL_STUCK_FINISHED &&
+                reports[i].record.noted.site.call == ORIEL_CALL_NONE; /* not by MPI_Finalize */
+    free(reports);
+    return found;
+}
+
+/* Who waits for all members of a communicator, the watch's context, is told of one that will not come any more.  Each looks at few
+ * at a time, in turn, and goes on where it stopped; at one on another machine each time. */
+static enum oriel_status look_at_members(void *context)
+{
+    enum { FEW = 64 };
+    static _Thread_local unsigned turn, turn_far;
+    const MPI_Comm *comm = context;
+    const struct oriel_host_calls *host = oriel_host();
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Group world = MPI_GROUP_NULL;
+    int n = 0;
+    int lost = MPI_UNDEFINED;
+    bool known = host->Comm_size(*comm, &n) == MPI_SUCCESS && host->Comm_group(*comm, &group) == MPI_SUCCESS &&
+                 host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
+    int few = n < FEW ? n : FEW;
+    for (int i = 0; i <= few && known && lost == MPI_UNDEFINED; i++) {
+        bool asks = i == few;
+        int rank = (int)((asks ? turn_far++ : turn++) % (unsigned)n);
+        int world_rank = MPI_UNDEFINED;
+        known = host->Group_translate_ranks(group, 1, &rank, world, &world_rank) == MPI_SUCCESS;
+        if (known && world_rank != MPI_UNDEFINED && is_lost(world_rank, asks))
+            lost = world_rank;
+    }
+    if (group != MPI_GROUP_NULL)
+        host->Group_free(&group);
+    if (world != MPI_GROUP_NULL)
+        host->Group_free(&world);
+    return lost == MPI_UNDEFINED ? ORIEL_OK : oriel_fail(ORIEL_E_PEER, "rank %d of MPI_COMM_WORLD has died", lost);
+}
+
 static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
 {
     int inter = 1;
@@ -94,17 +145,20 @@ static void begin(struct creation *creation, enum oriel_check_flavour flavour, M
                                .locks = creation->locks,
                                .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
-    if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, NULL) != ORIEL_OK) {
+    const struct oriel_watch watch = {.check = look_at_members, .context = &comm};
+    if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, &watch) != ORIEL_OK) {
         free(creation->members);
         creation->members = NULL;
     }
 }
 
-/* All members meet behind the creation and know what is so on all of them. */
+/* All members meet behind the creation and know what is so on all of them: nothing where one of them has died. */
 static uint32_t meet(const struct creation *creation, uint32_t bits)
 {
     uint32_t agreed = 0;
-    return oriel_host_agree(creation->comm, "the checker", bits, &agreed, NULL) == ORIEL_OK ? agreed : 0;
+    MPI_Comm comm = creation->comm;
+    const struct oriel_watch watch = {.check = look_at_members, .context = &comm};
+    return oriel_host_agree(comm, "the checker", bits, &agreed, &watch) == ORIEL_OK ? agreed : 0;
 }
 
 /* Where operations will go, for those who ask for lines before: only Oriel says it of such windows, without an error. */
@@ -157,7 +211,7 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
     if (agreed & HAS_IT)
         return window;
     if (code == MPI_SUCCESS)
-        oriel_finding_count("windows for which there was no memory: not looked at");
+        oriel_finding_count("windows for which there was no memory, or in whose making a rank died: not looked at");
     if (window != NULL) {
         oriel_checked_remove(window);
         oriel_checked_free(window);

@@ -38,7 +38,7 @@ SCENARIOS = {
 }
 DELAY_MOST_US = 60000
 # Under the checker: those that do nothing wrong, and whether a survivor asks the dead one's checker.
-CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": False, "free": False},
+CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": False, "free": False, "creations": False},
            "faults_far": {"put": True, "fetch": True, "lock": False, "unlock-all": True, "put-fence": True}}
 CHECKER_LOST = "the checker of another machine does not answer"
 DEATHS = 6  # in one launch of drawn rounds
