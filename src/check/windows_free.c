@@ -32,12 +32,18 @@ static void help(struct oriel_checked *window, const struct oriel_site *site)
     }
 }
 
+/* A killed process keeps its number until its parent has heard of it, and may be dead before that. */
+static bool is_gone(const struct oriel_checked *window, int32_t rank, int32_t pid)
+{
+    return (kill(pid, 0) != 0 && errno == ESRCH) || oriel_waits_has_died((int)window->members[rank].world_rank);
+}
+
 /* Whether somebody who has not come yet never will. */
 static bool somebody_died(const struct oriel_checked *window)
 {
     for (int32_t i = 0; i < window->n; i++) {
         const struct oriel_share *share = &window->common->shares[i];
-        if (!share->freeing && share->pid != 0 && kill(share->pid, 0) != 0 && errno == ESRCH)
+        if (!share->freeing && share->pid != 0 && is_gone(window, i, share->pid))
             return true;
     }
     return false;
