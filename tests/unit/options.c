@@ -230,6 +230,7 @@ static void described_texts_are_whole(void **state)
     struct oriel_option_description option = describe_with("ORIEL_TRACE", text);
     assert_string_equal(oriel_option_value(&option), text);
     assert_true(option.is_set);
+    free((char *)oriel_option_value(&option)); /* the options' own copy */
 }
 
 static void unknown_variables_are_named(void **state)
