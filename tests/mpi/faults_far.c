@@ -165,6 +165,19 @@ static void hold_own(void)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
 }
 
+/* All have the window's locks behind them before anybody holds one. */
+static void connect_and_meet(void)
+{
+    connect_all();
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void connect_and_hold_own(void)
+{
+    connect_and_meet();
+    hold_own();
+}
+
 static int wait_behind_waiter(void)
 {
     usleep(world_rank == 0 ? 600000 : 100000);
@@ -225,7 +238,7 @@ const struct scenario scenarios[] = {
     { "unlock", nothing, nothing, wait_unlock, false, lock_victim_shared, true },
     { "lock", nothing, nothing, wait_lock, false, NULL, true },
     { "lock-behind-survivor", nothing, nothing, wait_behind_survivor, false, lock_victim_exclusive, true },
-    { "lock-behind-waiter", nothing, die_waiting, wait_behind_waiter, true, hold_own, true },
+    { "lock-behind-waiter", connect_and_meet, die_waiting, wait_behind_waiter, true, connect_and_hold_own, true },
     { "lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true },
     { "unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true },
     { "complete", post_to_survivors, nothing, wait_complete, false, connect_all, true },
