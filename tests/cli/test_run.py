@@ -138,6 +138,10 @@ class Start(RunCase):
         result = start(ORIEL, "run", name, PATH=f"{self.folder}:{folder}:{os.environ['PATH']}")
         self.assertEqual(values(result.stdout)["argv[0]"], name)
 
+    def test_without_a_path_the_systems_folders_are_searched(self):
+        result = start("/usr/bin/env", "-u", "PATH", ORIEL, "run", "--host", HOSTS[0], "echo", "found")
+        self.assertEqual((result.returncode, result.stdout), (0, "found\n"), result.stderr)
+
     def test_folder_and_unexecutable_file_in_path_are_passed_over(self):
         os.makedirs(self.path("first/tool"))
         os.makedirs(self.path("second"))
@@ -238,13 +242,13 @@ class Preload(RunCase):
         self.assertEqual(start(oriel, "run", fake, LD_PRELOAD=tools[1]).stdout, f"{tools[1]}:{tools[0]}:{ours}")
 
     def test_init_takes_the_entries_out_again(self):
-        first = self.library("first.so")
+        users = f"{self.library('first.so')}:{self.library('second.so')}"
         for host in HOSTS:
-            result = start(ORIEL, "run", program(host, "one_put"), LD_PRELOAD=first)
+            result = start(ORIEL, "run", program(host, "one_put"), LD_PRELOAD=users)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("Oriel", result.stdout)
             self.assertEqual((values(result.stdout)["LD_PRELOAD"], values(result.stdout)["ORIEL_PRELOADED"]),
-                             (first, "(unset)"))
+                             (users, "(unset)"))
 
     def test_linked_program_needs_no_run(self):
         for host in HOSTS:
