@@ -3,7 +3,6 @@
  * fulfilled. looking.h says who may call. */
 #include "check/looking.h"
 
-#include "base/identity.h"
 #include "check/order.h"
 
 #include <stdlib.h>
@@ -31,6 +30,13 @@ static bool is_waiting(uint64_t serial)
     return serial % 2 != 0;
 }
 
+/* Its process has died: it is where no call is. */
+static void end_by_death(struct oriel_looked *looked)
+{
+    looked->state = ORIEL_STUCK_FINISHED;
+    looked->noted.site = (struct oriel_site){.call = 0};
+}
+
 static void look_at(struct oriel_looked *looked, oriel_place place)
 {
     struct oriel_wait_record *record = oriel_board_at(place);
@@ -46,9 +52,8 @@ static void look_at(struct oriel_looked *looked, oriel_place place)
         looked->noted.site = record->noted.site;
     } else if (is_waiting(looked->serial) && atomic_load(&record->many) == 0) {
         looked->state = ORIEL_STUCK_WAITS;
-    } else if (record->process != 0 && !oriel_identity_word_lives(record->process)) {
-        looked->state = ORIEL_STUCK_FINISHED;
-        looked->noted.site = (struct oriel_site){.call = 0};
+    } else if (oriel_wait_record_has_died(record)) {
+        end_by_death(looked);
     }
 }
 
@@ -106,10 +111,8 @@ size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room)
     for (int rank = 0; rank < n && records != NULL && count < room; rank++) {
         struct oriel_looked looked = {.serial = 0};
         look_at(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
-        if (looked.state == ORIEL_STUCK_WAITS && oriel_waits_has_died(rank)) { /* nobody there could ask the kernel */
-            looked.state = ORIEL_STUCK_FINISHED;
-            looked.noted.site = (struct oriel_site){.call = 0};
-        }
+        if (looked.state == ORIEL_STUCK_WAITS && oriel_wait_record_has_died(looked.record))
+            end_by_death(&looked); /* nobody there could ask the kernel */
         out[count].rank = rank;
         count += report(&out[count], &looked);
     }

@@ -239,6 +239,11 @@ void oriel_waits_stop(void)
     own = NULL;
 }
 
+bool oriel_wait_record_has_died(const struct oriel_wait_record *record)
+{
+    return record->process != 0 && !oriel_identity_word_lives(record->process);
+}
+
 bool oriel_waits_has_died(int world_rank)
 {
     struct oriel_key key = oriel_wait_table_key();
@@ -247,5 +252,5 @@ bool oriel_waits_has_died(int world_rank)
     const struct oriel_wait_record *record =
         records == NULL ? NULL : oriel_board_at(__atomic_load_n(&records[world_rank], __ATOMIC_ACQUIRE));
     return record != NULL && atomic_load_explicit(&record->state, memory_order_acquire) == ORIEL_STATE_RUNS &&
-           record->process != 0 && !oriel_identity_word_lives(record->process);
+           oriel_wait_record_has_died(record);
 }

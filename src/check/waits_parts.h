@@ -108,4 +108,7 @@ bool oriel_wait_is_given(const struct oriel_key *key);
 /* Threads of a process of this machine; a count of -1 where the system does not say, or there are more than that. */
 int oriel_wait_threads_list(int32_t pid, int32_t *threads, int room);
 
+/* Whether the process that the record is of has died; not of one that cannot be asked. */
+bool oriel_wait_record_has_died(const struct oriel_wait_record *record);
+
 #endif

@@ -202,12 +202,15 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
-/* So much is open that it is awaited.  What was refused is left to whatever completes it. */
-static enum oriel_status await_some(struct oriel_window *window)
+/* What is open is awaited: where tells, for a flush, else since it is very much, and what was refused is left to whatever
+ * completes it. */
+static enum oriel_status await_here(struct oriel_window *window, int32_t target, bool tells)
 {
     struct first first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
-    await_open(window, -1, &first);
+    await_open(window, target, &first);
+    if (tells)
+        note_first(&first, oriel_far_take_failure(window->far));
     pthread_mutex_unlock(&window->far->flushing);
     return fail_first(&first);
 }
@@ -219,7 +222,7 @@ enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, str
     bool many;
     oriel_far_ride(window, target, data, pieces);
     enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
-    return many ? await_some(window) : status;
+    return many ? await_here(window, -1, false) : status;
 }
 
 static bool is_refused(const struct oriel_window *window, int32_t target)
@@ -263,7 +266,7 @@ enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, s
     }
     request->by_device = true;
     status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
-    return many ? await_some(window) : status;
+    return many ? await_here(window, -1, false) : status;
 }
 
 /* F3 of what devices have put. */
@@ -402,12 +405,7 @@ enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t ta
 
 enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target)
 {
-    struct first first = {.status = ORIEL_OK};
-    pthread_mutex_lock(&window->far->flushing);
-    await_open(window, target, &first);
-    note_first(&first, oriel_far_take_failure(window->far));
-    pthread_mutex_unlock(&window->far->flushing);
-    return fail_first(&first);
+    return await_here(window, target, true);
 }
 
 /* --- locks --- */

@@ -6,7 +6,6 @@
 #include "base/options.h"
 #include "base/table.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 static struct oriel_table table = ORIEL_TABLE_INIT;

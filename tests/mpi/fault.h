@@ -38,6 +38,9 @@ double seconds_now(void);
 /* All ranks reach all ranks; together. */
 void connect_all(void);
 
+/* Exposes the caller's memory of a window to all but the victim. */
+void post_to_survivors(MPI_Win posted);
+
 /* --- fault_window.c, for the programs' ends --- */
 
 enum { VERDICT_BYTES = MPI_MAX_ERROR_STRING + 100 };

@@ -33,6 +33,14 @@ void connect_all(void)
     MPI_Win_unlock_all(win);
 }
 
+void post_to_survivors(MPI_Win posted)
+{
+    MPI_Group world, survivors;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_excl(world, 1, &victim, &survivors);
+    MPI_Win_post(survivors, 0, posted);
+}
+
 void window_make(bool allocate)
 {
     MPI_Aint size_bytes = (MPI_Aint)(FAULT_ELEMENTS * sizeof(double));

@@ -19,18 +19,11 @@ static void hold_all(void)
     MPI_Win_flush(0, win);
 }
 static void free_window(void) { MPI_Win_free(&win); }
-static void post_to_survivors(void)
-{
-    MPI_Group world, survivors;
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_excl(world, 1, &victim, &survivors);
-    MPI_Win_post(survivors, 0, win);
-}
 
 static void connect_and_post(void)
 {
     connect_all();
-    post_to_survivors();
+    post_to_survivors(win);
 }
 
 static int wait_fence(void) { return MPI_Win_fence(0, win); }
@@ -209,11 +202,8 @@ static void make_unshared(void)
 
 static void make_unshared_and_post(void)
 {
-    MPI_Group world, survivors;
     make_unshared();
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_excl(world, 1, &victim, &survivors);
-    MPI_Win_post(survivors, 0, unshared);
+    post_to_survivors(unshared);
 }
 
 static void end_main_thread(useconds_t before_death_us)

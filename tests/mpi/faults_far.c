@@ -125,13 +125,10 @@ static int wait_complete(void)
     return code != MPI_SUCCESS ? code : last;
 }
 
-static void post_to_survivors(void)
+static void connect_and_post(void)
 {
-    MPI_Group world, survivors;
     connect_all();
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_excl(world, 1, &victim, &survivors);
-    MPI_Win_post(survivors, 0, win);
+    post_to_survivors(win);
 }
 
 static int wait_put_and_fence(void)
@@ -241,7 +238,7 @@ const struct scenario scenarios[] = {
     { "lock-behind-waiter", connect_and_meet, die_waiting, wait_behind_waiter, true, connect_and_hold_own, true },
     { "lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true },
     { "unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true },
-    { "complete", post_to_survivors, nothing, wait_complete, false, connect_all, true },
+    { "complete", connect_and_post, nothing, wait_complete, false, connect_all, true },
     { "own-window", part, nothing, wait_own_window, false, part, true },
     { "own-window-after-free", part, nothing, wait_own_window_after_free, false, part, true },
     { "put-fence", fence_before, nothing, wait_put_and_fence, false, fence_before, true },
