@@ -2,37 +2,20 @@
  * process's access, and ordered by what the two processes tell each other, of which the sanitizer sees nothing; a suppression
  * would take 0.3 ms for each element.  The linker puts these in front of the operations (src/CMakeLists.txt): in that thread
  * loads and stores inside them do not count.  What orders threads of one process, mutexes and atomics, still does. */
+#include "others.h"
+
 #include "ops/ops.h"
 
-extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/inner.h, which has another struct oriel_buffer */
-
-void AnnotateIgnoreWritesBegin(const char *file, int line); /* loads as well */
-void AnnotateIgnoreWritesEnd(const char *file, int line);
-
-#define FOR_OTHERS(name, parameters, arguments)                                                                              \
-    enum oriel_status __real_##name parameters;                                                                              \
-    enum oriel_status __wrap_##name parameters;                                                                              \
-    enum oriel_status __wrap_##name parameters                                                                               \
-    {                                                                                                                        \
-        const bool is_anothers = oriel_net_in_agent;                                                                         \
-        if (is_anothers)                                                                                                     \
-            AnnotateIgnoreWritesBegin(__FILE__, __LINE__);                                                                   \
-        enum oriel_status status = __real_##name arguments;                                                                  \
-        if (is_anothers)                                                                                                     \
-            AnnotateIgnoreWritesEnd(__FILE__, __LINE__);                                                                     \
-        return status;                                                                                                       \
-    }
-
-FOR_OTHERS(oriel_put,
+FOR_OTHERS(enum oriel_status, oriel_put,
            (struct oriel_window * window, const struct oriel_span *target, const void *here, const struct oriel_side *origin),
            (window, target, here, origin))
-FOR_OTHERS(oriel_get,
+FOR_OTHERS(enum oriel_status, oriel_get,
            (struct oriel_window * window, const struct oriel_span *target, void *here, const struct oriel_side *origin),
            (window, target, here, origin))
-FOR_OTHERS(oriel_accumulate,
+FOR_OTHERS(enum oriel_status, oriel_accumulate,
            (struct oriel_window * window, const struct oriel_span *target, uint64_t count, enum oriel_operator operator,
             const struct oriel_buffer *origin, const struct oriel_buffer *result),
            (window, target, count, operator, origin, result))
-FOR_OTHERS(oriel_compare_and_swap,
+FOR_OTHERS(enum oriel_status, oriel_compare_and_swap,
            (struct oriel_window * window, const struct oriel_span *target, const void *origin, const void *compare, void *result),
            (window, target, origin, compare, result))
