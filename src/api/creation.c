@@ -2,7 +2,6 @@
  * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through
  * entries.c. */
 #include "api/api.h"
-#include "api/requests.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "observe/observe.h"
@@ -173,8 +172,6 @@ int oriel_entry_Win_free(MPI_Win *win)
         return oriel_error_raise(window, "MPI_Win_free", status);
     window->parted = true;
     status = oriel_window_free(window, &gone);
-    if (oriel_requests_are_open())
-        oriel_requests_collect(); /* those that the program has freed */
     if (gone)
         *win = MPI_WIN_NULL;
     return gone ? oriel_error_raise_nowhere("MPI_Win_free", status)

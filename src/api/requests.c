@@ -53,6 +53,21 @@ static int drop(void *whose)
     return MPI_SUCCESS;
 }
 
+/* Tells the host of the operations that have ended. */
+static void collect(void)
+{
+    struct oriel_pending *next = oriel_pending_take_ended();
+    while (next != NULL) {
+        struct oriel_asked *asked = (struct oriel_asked *)next;
+        bool well = next->status == ORIEL_OK;
+        next = next->next_ended;
+        oriel_host_request_end(asked->handle);
+        if (well)
+            atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+        disown(asked);
+    }
+}
+
 /* --- making --- */
 
 static enum oriel_status make(struct oriel_window *window, struct oriel_asked **out)
@@ -77,7 +92,7 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
     if (!reads || window->far == NULL || (uint32_t)target_rank >= (uint32_t)window->n || !oriel_is_far(window, target_rank))
         return MPI_SUCCESS;
     if (oriel_requests_are_open())
-        oriel_requests_collect();
+        collect();
     enum oriel_status status = make(window, asked);
     if (status != ORIEL_OK)
         return oriel_error_raise(window, call, status);
@@ -110,24 +125,10 @@ int oriel_request_give(struct oriel_window *window, const char *call, struct ori
 
 /* --- completing --- */
 
-void oriel_requests_collect(void)
-{
-    struct oriel_pending *next = oriel_pending_take_ended();
-    while (next != NULL) {
-        struct oriel_asked *asked = (struct oriel_asked *)next;
-        bool well = next->status == ORIEL_OK;
-        next = next->next_ended;
-        oriel_host_request_end(asked->handle);
-        if (well)
-            atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
-        disown(asked);
-    }
-}
-
 void oriel_requests_progress(void)
 {
     oriel_pending_progress();
-    oriel_requests_collect();
+    collect();
 }
 
 /* The window that the operation was on, if it still lives. */

@@ -30,7 +30,6 @@ static inline bool oriel_requests_are_open(void)
 
 /* Takes what has come and tells the host of the operations that have ended. */
 void oriel_requests_progress(void);
-void oriel_requests_collect(void);
 
 /* The failures that the host's function has met in this thread since the last call, one for each call: false when there is none
  * left.  Raised on the window's handler, or nowhere when that is freed; its class, and its request's handle as it was. */

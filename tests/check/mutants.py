@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 LIMIT_S = 120
-ATTEMPTS = 5  # the delays are random: a mutant may pass once
+ATTEMPTS = 10  # the delays are random: a mutant may pass once
 
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "moments", "order", "ranks", "history",
                                         "arrival", "beside", "shortening", "small", "small_again", "lent", "loans", "small_visits",

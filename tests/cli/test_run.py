@@ -164,6 +164,25 @@ class Start(RunCase):
                 self.assertRegex(job.stderr, rf"(?m)^oriel\[\d+\]: MPI_Win_\w+: window 1 of 2 ranks: others reach the memory of "
                                              rf"rank {rank} by arena$", host)
 
+    def test_the_options_are_told_once_however_often_mpi_is_started(self):
+        if "mpich" not in HOSTS:
+            self.skipTest("Open MPI 4 has no sessions, of which a program may have several")
+        program_of_two = os.path.join(BUILD, "tests", "mpi", "mpich", "sessions")
+        job = subprocess.run([LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "2", program_of_two],
+                             env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(len(re.findall(r"(?m)^oriel\[\d+\]: ORIEL_CMA=auto$", job.stderr)), 2, job.stderr)
+
+    def test_children_of_a_program_whose_oriel_is_gone_start_without(self):
+        if "openmpi" not in HOSTS:
+            self.skipTest("Debian's MPICH cannot spawn")
+        tree = os.path.dirname(os.path.dirname(self.tree("openmpi")))
+        for before, child in (("true", "Oriel"), ("rm", "host")):
+            job = subprocess.run([LAUNCH, "--build", tree, "--host", "openmpi", "-n", "1", "sh", "-c", f'{before} "$0"; exec "$@"',
+                                  os.path.join(tree, "bin", "oriel"), program("openmpi", "spawner")],
+                                 env=environment(), capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((job.returncode, job.stdout), (0, f"child: {child}\n"), job.stderr)
+
     def test_bypass_changes_nothing(self):
         for host in HOSTS:
             result = start(ORIEL, "run", program(host, "environment"), ORIEL_BYPASS="1", LD_PRELOAD="")

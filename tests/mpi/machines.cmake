@@ -48,6 +48,8 @@ endforeach()
 oriel_test_row(PROGRAM lock_circles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
 # That ranks share no memory is told in few words.
 oriel_test_row(PROGRAM shared NAME shared_apart RANKS "2" MODES net2 ARGS --only ranks_that_share_no_memory_are_told_so)
+# Memory that another rank of the same machine shares, in a window over machines.
+oriel_test_row(PROGRAM shared NAME shared_each_machine RANKS "4" MODES node2 ARGS --only each_machine_has_a_shared_window)
 # Its other cases make windows until the host has no handles left, which takes minutes by messages.
 foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
   oriel_machine_rows(PROGRAM object_many NAME object_many_${case} ARGS --only ${case})

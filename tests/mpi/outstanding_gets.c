@@ -83,7 +83,7 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
     MPI_Win win;
     MPI_Errhandler handler;
     MPI_Status statuses[2];
-    MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL }, none = MPI_REQUEST_NULL;
     for (int i = 0; i < WORDS; i++)
         memory[i] = 5;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -95,13 +95,18 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
     MPI_Win_set_errhandler(win, handler);
     barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, win);
-    for (int turn = 0; turn < 4; turn++) {
-        int target = (world_rank + 1) % world_size, code;
+    for (int turn = 0; turn < 5; turn++) {
+        int target = (world_rank + 1) % world_size, code, done = turn != 4, unasked;
         errors_raised = 0;
         code = MPI_Rget(&seen[0], 1, MPI_INT64_T, target, there + 8, 1, MPI_INT64_T, win, &requests[0]);
         if (code == MPI_SUCCESS && turn == 0)
             code = MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
         CHECK_OK(MPI_Rget(&seen[1], 1, MPI_INT64_T, target, there, 1, MPI_INT64_T, win, &requests[1]));
+        while (code == MPI_SUCCESS && !done) { /* who only asks is not told, nor who completes another */
+            CHECK_OK(MPI_Request_get_status(requests[0], &done, MPI_STATUS_IGNORE));
+            CHECK_OK(MPI_Test(&none, &unasked, MPI_STATUS_IGNORE));
+        }
+        CHECK_EQUAL(errors_raised, code != MPI_SUCCESS);
         if (code == MPI_SUCCESS) {
             CHECK_CLASS(MPI_ERR_IN_STATUS, MPI_Waitall(2, requests, turn % 2 ? no_statuses : statuses));
             if (turn % 2 == 0)
@@ -120,6 +125,35 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
     barrier(MPI_COMM_WORLD);
     MPI_Errhandler_free(&handler);
     MPI_Win_free(&win);
+}
+
+/* Refused where it is asked for: what is there for its request goes, and the request stays as it was. */
+static void a_get_beyond_the_window_makes_no_request(enum window_kind kind)
+{
+    struct window window = numbered_make(kind, WORDS);
+    int target = (world_rank + 1) % world_size;
+    int64_t seen = -1, nothing = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Errhandler handler;
+    MPI_Win_create_errhandler(on_error, &handler);
+    MPI_Win_set_errhandler(window.win, handler);
+    errors_raised = 0;
+    MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win);
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Rget(&seen, 1, MPI_INT64_T, target, WORDS, 1, MPI_INT64_T, window.win, &request));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Rget_accumulate(&nothing, 1, MPI_INT64_T, &seen, 1, MPI_INT64_T, target, WORDS, 1,
+                                                       MPI_INT64_T, MPI_SUM, window.win, &request));
+    CHECK_EQUAL(errors_raised, 2);
+    CHECK(request == MPI_REQUEST_NULL, "there is a request");
+    CHECK_OK(MPI_Win_flush(target, window.win));
+    CHECK_EQUAL(seen, -1);
+    CHECK_OK(MPI_Rget(&seen, 1, MPI_INT64_T, target, WORDS - 1, 1, MPI_INT64_T, window.win, &request));
+    CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_EQUAL(seen, 1000 * target + WORDS - 1);
+    MPI_Win_unlock(target, window.win);
+    CHECK_EQUAL(errors_raised, 2);
+    barrier(MPI_COMM_WORLD);
+    MPI_Errhandler_free(&handler);
+    window_free(&window);
 }
 
 /* --- threads --- */
@@ -173,6 +207,7 @@ static void threads_wait_for_their_own_while_others_flush(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(a_long_get_is_complete_as_a_whole, KINDS_BOTH, 1),
     CASE(a_refused_get_is_told_once_by_who_completes_it, KIND_ANY, 2),
+    CASE(a_get_beyond_the_window_makes_no_request, KINDS_BOTH, 1),
     CASE(threads_wait_for_their_own_while_others_flush, KINDS_BOTH, 1),
 };
 

@@ -31,10 +31,10 @@ class Case(unittest.TestCase):
         os.chmod(self.folder, 0o777)
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def launch(self, scenario, ranks, *launch, stats="1", timeout=120, **environment):
+    def launch(self, scenario, ranks, *launch, stats="1", timeout=120, before=(), **environment):
         env = [word for name, value in dict(environment, ORIEL_STATS=stats).items() for word in ("--env", f"{name}={value}")]
         command = [os.path.join(ROOT, "tests", "launch"), "--build", given.build, "--host", given.host, "-n", str(ranks),
-                   "--timeout", str(timeout), *launch, *env, "--", given.program, scenario]
+                   "--timeout", str(timeout), *launch, *env, "--", *before, given.program, scenario]
         job = subprocess.run(command, capture_output=True, text=True, timeout=timeout + 30)
         if job.returncode == 77:
             self.skipTest(job.stdout.strip())
@@ -249,6 +249,22 @@ class Machines(Case):
         self.assertEqual([window["paths"]["host"]["count"] for window in windows], [16, 16, 16])
         self.assertEqual({rank["reason"] for window in windows for rank in window["ranks"]},
                          {"the ranks are on 2 machines: ORIEL_NET=off"})
+
+    def test_a_machine_that_others_cannot_reach_is_named(self):
+        closed = ("sh", "-c", 'test "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 && export ORIEL_NET=off; exec "$@"', "sh")
+        for window in self.statistics("sorts", 2, "--node-size", "1", before=closed):
+            self.assertEqual(window["paths"]["host"]["count"], 4)
+            self.assertEqual([rank["reason"] for rank in window["ranks"]],
+                             ["rank 1 cannot be reached from other machines", "the ranks are on 2 machines: ORIEL_NET=off"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make namespaces of process numbers everywhere")
+    def test_shared_memory_of_the_host_across_containers_is_left_to_it(self):
+        if given.host != "mpich":
+            self.skipTest("Open MPI's ranks crash in different namespaces of process numbers")
+        apart = ("unshare", "--pid", "--fork", "--kill-child")
+        [window] = self.statistics("shared", 2, before=apart, UCX_POSIX_USE_PROC_LINK="n")
+        self.assertEqual(window["paths"]["host"]["count"], 4)
+        self.assertEqual({rank["reason"] for rank in window["ranks"]}, {"the ranks are on 2 machines"})
 
     def test_the_same_on_machines_without_a_file_in_common(self):
         if not given.net or given.host == "mpich":

@@ -20,7 +20,7 @@ from mutants_locks import LOCKS
 from mutants_machine import MACHINE
 
 LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
-ATTEMPTS = 8  # the delays are random: a mutant may pass once
+ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
