@@ -26,6 +26,10 @@ foreach(language C CXX Fortran)
   set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O2 -g")
   set(CMAKE_${language}_FLAGS_RELEASE "-O2")
 endforeach()
+# valgrind 3.19 cannot read what clang writes of version 5.
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
+endif()
 
 set(ORIEL_WARNINGS -Wall -Wextra -Wundef -Wshadow -Werror)
 
@@ -35,6 +39,11 @@ if(SANITIZE)
   list(REMOVE_ITEM ORIEL_WARNINGS -Werror)
   add_compile_options(-fsanitize=${SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SANITIZE})
+  # The sources ask as gcc tells; clang says it in another way.
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND SANITIZE MATCHES "address|thread")
+    string(TOUPPER "__SANITIZE_${CMAKE_MATCH_0}__" told)
+    add_compile_definitions(${told}=1)
+  endif()
 endif()
 
 option(COVERAGE "Count which lines are executed, for make coverage (gcc)" OFF)
