@@ -29,8 +29,9 @@ void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer
                   MPI_Datatype datatype)
 {
     MPI_Aint low, extent;
-    if (buffer == MPI_IN_PLACE || oriel_host()->Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
-        return;
+    if (buffer == MPI_IN_PLACE || datatype == MPI_DATATYPE_NULL ||
+        oriel_host()->Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
+        return; /* errors that the host will tell, to the communicator's handler */
     oriel_use(uses, writes, (const char *)buffer + displacement * extent, count, datatype);
 }
 

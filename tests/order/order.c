@@ -48,8 +48,8 @@ oriel_local_group oriel_local_group_new(void)
 void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
                          const struct oriel_site *site)
 {
-    (void)datatype, (void)writes, (void)group;
-    EXPECT(buffer != NULL && count > 0 && site->call != 0);
+    (void)writes, (void)group;
+    EXPECT(buffer != NULL && count > 0 && datatype != MPI_DATATYPE_NULL && site->call != 0);
 }
 
 void oriel_local_complete(oriel_local_group group)

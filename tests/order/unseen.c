@@ -249,6 +249,22 @@ static void refused_collectives_leave_nothing(void)
     strict(&comm);
 }
 
+/* The communicator's own handler is told of it: that of the others would end the program. */
+static void a_collective_without_a_datatype_is_refused_by_the_host(void)
+{
+    MPI_Comm comm;
+    int counts[RANKS_MOST], places[RANKS_MOST], words[RANKS_MOST];
+    for (int i = 0; i < RANKS_MOST; i++) {
+        counts[i] = 1;
+        places[i] = i;
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    EXPECT(MPI_Allgatherv(&word, 1, MPI_INT, words, counts, places, MPI_DATATYPE_NULL, comm) != MPI_SUCCESS);
+    expect_order(0, comm);
+    MPI_Comm_free(&comm);
+}
+
 /* --- many requests --- */
 
 enum { MANY = 40 };
@@ -377,6 +393,7 @@ static const struct order_case cases[] = {
     CASE(refused_messages_leave_nothing, 2),
     CASE(a_message_that_was_cut_orders, 2),
     CASE(refused_collectives_leave_nothing, 2),
+    CASE(a_collective_without_a_datatype_is_refused_by_the_host, 2),
     CASE(many_requests_end_together, 2),
     CASE(unknown_requests_are_waited_for, 2),
     CASE(calls_that_are_not_looked_at_pass, 2),
