@@ -57,10 +57,11 @@ static void unlock(void)
     inside = OUTSIDE;
 }
 
-enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure)
+enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, oriel_atomic_fn *order)
 {
     own.tell = tell;
     own.closure = closure;
+    own.order_atomic = order;
     own.history = oriel_history_make(0);
     see_who_watches();
     if (oriel_watching.pages != NULL)
@@ -78,11 +79,6 @@ void oriel_local_stop(void)
     own.history = 0;
     see_who_watches();
     unlock();
-}
-
-void oriel_local_order_atomics(oriel_atomic_fn *order)
-{
-    own.order_atomic = order;
 }
 
 /* --- atomics --- */

@@ -14,8 +14,14 @@
 
 #include <mpi.h>
 
-/* tell is called for conflicts about memory outside windows: offsets are addresses.  After oriel_order_start. */
-enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure);
+/* The program's atomic instructions on a window's memory carry order like accumulates there: called with the closure of the
+ * region's tell and the offset in its history (before a store, which gives; behind a load, which takes; a read-modify-write is
+ * both), under local.c's lock. */
+typedef void oriel_atomic_fn(void *closure, int64_t offset, bool gives);
+
+/* tell is called for conflicts about memory outside windows: offsets are addresses; order for atomic instructions.  After
+ * oriel_order_start. */
+enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, oriel_atomic_fn *order);
 void oriel_local_stop(void);
 
 /* --- memory of windows --- */
@@ -75,12 +81,6 @@ static inline void oriel_local_complete_shared(oriel_local_group group)
 void oriel_local_complete(oriel_local_group group);
 
 /* --- loads and stores --- */
-
-/* Atomic instructions on a window's memory carry order like accumulates there: order is called with the closure of the region's
- * tell and the offset in its history (before a store, which gives; behind a load, which takes; a read-modify-write is both),
- * under local.c's lock.  Without it they order everything, like calls that are not modelled. */
-typedef void oriel_atomic_fn(void *closure, int64_t offset, bool gives);
-void oriel_local_order_atomics(oriel_atomic_fn *order);
 
 /* Whether a load or store of these bytes would be of interest: bytes of a window, or of a buffer that is still needed.  A few
  * nanoseconds where not. */

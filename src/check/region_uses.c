@@ -2,7 +2,6 @@
  * and of what lies partly outside only the rest counts.  region_uses.h says who calls. */
 #include "check/region_uses.h"
 
-#include "check/order.h"
 #include "check/runs.h"
 
 #include <stddef.h>
@@ -71,22 +70,9 @@ void oriel_region_use(const struct oriel_local_region *region, const struct orie
     }
 }
 
-/* Where nobody has said how a window's words order, more order is taken. */
-static void order_anyhow(bool gives)
-{
-    if (gives)
-        oriel_order_unknown_begin("atomic instructions on memory of windows");
-    else
-        oriel_order_unknown_end();
-}
-
 void oriel_regions_order(oriel_atomic_fn *order, uint64_t low, uint64_t high, bool gives)
 {
     const struct oriel_local_region *region = NULL;
-    while ((region = oriel_region_find(low, high, region)) != NULL) {
-        if (order != NULL)
-            order(region->closure, region->offset + (int64_t)(low - region->low), gives);
-        else
-            order_anyhow(gives);
-    }
+    while ((region = oriel_region_find(low, high, region)) != NULL)
+        order(region->closure, region->offset + (int64_t)(low - region->low), gives);
 }

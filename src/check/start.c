@@ -147,7 +147,8 @@ static bool watch_forks(void)
 static bool start_parts(bool threads)
 {
     return oriel_order_start(world_rank, world_size) == ORIEL_OK && oriel_sites_start() == ORIEL_OK &&
-           oriel_finding_start() == ORIEL_OK && oriel_local_start(oriel_buffer_conflict, NULL) == ORIEL_OK &&
+           oriel_finding_start() == ORIEL_OK &&
+           oriel_local_start(oriel_buffer_conflict, NULL, oriel_window_order_atomic) == ORIEL_OK &&
            oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK && oriel_type_start() == ORIEL_OK &&
            oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK && watch_forks();
 }
@@ -198,7 +199,6 @@ static void start(bool threads)
     threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     oriel_check_several = oriel_check_several || threaded;
     oriel_check_alone = !threaded && level != MPI_THREAD_SERIALIZED;
-    oriel_local_order_atomics(oriel_window_order_atomic);
     oriel_comm_find(MPI_COMM_WORLD); /* each machine knows it, whether or not its ranks use it */
     if (is_first_here())
         oriel_deadlock_start(machines_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE
