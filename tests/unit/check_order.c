@@ -302,9 +302,16 @@ static void moments_do_not_pile_up(void **state)
 
 /* --- the floor --- */
 
+/* Elsewhere less is known of rank 0. */
+static void lower_first(oriel_tick *out)
+{
+    out[0]--;
+}
+
 static void look_at_the_floor(int rank)
 {
     oriel_tick floor[TEAM_MOST];
+    const struct oriel_order_far elsewhere = {.floor = lower_first};
     struct oriel_key key = {{ORIEL_ORDER_COLLECTIVE, 1, 0, 0}};
     start(rank);
     oriel_order_floor(floor);
@@ -322,6 +329,10 @@ static void look_at_the_floor(int rank)
     EXPECT(floor[0] == atomic_load(&team->words[0])); /* all know of 0, 0 knows of nobody */
     for (int i = 1; i < team->n; i++)
         EXPECT(floor[i] == 0);
+    oriel_order_span(&elsewhere);
+    oriel_order_floor(floor);
+    EXPECT(floor[0] == atomic_load(&team->words[0]) - 1);
+    oriel_order_span(NULL);
     team_meet();
     if (rank == 0)
         oriel_order_stop();
@@ -332,6 +343,11 @@ static void look_at_the_floor(int rank)
             EXPECT(floor[i] == atomic_load(&team->words[i]));
     }
     team_meet();
+    oriel_order_stop();
+    memset(floor, 0xff, sizeof floor);
+    oriel_order_floor(floor); /* of nobody */
+    for (int i = 0; i < team->n; i++)
+        EXPECT(floor[i] == 0);
 }
 
 static void floor_is_what_all_know(void **state)
