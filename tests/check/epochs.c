@@ -183,6 +183,18 @@ CASE(E9, waited_without_a_post, 2)
     MPI_Win_free(&win);
 }
 
+/* Who tests until there is nothing left to wait for goes on. */
+CASE(E9, tested_without_a_post, 2)
+{
+    int done = 0;
+    MPI_Win win = ints_window(4);
+    if (right)
+        MPI_Win_post(MPI_GROUP_EMPTY, 0, win);
+    while (!done)
+        MPI_Win_test(win, &done); /* FINDS E9 here */
+    MPI_Win_free(&win);
+}
+
 CASE(E9, tested_after_the_end, 2)
 {
     int done = 0;

@@ -1,6 +1,9 @@
 /* The program's own loads and stores beside operations on the same memory.  Compiled with -fsanitize=thread. */
 #include "offenders.h"
 
+#include <sched.h>
+#include <string.h>
+
 /* The calling rank's own part of the window. */
 static volatile int *own(MPI_Win win)
 {
@@ -110,6 +113,71 @@ CASE(L1, store_into_shared_memory_beside_a_get, 2)
     if (rank == 1)
         ((volatile int *)memory)[right ? 2 : 1] = 7; /* FINDS L1 here */
     delay();
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+enum { PLACE = 1, FLAG = 2 };
+
+/* A window in rank 0's memory, zeroed. */
+static MPI_Win shared_ints(volatile int **memory)
+{
+    int *own_memory, unit;
+    MPI_Aint bytes;
+    MPI_Win win;
+    MPI_Win_allocate_shared(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &own_memory, &win);
+    memset(own_memory, 0, 4 * sizeof(int));
+    MPI_Win_shared_query(win, 0, &bytes, &unit, (void *)memory);
+    return named(win);
+}
+
+static void await(volatile int *flag)
+{
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
+        sched_yield();
+}
+
+/* A flag of atomic instructions carries order. */
+CASE(L1, load_before_the_flag_in_shared_memory, 2)
+{
+    volatile int *memory;
+    MPI_Win win = shared_ints(&memory);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0) {
+        MPI_Put(&size, 1, MPI_INT, 0, PLACE, 1, MPI_INT, win); /* FINDS L1 here */
+        MPI_Win_flush(0, win);
+        __atomic_store_n(&memory[FLAG], 1, __ATOMIC_RELEASE);
+    }
+    if (rank == 1 && right)
+        await(&memory[FLAG]);
+    if (rank == 1)
+        (void)memory[PLACE]; /* FINDS L1 here */
+    if (rank == 1 && !right)
+        await(&memory[FLAG]);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* Likewise where an accumulate of several elements sets it. */
+CASE(L1, load_before_the_accumulated_flag_in_shared_memory, 2)
+{
+    static const int ones[] = {1, 1};
+    volatile int *memory;
+    MPI_Win win = shared_ints(&memory);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0) {
+        MPI_Put(&size, 1, MPI_INT, 0, PLACE, 1, MPI_INT, win); /* FINDS L1 here */
+        MPI_Win_flush(0, win);
+        MPI_Accumulate(ones, 2, MPI_INT, 0, FLAG, 2, MPI_INT, MPI_SUM, win);
+    }
+    if (rank == 1 && right)
+        await(&memory[FLAG]);
+    if (rank == 1)
+        (void)memory[PLACE]; /* FINDS L1 here */
+    if (rank == 1 && !right)
+        await(&memory[FLAG]);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
