@@ -226,6 +226,8 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
     if (window == NULL) {
         if (creation->part != 0)
             oriel_part_close(oriel_part_of(creation->part));
+        if (creation->locks != 0)
+            oriel_part_close(oriel_part_of(creation->locks));
         return code;
     }
     find_memory(window);
