@@ -11,6 +11,40 @@ CASE(E1, put_before_any_epoch, 2)
     fence_and_free(win);
 }
 
+static int errors;
+
+static void count_error(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    errors++;
+}
+
+/* The program's own handler is told, and goes with its last use: else the host could not give out its handle again. */
+CASE(E1, put_under_handlers_of_its_own, 2)
+{
+    enum { ROUNDS = 100 };
+    MPI_Errhandler handlers[ROUNDS];
+    int met_again = 0;
+    MPI_Win win = ints_window(4);
+    errors = 0;
+    for (int i = 0; i < ROUNDS && rank == 0; i++) {
+        MPI_Win_create_errhandler(count_error, &handlers[i]);
+        for (int before = 0; before < i; before++)
+            met_again += handlers[before] == handlers[i];
+        MPI_Win_set_errhandler(win, handlers[i]);
+        MPI_Errhandler handler = handlers[i];
+        MPI_Errhandler_free(&handler);
+        if (right)
+            MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E1 here */
+        if (right)
+            MPI_Win_unlock(1, win);
+    }
+    if (rank == 0 && (errors != (right ? 0 : ROUNDS) || met_again == 0))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Win_free(&win);
+}
+
 CASE(E1, get_after_the_unlock, 2)
 {
     int got = 0;
