@@ -81,6 +81,25 @@ class Refusal(Case):
             shutil.rmtree(self.path("tree"))
 
 
+class Unchecked(Case):
+    """Jobs that the checker leaves alone, though it is there."""
+
+    def test_a_program_that_sets_bypass_for_itself(self):
+        for host in HOSTS:
+            self.write("bypass", f'#!/bin/sh\nORIEL_BYPASS=1 exec {program(host, "mistaken")} right\n')
+            result = start(ORIEL, "check", "--host", host, self.path("bypass"))
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn("unfinished line=1", result.stdout)
+
+    def test_a_checker_that_gets_no_memory(self):
+        """It is a file; the hosts bear this limit."""
+        for host in HOSTS:
+            result = start("prlimit", f"--fsize={32 << 20}", ORIEL, "check", "--host", host, program(host, "mistaken"), "right")
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertRegex(result.stderr, r"memory: File (is )?too large\): nothing is checked\n")
+            self.assertNotIn(SUMMARY, result.stderr)
+
+
 class Findings(Case):
     def check(self, host, *words, status=86, oriel=ORIEL, name="mistaken"):
         result = start(oriel, "check", "--host", host, *words[:self.options(words)], program(host, name),
@@ -144,6 +163,16 @@ class Findings(Case):
             aborted = start(ORIEL, "check", program(host, "mistaken"), "abort")
             self.assertNotEqual(aborted.returncode, 0)
             self.assertIn("which came without MPI_Finalize", aborted.stderr)
+
+    def test_summary_before_an_abort_goes_to_a_file_as_well(self):
+        for host in HOSTS:
+            with open(self.path("told"), "w+", encoding="utf-8") as told:
+                subprocess.run([ORIEL, "check", program(host, "mistaken"), "abort"], env=environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=told, timeout=60, check=False)
+                told.seek(0)
+                text = told.read()
+            self.assertIn(SUMMARY + "1 finding, 1 in all until the end, which came without MPI_Finalize", text)
+            self.assertIn("local accesses were not watched", text.partition(SUMMARY)[2])
 
     def test_ranks_that_all_abort_write_one_summary(self):
         launch = os.path.join(os.path.dirname(HERE), "launch")
@@ -333,6 +362,16 @@ class Json(Case):
             text = start(ORIEL, "check", program(host, "mistaken"), "right", "file").stderr
             self.assertIn("MPI_File_open (3)", text)
             self.assertIn("MPI_File_close (3)", text)
+
+    def test_what_several_machines_have_not_looked_at_is_counted_together(self):
+        launch = os.path.join(os.path.dirname(HERE), "launch")
+        for host in HOSTS:
+            job = start(launch, "--build", BUILD, "--host", host, "-n", 2, "--plain", "--node-size", 1, "--timeout", 50, "--",
+                        ORIEL, "check", "--no-fail", "--json", self.path("found.json"), program(host, "mistaken"), "right", "file")
+            self.assertEqual(job.returncode, 0, job.stderr)
+            with open(self.path("found.json"), encoding="utf-8") as file:
+                rows = [(row["what"].split(": ")[-1], row["count"]) for row in json.load(file)["not_looked_at"]]
+            self.assertEqual(sorted(rows), [("MPI_File_close", 6), ("MPI_File_open", 6)])
 
     def test_a_name_that_is_no_text_is_written_as_one(self):
         for host in HOSTS:

@@ -173,14 +173,6 @@ class Findings(Disk):
             with self.subTest(host=host):
                 self.check(host, self.mount(), LONG, TEST_FILE_BYTES="512")
 
-    def test_checker_that_gets_no_memory(self):
-        """Its own memory is a file; the hosts bear this limit."""
-        for host in HOSTS:
-            with self.subTest(host=host):
-                job = self.run_words(ORIEL, "check", "--host", host, program(host, "mistaken"), "right", limit=32 * KIB * KIB)
-                self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
-                self.assertRegex(job.stderr, rf"memory: {LONG}\): nothing is checked")
-
     def test_a_disk_without_inodes_is_refused_at_once(self):
         path = os.path.join(self.mount(options="size=1m,nr_inodes=1"), "found.json")
         self.refused(self.run_words(ORIEL, "check", "--json", path, program(HOSTS[0], "mistaken")), path, FULL)
