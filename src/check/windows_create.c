@@ -93,7 +93,7 @@ static enum oriel_status look_at_members(void *context)
     MPI_Group world = MPI_GROUP_NULL;
     int n = 0;
     int lost = MPI_UNDEFINED;
-    bool known = host->Comm_size(*comm, &n) == MPI_SUCCESS && host->Comm_group(*comm, &group) == MPI_SUCCESS &&
+    bool known = host->Comm_size(*comm, &n) == MPI_SUCCESS && n > 0 && host->Comm_group(*comm, &group) == MPI_SUCCESS &&
                  host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
     int few = n < FEW ? n : FEW;
     for (int i = 0; i <= few && known && lost == MPI_UNDEFINED; i++) {
