@@ -73,7 +73,7 @@ enum oriel_afar_kind {
     ORIEL_AFAR_COMPLETE,     /* history, origin, number, ticket */
     ORIEL_AFAR_COMPLETE_ONE, /* history, ticket, number */
     ORIEL_AFAR_FLAG,         /* history, origin, flags */
-    ORIEL_AFAR_FLAG_ONE,     /* history, ticket, flags */
+    ORIEL_AFAR_REQUEST_DONE, /* history, ticket */
     ORIEL_AFAR_LEAVES,       /* from here on: asked of the thread that asks nobody */
     ORIEL_AFAR_FLOOR = ORIEL_AFAR_LEAVES, /* : whether any rank runs; a clock */
     ORIEL_AFAR_NOTE,         /* window; struct oriel_note_ask: whether it was answered; struct oriel_note_answer */

@@ -54,7 +54,7 @@ static void work_on_history(const struct oriel_afar_request *request)
         break;
     case ORIEL_AFAR_COMPLETE_ONE: oriel_history_complete_one(words[0], words[1], words[2]); break;
     case ORIEL_AFAR_FLAG: oriel_history_flag(words[0], (int32_t)words[1], (uint8_t)words[2]); break;
-    default: oriel_history_flag_one(words[0], words[1], (uint8_t)words[2]); break;
+    default: oriel_history_request_done(words[0], words[1]); break;
     }
 }
 
@@ -141,7 +141,7 @@ static size_t answer_room_bytes(const struct oriel_afar_request *request)
 
 static bool is_of_part(const struct oriel_afar_request *request)
 {
-    return request->kind >= ORIEL_AFAR_ADD && request->kind <= ORIEL_AFAR_FLAG_ONE;
+    return request->kind >= ORIEL_AFAR_ADD && request->kind <= ORIEL_AFAR_REQUEST_DONE;
 }
 
 bool oriel_afar_answer(struct oriel_afar_desk *desk, int fd)

@@ -53,12 +53,11 @@ static bool key_holds(const struct oriel_afar_request *request)
 /* A number that is none would leave an access pending that counts as complete; flags of other kinds say how it was added. */
 static bool words_hold(const struct oriel_afar_request *request)
 {
-    const uint64_t flags = ORIEL_ACCESS_REQUEST_DONE | ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
+    const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
     switch (request->kind) {
     case ORIEL_AFAR_COMPLETE:
     case ORIEL_AFAR_COMPLETE_ONE: return request->words[2] != ORIEL_TICK_PENDING;
-    case ORIEL_AFAR_FLAG:
-    case ORIEL_AFAR_FLAG_ONE: return (request->words[2] & ~flags) == 0;
+    case ORIEL_AFAR_FLAG: return (request->words[2] & ~flags) == 0;
     default: return true;
     }
 }

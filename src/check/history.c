@@ -352,28 +352,25 @@ void oriel_history_end_one(oriel_place place, uint64_t ticket)
 }
 
 /* Nobody has a ticket of it any more when its request is done: it is like others then that are pending. */
-static void flag_record(struct oriel_history *history, oriel_record_number number, uint64_t flags)
+static void end_request(struct oriel_history *history, oriel_record_number number, uint64_t argument)
 {
     struct oriel_access *access = &oriel_record_at(&history->records, number)->access;
-    access->flags |= (uint8_t)flags;
-    if ((flags & ORIEL_ACCESS_REQUEST_DONE) == 0)
-        return;
+    (void)argument;
+    access->flags |= ORIEL_ACCESS_REQUEST_DONE;
     access->flags &= (uint8_t)~ORIEL_ACCESS_ALONE;
     access->moment = 0;
     join_alike(history, number, (struct oriel_history_hint){0, 0});
 }
 
-void oriel_history_flag_one(oriel_place place, uint64_t ticket, uint8_t flags)
+void oriel_history_request_done(oriel_place place, uint64_t ticket)
 {
-    oriel_underway_flag(place, 0, ticket, flags);
-    oriel_loan_list(place, ticket);
-    for_ticket(place, ticket, flag_record, flags);
+    for_ticket(place, ticket, end_request, 0);
 }
 
 void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
 {
-    oriel_underway_flag(place, origin, 0, flags);
-    oriel_loan_list(place, 0);
+    oriel_underway_flag(place, origin, flags);
+    oriel_loan_list(place);
     if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
         return;
     struct oriel_history *history = oriel_history_enter(place);

@@ -122,9 +122,9 @@ void oriel_history_complete_one(oriel_place history, uint64_t ticket, oriel_tick
  * not come back. */
 void oriel_history_end_one(oriel_place history, uint64_t ticket);
 
-/* Flags of an origin's pending accesses, or of one ticket's, are set. */
+/* Flags of an origin's pending accesses are set; of the one with this ticket, that its request is done. */
 void oriel_history_flag(oriel_place history, int32_t origin, uint8_t flags);
-void oriel_history_flag_one(oriel_place history, uint64_t ticket, uint8_t flags);
+void oriel_history_request_done(oriel_place history, uint64_t ticket);
 
 /* Forgets the bytes: memory that was freed or detached. */
 void oriel_history_forget(oriel_place history, int64_t offset, uint64_t len_bytes);

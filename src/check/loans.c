@@ -323,10 +323,10 @@ void oriel_loan_complete(oriel_place history, uint64_t group, oriel_tick now, bo
     }
 }
 
-void oriel_loan_list(oriel_place history, uint64_t group)
+void oriel_loan_list(oriel_place history)
 {
     for (unsigned i = pending_count; i-- > 0;)
-        if (sides[pending[i]].history == history && sides[pending[i]].group == group)
+        if (sides[pending[i]].history == history && sides[pending[i]].group == 0)
             give_up(&sides[pending[i]]);
 }
 

@@ -16,8 +16,8 @@ bool oriel_loan_come(oriel_place history, const struct oriel_access *access, con
 /* Complete with now: what came without a group, and what came with this one; or the latter alone. */
 void oriel_loan_complete(oriel_place history, uint64_t group, oriel_tick now, bool alone);
 
-/* What came with the group, and is pending, stands in the tree. */
-void oriel_loan_list(oriel_place history, uint64_t group);
+/* What came without a group, and is pending, stands in the tree. */
+void oriel_loan_list(oriel_place history);
 
 /* This process uses the history no more; nor the board. */
 void oriel_loan_leave(oriel_place history);

@@ -166,10 +166,10 @@ void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags)
         oriel_history_flag(part, origin, flags);
 }
 
-void oriel_part_flag_one(oriel_place part, uint64_t ticket, uint8_t flags)
+void oriel_part_request_done(oriel_place part, uint64_t ticket)
 {
     if (oriel_part_is_far(part))
-        ask(part, ORIEL_AFAR_FLAG_ONE, ticket, flags, 0);
+        ask(part, ORIEL_AFAR_REQUEST_DONE, ticket, 0, 0);
     else
-        oriel_history_flag_one(part, ticket, flags);
+        oriel_history_request_done(part, ticket);
 }

@@ -25,6 +25,6 @@ uint64_t oriel_part_add(oriel_place part, const struct oriel_access *access, con
 void oriel_part_complete(oriel_place part, int32_t origin, uint64_t ticket, oriel_tick now);
 void oriel_part_complete_one(oriel_place part, uint64_t ticket, oriel_tick now);
 void oriel_part_flag(oriel_place part, int32_t origin, uint8_t flags);
-void oriel_part_flag_one(oriel_place part, uint64_t ticket, uint8_t flags);
+void oriel_part_request_done(oriel_place part, uint64_t ticket);
 
 #endif

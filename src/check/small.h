@@ -74,7 +74,7 @@ void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group
 
 /* They are over, and go. */
 void oriel_underway_end(oriel_place history, uint64_t group);
-void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, uint8_t flags);
+void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags);
 
 /* This process uses the history no more. */
 void oriel_underway_leave(oriel_place history);

@@ -67,12 +67,12 @@ static bool join_alike(const struct oriel_underway *one)
     return false;
 }
 
-void oriel_underway_flag(oriel_place history, int32_t origin, uint64_t group, uint8_t flags)
+void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags)
 {
     for (unsigned i = oriel_underways.count; i-- > 0;) {
         struct oriel_underway *one = &oriel_underways.list[i];
         uint8_t had = (uint8_t)one->entry->what;
-        if (one->history != history || (had & flags) == flags || one->group != group || (group == 0 && one->origin != origin))
+        if (one->history != history || (had & flags) == flags || one->group != 0 || one->origin != origin)
             continue;
         oriel_board_word_lock(&one->cell->owner);
         bool joined = false;

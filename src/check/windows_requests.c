@@ -42,7 +42,7 @@ static void done(void *closure, const MPI_Status *status)
     if (left && asked->ticket != 0 && asked->fetches)
         oriel_part_complete_one(asked->history, asked->ticket, oriel_order_now());
     else if (left && asked->ticket != 0)
-        oriel_part_flag_one(asked->history, asked->ticket, ORIEL_ACCESS_REQUEST_DONE);
+        oriel_part_request_done(asked->history, asked->ticket);
     if (left)
         oriel_local_complete(asked->buffers);
     if (left && asked->fetches)

@@ -261,7 +261,7 @@ static void use_part(oriel_place part)
     case 0: oriel_part_complete(part, OWN, 0, oriel_order_now()); break;
     case 1: oriel_part_complete_one(part, ticket, oriel_order_now()); break;
     case 2: oriel_part_flag(part, OWN, ORIEL_ACCESS_FLUSHED_OTHER); break;
-    case 3: oriel_part_flag_one(part, ticket, ORIEL_ACCESS_REQUEST_DONE); break;
+    case 3: oriel_part_request_done(part, ticket); break;
     default: ticket = oriel_part_add(part, &access, &extent, 1, tell, NULL);
     }
 }

@@ -253,7 +253,7 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_AFAR_COMPLETE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
         {{.kind = ORIEL_AFAR_COMPLETE_ONE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
         {{.kind = ORIEL_AFAR_FLAG, .words = {0, 0, ORIEL_ACCESS_FLUSHED_OTHER}}, true},
-        {{.kind = ORIEL_AFAR_FLAG_ONE, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
+        {{.kind = ORIEL_AFAR_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
         {{.kind = ORIEL_AFAR_NOTE, .len_bytes = sizeof(struct oriel_note_ask) - 1}, false},
         {{.kind = ORIEL_AFAR_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };

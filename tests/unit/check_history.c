@@ -330,7 +330,7 @@ static void what_is_flagged_alike_does_not_pile_up(void **state)
         for (int i = 0; i < 1000; i++) {
             add_sum(history, way == 1 ? 1000 : 8, way == 2 ? ORIEL_ACCESS_ALONE : 0, &ticket);
             if (way == 2)
-                oriel_history_flag_one(history, ticket, ORIEL_ACCESS_REQUEST_DONE);
+                oriel_history_request_done(history, ticket);
             else
                 oriel_history_flag(history, 1, ORIEL_ACCESS_FLUSHED_LOCAL);
         }
@@ -474,7 +474,7 @@ static void flags_are_told_with_the_conflict(void **state)
     access.flags = ORIEL_ACCESS_ALONE;
     uint64_t first = oriel_history_add(history, &access, &(struct oriel_extent){0, 8, 1, 0}, 1, never, NULL);
     oriel_history_add(history, &access, &(struct oriel_extent){8, 8, 1, 0}, 1, never, NULL);
-    oriel_history_flag_one(history, first, ORIEL_ACCESS_REQUEST_DONE);
+    oriel_history_request_done(history, first);
     uint8_t flags = 0;
     put(history, 2, 0, 8, remember_flags, &flags);
     assert_true((flags & ORIEL_ACCESS_REQUEST_DONE) != 0);
