@@ -111,12 +111,10 @@ struct oriel_comm *oriel_comm_of_group(MPI_Group group)
 static struct oriel_comm *make(MPI_Comm comm)
 {
     const struct oriel_host_calls *host = oriel_host();
-    struct oriel_comm *made = NULL;
     MPI_Group group;
-    int inter = 0;
-    if (host->Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter || host->Comm_group(comm, &group) != MPI_SUCCESS)
+    if (host->Comm_group(comm, &group) != MPI_SUCCESS)
         return NULL;
-    made = oriel_comm_of_group(group);
+    struct oriel_comm *made = oriel_comm_of_group(group);
     host->Group_free(&group);
     return made;
 }

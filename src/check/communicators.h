@@ -52,7 +52,7 @@ struct oriel_comm_making {
 };
 struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call, int tag);
 
-/* Behind it: the communicator is found from now on, if it is an intracommunicator of processes of MPI_COMM_WORLD.  Members that
+/* Behind it: the intracommunicator is found from now on, if all its processes are of MPI_COMM_WORLD.  Members that
  * make communicators of one group from one parent make them in one order: the nth such one has the same id for all. */
 void oriel_comm_made(const struct oriel_comm_making *making, MPI_Comm comm);
 
