@@ -160,6 +160,25 @@ static void buffers_are_needed_until_their_group_is_complete(void **state)
     assert_int_equal(outside.count, 3);
 }
 
+static void a_call_that_needs_a_buffer_twice_is_told_once(void **state)
+{
+    (void)state;
+    long buffer = 0;
+    const struct oriel_site other_site = {600, 1, 3, 0}, use_site = {700, 1, 3, 0};
+    oriel_local_group first = oriel_local_group_new();
+    oriel_local_group second = oriel_local_group_new();
+    oriel_local_message(&buffer, 1, type_long, false, first, &put_site);
+    oriel_local_message(&buffer, 1, type_long, false, second, &put_site);
+    oriel_local_message(&buffer, 1, type_long, true, 0, &use_site);
+    assert_int_equal(outside.count, 1);
+    oriel_local_message(&buffer, 1, type_long, false, oriel_local_group_new(), &other_site);
+    oriel_local_message(&buffer, 1, type_long, true, 0, &use_site);
+    assert_int_equal(outside.count, 3);
+    oriel_local_complete(first);
+    oriel_local_message(&buffer, 1, type_long, true, 0, &use_site);
+    assert_int_equal(outside.count, 5);
+}
+
 static void memory_that_is_used_again_is_not_blamed(void **state)
 {
     (void)state;
@@ -416,6 +435,7 @@ int main(void)
         CASE(loads_and_stores_meet_operations_on_the_window),
         CASE(ordered_loads_and_stores_are_nobodys_fault),
         CASE(buffers_are_needed_until_their_group_is_complete),
+        CASE(a_call_that_needs_a_buffer_twice_is_told_once),
         CASE(memory_that_is_used_again_is_not_blamed),
         CASE(a_buffer_in_the_window_is_an_access_to_it),
         CASE(buffers_across_the_border_count_where_they_are),

@@ -5,6 +5,7 @@
 
 #include "check/order.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -389,6 +390,61 @@ static void overlapping_receives_take_all_of_the_sender(void **state)
     end();
 }
 
+/* A receive whose end nobody sees keeps its number: what comes behind it takes its own message all the same. */
+static void abandoned_receive_keeps_its_number(void **state)
+{
+    (void)state;
+    begin(1);
+    oriel_receive_abandoned(&world.receiver, post(0, 0)->receiving);
+    assert_null(world.receiver.numbered);
+    send_from(0, 0); /* its message */
+    send_from(0, 0);
+    complete(post(0, 0), true);
+    assert_int_equal(order.standing, 1);
+    assert_false(order.took_all);
+    end();
+}
+
+/* One that had no number stays: what comes behind it has got this message or the next. */
+static void abandoned_wildcard_may_have_any_message(void **state)
+{
+    (void)state;
+    begin(1);
+    oriel_receive_abandoned(&world.receiver, post(ORIEL_ANY, 0)->receiving);
+    for (int i = 0; i < 3; i++)
+        send_from(0, 0);
+    complete(post(0, 0), true);
+    assert_int_equal(order.known[0], 2);
+    assert_int_equal(order.standing, 3);
+    assert_false(order.took_all);
+    end();
+}
+
+static void leave_receives_behind(void)
+{
+    struct oriel_matching matching;
+    oriel_matching_open(&matching, COMMUNICATOR, RECEIVER);
+    for (int tag = 0; tag < TAGS; tag++) {
+        oriel_receive_abandoned(&matching, oriel_receive_post(&matching, (struct oriel_envelope){0, tag}));
+        assert_non_null(oriel_receive_post(&matching, (struct oriel_envelope){1, tag}));
+        oriel_receive_abandoned(&matching, oriel_receive_post(&matching, (struct oriel_envelope){ORIEL_ANY, tag}));
+        assert_non_null(oriel_receive_post(&matching, (struct oriel_envelope){2, tag}));
+    }
+    oriel_matching_close(&matching);
+}
+
+/* A sanitizer's heap says nothing of its size, and finds by itself what is lost. */
+static void what_never_ends_is_freed_with_its_communicator(void **state)
+{
+    enum { ROUNDS = 1000 };
+    (void)state;
+    leave_receives_behind();
+    size_t before_bytes = mallinfo2().uordblks;
+    for (int i = 0; i < ROUNDS; i++)
+        leave_receives_behind();
+    assert_true(mallinfo2().uordblks < before_bytes + ROUNDS * sizeof(struct oriel_receiving));
+}
+
 static void failed_send_has_no_number(void **state)
 {
     (void)state;
@@ -414,6 +470,9 @@ int main(void)
         cmocka_unit_test(overlapping_sends_are_given_each_others_clocks),
         cmocka_unit_test(overtaken_send_shifts_all_behind_it),
         cmocka_unit_test(overlapping_receives_take_all_of_the_sender),
+        cmocka_unit_test(abandoned_receive_keeps_its_number),
+        cmocka_unit_test(abandoned_wildcard_may_have_any_message),
+        cmocka_unit_test(what_never_ends_is_freed_with_its_communicator),
         cmocka_unit_test(failed_send_has_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
