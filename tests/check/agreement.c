@@ -75,6 +75,35 @@ CASE(A7, fences_that_promise_different_things, 2)
     MPI_Win_free(&win);
 }
 
+CASE(A7, keys_of_one_rank_alone, 2)
+{
+    int memory[4];
+    MPI_Win win;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "same_size", rank == 0 || right ? "true" : "false");
+    MPI_Win_create(memory, sizeof memory, sizeof(int), info, MPI_COMM_WORLD, &win); /* FINDS A7 here, saying 'same_size' */
+    MPI_Info_free(&info);
+    MPI_Win_free(&win);
+}
+
+/* Nothing else about them is compared. */
+CASE(A7, windows_of_two_kinds, 2)
+{
+    int memory[4];
+    int *allocated;
+    MPI_Win win;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "same_size", rank == 0 || right ? "true" : "false");
+    if (rank == 0 || right)
+        MPI_Win_create(memory, sizeof memory, sizeof(int), info, MPI_COMM_WORLD, &win); /* FINDS A7 here, saying 'kinds' */
+    else
+        MPI_Win_allocate(8, 1, info, MPI_COMM_WORLD, &allocated, &win); /* FINDS A7 here, saying 'kinds' */
+    MPI_Info_free(&info);
+    MPI_Win_free(&win);
+}
+
 /* What was got is stored when its epoch ends, and not after that. */
 CASE(H8, get_before_a_fence_without_stores, 2)
 {

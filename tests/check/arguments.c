@@ -137,6 +137,24 @@ CASE(A6, result_without_room, 2)
     fence_and_free(win);
 }
 
+/* Items of no bytes are nothing, wherever they are said to be. */
+CASE(A1, something_where_nothing_may_be, 2)
+{
+    int value = 1, got = 0;
+    MPI_Datatype nothing;
+    MPI_Win win = ints_window(4);
+    MPI_Type_contiguous(0, MPI_INT, &nothing);
+    MPI_Type_commit(&nothing);
+    MPI_Win_fence(0, win);
+    if (rank == 0) {
+        MPI_Put(&value, 2, nothing, 1, 1000, 2, nothing, win);
+        MPI_Get_accumulate(&value, 2, nothing, &got, 2, nothing, 1, 1000, 2, nothing, MPI_SUM, win);
+        MPI_Put(&value, 1, MPI_INT, 1, right ? 3 : 1000, 1, MPI_INT, win); /* FINDS A1 here */
+    }
+    MPI_Type_free(&nothing);
+    fence_and_free(win);
+}
+
 CASE(A8, count_below_0, 2)
 {
     MPI_Win win = ints_window(4);

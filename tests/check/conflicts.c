@@ -12,6 +12,21 @@ CASE(C1, two_puts_in_one_fence_epoch, 2)
     fence_and_free(win);
 }
 
+/* The target names more than there is at the origin: what does not come is not written. */
+CASE(C1, put_of_less_than_the_target_names, 2)
+{
+    int values[2] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Put(values, 2, MPI_INT, 1, 0, 4, MPI_INT, win); /* FINDS C1 here, saying 'bytes 4 to 7' */
+    if (rank == 1)
+        MPI_Put(values, 2, MPI_INT, 1, right ? 2 : 1, 2, MPI_INT, win); /* FINDS C1 here, saying 'bytes 4 to 7' */
+    delay();
+    fence_and_free(win);
+}
+
 CASE(C1, put_and_get_in_one_fence_epoch, 2)
 {
     int got[2];

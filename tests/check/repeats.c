@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300 };
+enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300, LOOP = 16 };
 
 static void await(const int *flag, int value)
 {
@@ -99,6 +99,29 @@ CASE(C1, repeated_gets_of_one_place_meet_a_put, 2)
     MPI_Win_free(&win);
 }
 
+/* A loop that comes again to what it has put is complete with each of its flushes: each window has another end. */
+CASE(C1, repeated_loops_of_puts_meet_one_in_the_end, 2)
+{
+    MPI_Win wins[LOOP];
+    for (int more = 0; more < LOOP; more++) {
+        MPI_Win win = wins[more] = ints_window(LOOP);
+        MPI_Win_lock_all(0, win);
+        for (int i = 0; i <= LOOP + more && rank == 0; i++) {
+            MPI_Put(&i, 1, MPI_INT, 1, i % LOOP, 1, MPI_INT, win); /* FINDS C1 here */
+            if (i < LOOP + more || right)
+                MPI_Win_flush(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < LOOP && rank == 1; i++) {
+            MPI_Put(&i, 1, MPI_INT, 1, i, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(1, win);
+        }
+        MPI_Win_unlock_all(win);
+    }
+    for (int more = 0; more < LOOP; more++)
+        MPI_Win_free(&wins[more]);
+}
+
 /* The same of accumulates, to which all come, beside what is put through all of the memory. */
 CASE(C2, repeated_fetches_of_all_meet_a_long_put, 2)
 {
@@ -184,6 +207,35 @@ CASE(C4, repeated_fetches_into_what_is_added, 2)
         MPI_Fetch_and_op(&value, i < LAST || right ? &old : &value, MPI_INT, 1, 0, MPI_SUM, win); /* FINDS C4 here */
         MPI_Win_flush(1, win);
     }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, repeated_swaps_that_compare_with_their_result, 2)
+{
+    int one = 1, zero = 0, old = 0;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Compare_and_swap(&one, i < LAST || right ? &zero : &old, &old, MPI_INT, 1, 0, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, repeated_swaps_that_compare_with_memory_of_the_window, 2)
+{
+    int one = 1, zero = 0, old, found, *base;
+    MPI_Win win = ints_window(3);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &found);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Compare_and_swap(&one, i < LAST ? &zero : &base[1], &old, MPI_INT, 1, 0, win); /* FINDS C1 here */
+        MPI_Win_flush(1, win);
+    }
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 0, right ? 2 : 1, 1, MPI_INT, win); /* FINDS C1 here */
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
