@@ -19,6 +19,7 @@ bool oriel_again_fill(struct oriel_operation *operation)
     operation->result_type = again->result_type;
     operation->applied = again->applied;
     operation->items = again->items;
+    operation->arriving_bytes = again->arriving_bytes;
     return true;
 }
 
@@ -47,6 +48,7 @@ static void keep_small(struct oriel_again *again, const struct oriel_operation *
         again->fetches ? plain_bytes(operation->result_type, (uint64_t)operation->result_count) : 0;
     bool one = again->items * operation->target_type->elements == 1;
     if (operation->request != NULL || !is_simple(operation->window) || again->target_bytes == 0 ||
+        operation->arriving_bytes < again->target_bytes ||
         (again->origin_bytes == 0) != (operation->origin_type == NULL) || (again->result_bytes == 0) == again->fetches ||
         (again->origin_bytes == 0 && !again->fetches) || (operation->accumulates && !one))
         return;
@@ -264,6 +266,7 @@ void oriel_again_keep(const struct oriel_operation *operation)
                                   .result_type = operation->result_type,
                                   .applied = operation->applied,
                                   .items = operation->items,
+                                  .arriving_bytes = operation->arriving_bytes,
                                   .site = operation->site};
     keep_small(again, operation);
 }

@@ -153,6 +153,7 @@ bool oriel_argument_operation(struct oriel_operation *operation)
         return false;
     uint64_t at_target = times(operation->target_count, operation->target_type->size_bytes);
     operation->items = (uint64_t)operation->target_count;
+    operation->arriving_bytes = UINT64_MAX;
     if (operation->target_type->elements == 0)
         operation->items = 0;
     operation->result_type = operation->target_type;
@@ -165,6 +166,7 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     uint64_t at_origin = times(operation->origin_count, operation->origin_type->size_bytes);
     if (operation->kind == ORIEL_ACCESS_GET)
         return fits(operation, "target", at_target, "origin", at_origin);
+    operation->arriving_bytes = at_origin;
     if (at_origin < at_target && operation->items > 0) /* only what there is arrives */
         operation->items = (at_origin + operation->target_type->size_bytes - 1) / operation->target_type->size_bytes;
     return fits(operation, "origin", at_origin, "target", at_target);

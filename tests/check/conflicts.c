@@ -27,6 +27,33 @@ CASE(C1, put_of_less_than_the_target_names, 2)
     fence_and_free(win);
 }
 
+/* What comes ends inside an item, whose elements lie beside each other or apart. */
+CASE(C1, put_of_less_than_an_item, 2)
+{
+    int value = 1;
+    MPI_Datatype beside, apart;
+    MPI_Win win = ints_window(16);
+    MPI_Type_contiguous(2, MPI_INT, &beside);
+    MPI_Type_vector(4, 1, 2, MPI_INT, &apart);
+    MPI_Type_commit(&beside);
+    MPI_Type_commit(&apart);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0) {
+        MPI_Put(&value, 1, MPI_INT, 1, 0, 1, beside, win); /* FINDS C1 here, saying 'bytes 0 to 3' */
+        MPI_Put(&value, 1, MPI_INT, 1, 4, 1, apart, win);
+    }
+    if (rank == 1) {
+        MPI_Put(&value, 1, MPI_INT, 1, right ? 1 : 0, 1, MPI_INT, win); /* FINDS C1 here, saying 'bytes 0 to 3' */
+        MPI_Put(&value, 1, MPI_INT, 1, 6, 1, MPI_INT, win);
+        MPI_Put(&value, 1, MPI_INT, 1, 10, 1, MPI_INT, win);
+    }
+    delay();
+    MPI_Type_free(&beside);
+    MPI_Type_free(&apart);
+    fence_and_free(win);
+}
+
 CASE(C1, put_and_get_in_one_fence_epoch, 2)
 {
     int got[2];

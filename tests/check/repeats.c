@@ -32,6 +32,25 @@ CASE(C1, repeated_puts_meet_in_the_end, 2)
     MPI_Win_free(&win);
 }
 
+/* What comes ends inside the item of the target. */
+CASE(C1, repeated_puts_of_less_than_an_item, 2)
+{
+    MPI_Datatype pair;
+    MPI_Win win = ints_window(4);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        MPI_Put(&i, 1, MPI_INT, 1, i < LAST ? 2 : 0, 1, pair, win); /* FINDS C1 here, saying 'bytes 0 to 3' */
+        MPI_Win_flush(1, win);
+    }
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 1, right ? 1 : 0, 1, MPI_INT, win); /* FINDS C1 here, saying 'bytes 0 to 3' */
+    MPI_Win_unlock_all(win);
+    MPI_Type_free(&pair);
+    MPI_Win_free(&win);
+}
+
 CASE(C1, repeated_puts_without_a_flush_in_the_end, 2)
 {
     MPI_Win win = ints_window(4);
