@@ -238,7 +238,7 @@ void oriel_access_begin(struct oriel_operation *operation)
     oriel_place history = operation->items == 0 ? 0 : oriel_window_history(window, target);
     if (history != 0)
         add_access(operation, history);
-    if (oriel_access_writes_words(operation))
+    if (oriel_access_writes_words(operation) && operation->items > 0)
         give_word(operation);
     oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
 }

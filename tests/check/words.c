@@ -1,6 +1,8 @@
 /* What who fetches with an accumulate may go on with: what was done before by whoever has written there. */
 #include "offenders.h"
 
+#include <sched.h>
+
 enum { MANY = 300 };
 
 /* The last of many elements that are read at once says that the first may be written. */
@@ -23,5 +25,35 @@ CASE(C1, put_behind_a_fetch_of_many, 2)
         MPI_Put(&rank, 1, MPI_INT, 1, MANY, 1, MPI_INT, win); /* FINDS C1 here */
     }
     MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* Who has added nothing has left nothing that tells of him; that he has been there is said in a way that nobody watches. */
+CASE(C1, put_behind_a_sum_of_nothing_and_shared_memory, 2)
+{
+    int one = 1, old, *memory, *flag, unit;
+    MPI_Aint len_bytes;
+    MPI_Win flags, win = ints_window(2);
+    MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &flags);
+    *memory = 0;
+    MPI_Win_shared_query(flags, 1, &len_bytes, &unit, &flag);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(1, win);
+        MPI_Accumulate(&one, right, MPI_INT, 1, 0, right, MPI_INT, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+        __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    }
+    if (rank == 1) {
+        while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
+            sched_yield();
+        MPI_Fetch_and_op(&one, &old, MPI_INT, 1, 0, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+        MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&flags);
     MPI_Win_free(&win);
 }
