@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300, LOOP = 16 };
+enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300, LOOP = 16, ENDS = 2 * LOOP };
 
 static void await(const int *flag, int value)
 {
@@ -121,8 +121,8 @@ CASE(C1, repeated_gets_of_one_place_meet_a_put, 2)
 /* A loop that comes again to what it has put is complete with each of its flushes: each window has another end. */
 CASE(C1, repeated_loops_of_puts_meet_one_in_the_end, 2)
 {
-    MPI_Win wins[LOOP];
-    for (int more = 0; more < LOOP; more++) {
+    MPI_Win wins[ENDS];
+    for (int more = 0; more < ENDS; more++) {
         MPI_Win win = wins[more] = ints_window(LOOP);
         MPI_Win_lock_all(0, win);
         for (int i = 0; i <= LOOP + more && rank == 0; i++) {
@@ -137,7 +137,7 @@ CASE(C1, repeated_loops_of_puts_meet_one_in_the_end, 2)
         }
         MPI_Win_unlock_all(win);
     }
-    for (int more = 0; more < LOOP; more++)
+    for (int more = 0; more < ENDS; more++)
         MPI_Win_free(&wins[more]);
 }
 
