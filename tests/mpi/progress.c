@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
-static const double bound_seconds = 20; /* an emulated guest on a busy machine takes six for the first contact */
+static const double bound_seconds = 20; /* the first contact in an emulated guest may take more than five */
 
 /* Computes until the word has the value: plain loads, no MPI call. Yields, since ranks may outnumber cores. */
 static void compute_until(const int64_t *word, int64_t value)
