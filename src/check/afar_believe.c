@@ -50,7 +50,8 @@ static bool key_holds(const struct oriel_afar_request *request)
     }
 }
 
-/* A number that is none would leave an access pending that counts as complete; flags of other kinds say how it was added. */
+/* A number that is none would leave an access pending that counts as complete; flags of other kinds say how it was added; no group
+ * has a request. */
 static bool words_hold(const struct oriel_afar_request *request)
 {
     const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
@@ -58,6 +59,7 @@ static bool words_hold(const struct oriel_afar_request *request)
     case ORIEL_AFAR_COMPLETE:
     case ORIEL_AFAR_COMPLETE_ONE: return request->words[2] != ORIEL_TICK_PENDING;
     case ORIEL_AFAR_FLAG: return (request->words[2] & ~flags) == 0;
+    case ORIEL_AFAR_REQUEST_DONE: return request->words[1] < ORIEL_ACCESS_GROUP;
     default: return true;
     }
 }

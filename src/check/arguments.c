@@ -166,9 +166,7 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     uint64_t at_origin = times(operation->origin_count, operation->origin_type->size_bytes);
     if (operation->kind == ORIEL_ACCESS_GET)
         return fits(operation, "target", at_target, "origin", at_origin);
-    operation->arriving_bytes = at_origin;
-    if (at_origin < at_target && operation->items > 0) /* only what there is arrives */
-        operation->items = (at_origin + operation->target_type->size_bytes - 1) / operation->target_type->size_bytes;
+    operation->arriving_bytes = at_origin; /* all that the target names must have its place all the same (MPI-4.1, 13.3.1) */
     return fits(operation, "origin", at_origin, "target", at_target);
 }
 

@@ -183,12 +183,20 @@ static bool may_be_lent(const struct oriel_operation *operation, const struct or
            !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
 }
 
+/* Of the target's datatype, begun or whole. */
+static uint64_t items_arriving(const struct oriel_operation *operation)
+{
+    uint64_t each_bytes = operation->target_type->size_bytes;
+    uint64_t whole = operation->arriving_bytes / each_bytes;
+    return whole >= operation->items ? operation->items : whole + (operation->arriving_bytes % each_bytes > 0);
+}
+
 static void add_access(struct oriel_operation *operation, oriel_place history)
 {
     struct oriel_extents extents;
     struct oriel_checked *window = operation->window;
     struct oriel_access access = oriel_access_of(operation);
-    enum oriel_status status = oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset);
+    enum oriel_status status = oriel_extents_open(&extents, operation->target_type, items_arriving(operation), operation->offset);
     oriel_extents_shorten(&extents, operation->arriving_bytes);
     if (status == ORIEL_OK && extents.count > 0 &&
         !(may_be_lent(operation, &extents) && oriel_loan_come(history, &access, extents.list)))
@@ -235,10 +243,11 @@ void oriel_access_begin(struct oriel_operation *operation)
     operation->accessed = true;
     operation->buffers = operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
     use_buffers(operation);
-    oriel_place history = operation->items == 0 ? 0 : oriel_window_history(window, target);
+    bool something = operation->items > 0 && operation->arriving_bytes > 0;
+    oriel_place history = something ? oriel_window_history(window, target) : 0;
     if (history != 0)
         add_access(operation, history);
-    if (oriel_access_writes_words(operation) && operation->items > 0)
+    if (oriel_access_writes_words(operation) && something)
         give_word(operation);
     oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
 }

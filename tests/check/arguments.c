@@ -137,6 +137,17 @@ CASE(A6, result_without_room, 2)
     fence_and_free(win);
 }
 
+/* What the target names must have its place, whether or not so much comes. */
+CASE(A1, less_than_the_target_names, 2)
+{
+    int value = 1;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    for (int count = 0; count < 2 && rank == 0; count++)
+        MPI_Put(&value, count, MPI_INT, 1, right ? 2 : 3, 2, MPI_INT, win); /* FINDS A1 here */
+    fence_and_free(win);
+}
+
 /* Items of no bytes are nothing, wherever they are said to be. */
 CASE(A1, something_where_nothing_may_be, 2)
 {

@@ -254,6 +254,8 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_AFAR_COMPLETE_ONE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
         {{.kind = ORIEL_AFAR_FLAG, .words = {0, 0, ORIEL_ACCESS_FLUSHED_OTHER}}, true},
         {{.kind = ORIEL_AFAR_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
+        {{.kind = ORIEL_AFAR_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
+        {{.kind = ORIEL_AFAR_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
         {{.kind = ORIEL_AFAR_NOTE, .len_bytes = sizeof(struct oriel_note_ask) - 1}, false},
         {{.kind = ORIEL_AFAR_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };
