@@ -177,15 +177,6 @@ static void put_to_all(MPI_Win win)
     MPI_Win_fence(0, win);
 }
 
-static void shared(void)
-{
-    MPI_Win win;
-    long *base;
-    MPI_Win_allocate_shared(64, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    put_to_all(win);
-    MPI_Win_free(&win);
-}
-
 static void sorts(void)
 {
     MPI_Win win;
@@ -287,7 +278,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts}, {"shared", shared},
+    } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts},
                    {"asked", asked},   {"many", many}, {"ending", ending}, {"none", none}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;

@@ -257,15 +257,6 @@ class Machines(Case):
             self.assertEqual([rank["reason"] for rank in window["ranks"]],
                              ["rank 1 cannot be reached from other machines", "the ranks are on 2 machines: ORIEL_NET=off"])
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can make namespaces of process numbers everywhere")
-    def test_shared_memory_of_the_host_across_containers_is_left_to_it(self):
-        if given.host != "mpich":
-            self.skipTest("Open MPI's ranks crash in different namespaces of process numbers")
-        apart = ("unshare", "--pid", "--fork", "--kill-child")
-        [window] = self.statistics("shared", 2, before=apart, UCX_POSIX_USE_PROC_LINK="n")
-        self.assertEqual(window["paths"]["host"]["count"], 4)
-        self.assertEqual({rank["reason"] for rank in window["ranks"]}, {"the ranks are on 2 machines"})
-
     def test_the_same_on_machines_without_a_file_in_common(self):
         if not given.net or given.host == "mpich":
             self.skipTest("with --net; not MPICH, whose MPI_Finalize hangs between the machines that are made for tests")
