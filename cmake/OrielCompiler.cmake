@@ -27,9 +27,7 @@ foreach(language C CXX Fortran)
   set(CMAKE_${language}_FLAGS_RELEASE "-O2")
 endforeach()
 # valgrind 3.19 cannot read what clang writes of version 5.
-if(CMAKE_C_COMPILER_ID MATCHES "Clang")
-  add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
-endif()
+add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
 
 set(ORIEL_WARNINGS -Wall -Wextra -Wundef -Wshadow -Werror)
 

@@ -36,8 +36,8 @@ struct oriel_operation {
     const struct oriel_type *result_type; /* of fetching accumulates */
     enum oriel_operator applied;
     int64_t offset;            /* at the target: a window's byte, or an address */
-    uint64_t items;            /* of the target's datatype that are accessed */
-    uint64_t arriving_bytes;   /* only the first so many of them, if that is less: there are no more at the origin */
+    uint64_t items;            /* of the target's datatype that the call names; 0 where they have no bytes */
+    uint64_t arriving_bytes;   /* so many of them are accessed, if that is less: there are no more at the origin */
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
     bool accessed;             /* it stands in the history */

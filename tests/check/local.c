@@ -1,7 +1,6 @@
 /* The program's own loads and stores beside operations on the same memory.  Compiled with -fsanitize=thread. */
 #include "offenders.h"
 
-#include <sched.h>
 #include <string.h>
 
 /* The calling rank's own part of the window. */
@@ -131,12 +130,6 @@ static MPI_Win shared_ints(volatile int **memory)
     return named(win);
 }
 
-static void await(volatile int *flag)
-{
-    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
-        sched_yield();
-}
-
 /* A flag of atomic instructions carries order. */
 CASE(L1, load_before_the_flag_in_shared_memory, 2)
 {
@@ -150,11 +143,11 @@ CASE(L1, load_before_the_flag_in_shared_memory, 2)
         __atomic_store_n(&memory[FLAG], 1, __ATOMIC_RELEASE);
     }
     if (rank == 1 && right)
-        await(&memory[FLAG]);
+        await(&memory[FLAG], 1);
     if (rank == 1)
         (void)memory[PLACE]; /* FINDS L1 here */
     if (rank == 1 && !right)
-        await(&memory[FLAG]);
+        await(&memory[FLAG], 1);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
@@ -173,11 +166,11 @@ CASE(L1, load_before_the_accumulated_flag_in_shared_memory, 2)
         MPI_Accumulate(ones, 2, MPI_INT, 0, FLAG, 2, MPI_INT, MPI_SUM, win);
     }
     if (rank == 1 && right)
-        await(&memory[FLAG]);
+        await(&memory[FLAG], 1);
     if (rank == 1)
         (void)memory[PLACE]; /* FINDS L1 here */
     if (rank == 1 && !right)
-        await(&memory[FLAG]);
+        await(&memory[FLAG], 1);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

@@ -5,6 +5,7 @@
 #define ORIEL_TESTS_CHECK_OFFENDERS_H
 
 #include <mpi.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -62,6 +63,13 @@ MPI_Group group_of_first(int count);
 
 /* A fence of the window, its last one: then it is freed. */
 void fence_and_free(MPI_Win win);
+
+/* A flag in memory, by loads of the case's own file: where these are watched, they carry order. */
+static inline void await(const volatile int *flag, int value)
+{
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value)
+        sched_yield();
+}
 
 /* A message without content: what comes before it on one side is before what comes after it on the other. */
 void tell(int whom);

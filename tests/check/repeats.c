@@ -2,15 +2,7 @@
  * wrong with the last one must be found all the same. */
 #include "offenders.h"
 
-#include <sched.h>
-
 enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300, LOOP = 16, ENDS = 2 * LOOP };
-
-static void await(const int *flag, int value)
-{
-    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value)
-        sched_yield();
-}
 
 static void pass_on(int *flag, int value, int answer)
 {

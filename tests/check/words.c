@@ -1,7 +1,6 @@
 /* What who fetches with an accumulate may go on with: what was done before by whoever has written there. */
 #include "offenders.h"
 
-#include <sched.h>
 
 enum { MANY = 300 };
 
@@ -47,8 +46,7 @@ CASE(C1, put_behind_a_sum_of_nothing_and_shared_memory, 2)
         __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
     }
     if (rank == 1) {
-        while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
-            sched_yield();
+        await(flag, 1);
         MPI_Fetch_and_op(&one, &old, MPI_INT, 1, 0, MPI_SUM, win);
         MPI_Win_flush(1, win);
         MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */

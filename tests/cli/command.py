@@ -14,6 +14,7 @@ HOSTS = os.environ["TESTS_HOSTS"].split(",")
 SANITIZE = os.environ["TESTS_SANITIZE"]
 ORIEL = os.path.join(BUILD, "bin", "oriel")
 HERE = os.path.dirname(os.path.abspath(__file__))
+LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 
 FOREIGN = ("ORIEL_", "OMPI_", "PMI", "MPI_LOCAL", "HYD", "MPIR_", "LD_PRELOAD")
 

@@ -9,12 +9,11 @@ import subprocess
 import unittest
 
 from benching import SCRIPTS, BenchCase, bench
-from command import BUILD, HERE, HOSTS, environment
+from command import BUILD, HOSTS, LAUNCH, environment
 
 import catalogue  # in SCRIPTS
 import measure  # in SCRIPTS
 
-LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 
 # Operations of which some do nothing, and say that they did; n counts them from the last barrier on, which begins a batch.
 LOSING = """

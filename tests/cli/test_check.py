@@ -8,7 +8,7 @@ import struct
 import subprocess
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, ORIEL, SANITIZE, environment, liboriel, program, start
+from command import BUILD, Case, HERE, HOSTS, LAUNCH, ORIEL, SANITIZE, environment, liboriel, program, start
 
 SUMMARY = "oriel: check: "
 RIGHT = r"\Aoriel: check: no findings on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
@@ -140,8 +140,7 @@ class Findings(Case):
         self.write("session.c", SESSION)
         compiled = start("mpicc.mpich", self.path("session.c"), "-o", self.path("session"))
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
-        launch = os.path.join(os.path.dirname(HERE), "launch")
-        job = start(launch, "--build", BUILD, "--host", "mpich", "-n", "2", "--plain", "--timeout", "50", "--", ORIEL, "check",
+        job = start(LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "2", "--plain", "--timeout", "50", "--", ORIEL, "check",
                     "--host", "mpich", self.path("session"))
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertEqual(job.stderr.count("without MPI_Init: nothing was checked\n"), 1, job.stderr)
@@ -175,10 +174,9 @@ class Findings(Case):
             self.assertIn("local accesses were not watched", text.partition(SUMMARY)[2])
 
     def test_ranks_that_all_abort_write_one_summary(self):
-        launch = os.path.join(os.path.dirname(HERE), "launch")
         for host in HOSTS:
             for ranks in ("2", "8", "8", "8", "8"):
-                aborted = start(launch, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", ORIEL,
+                aborted = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", ORIEL,
                                 "check", program(host, "mistaken"), "abort")
                 self.assertEqual(aborted.returncode, 3)
                 self.assertEqual(aborted.stderr.count("which came without MPI_Finalize"), 1, aborted.stderr)
@@ -249,11 +247,11 @@ class Findings(Case):
     def helped(self, host, helper, findings, ranks=1):
         """A job of so many findings, all told with their lines, in which a script is the helper (the command is `real`): how many
         were started for that."""
-        oriel, real, launch = self.tree(host), self.path("tree/bin/real"), os.path.join(os.path.dirname(HERE), "launch")
+        oriel, real = self.tree(host), self.path("tree/bin/real")
         shutil.copy(os.path.join(os.path.dirname(liboriel(host)), "liboriel_check.so"), self.path(f"tree/lib/oriel/{host}"))
         shutil.move(oriel, real)
         self.write("tree/bin/oriel", helper.replace("FOLDER", self.folder))
-        job = start(launch, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", real, "check",
+        job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", real, "check",
                     "--host", host, "--json", self.path("found.json"), program(host, "mistaken"), "many", findings - 1)
         self.assertEqual(job.returncode, 86, job.stdout + job.stderr)
         with open(self.path("found.json"), encoding="utf-8") as file:
@@ -364,9 +362,8 @@ class Json(Case):
             self.assertIn("MPI_File_close (3)", text)
 
     def test_what_several_machines_have_not_looked_at_is_counted_together(self):
-        launch = os.path.join(os.path.dirname(HERE), "launch")
         for host in HOSTS:
-            job = start(launch, "--build", BUILD, "--host", host, "-n", 2, "--plain", "--node-size", 1, "--timeout", 50, "--",
+            job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", 2, "--plain", "--node-size", 1, "--timeout", 50, "--",
                         ORIEL, "check", "--no-fail", "--json", self.path("found.json"), program(host, "mistaken"), "right", "file")
             self.assertEqual(job.returncode, 0, job.stderr)
             with open(self.path("found.json"), encoding="utf-8") as file:

@@ -4,9 +4,8 @@ number that the bare host bears on, the program works and ends as it does withou
 import os
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, ORIEL, start
+from command import BUILD, Case, HOSTS, LAUNCH, ORIEL, start
 
-LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 MORE = 20
 MOST = 128
 

@@ -12,9 +12,8 @@ import subprocess
 import sys
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, ORIEL, environment, program
+from command import BUILD, Case, HOSTS, LAUNCH, ORIEL, environment, program
 
-LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 APART = "TESTS_APART"  # set in the namespace
 SKIP, NOBODY = 77, 65534
 FULL, LONG = "No space left on device", "File (is )?too large"

@@ -5,9 +5,8 @@ import subprocess
 import time
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, environment
+from command import BUILD, Case, HOSTS, LAUNCH, environment
 
-LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 
 
 def launch(host, *arguments):

@@ -8,9 +8,8 @@ import subprocess
 import sys
 import unittest
 
-from command import BUILD, CC, Case, HERE, HOSTS, ORIEL, SANITIZE, environment, liboriel, program, start
+from command import BUILD, CC, Case, HERE, HOSTS, LAUNCH, ORIEL, SANITIZE, environment, liboriel, program, start
 
-LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 SONAMES = {"mpich": "libmpich.so.12", "openmpi": "libmpi.so.40"}
 LAUNCHER_VARIABLES = {"mpich": ["PMI_RANK", "PMI_FD", "MPI_LOCALNRANKS", "HYDI_CONTROL_FD"],
                       "openmpi": ["OMPI_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"]}
