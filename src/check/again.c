@@ -19,7 +19,7 @@ bool oriel_again_fill(struct oriel_operation *operation)
     operation->result_type = again->result_type;
     operation->applied = again->applied;
     operation->items = again->items;
-    operation->arriving_bytes = again->arriving_bytes;
+    operation->moving_bytes = again->moving_bytes;
     return true;
 }
 
@@ -46,9 +46,13 @@ static void keep_small(struct oriel_again *again, const struct oriel_operation *
         operation->origin_type == NULL ? 0 : plain_bytes(operation->origin_type, (uint64_t)operation->origin_count);
     again->result_bytes =
         again->fetches ? plain_bytes(operation->result_type, (uint64_t)operation->result_count) : 0;
+    if (operation->moving_bytes < again->origin_bytes)
+        again->origin_bytes = operation->moving_bytes;
+    if (operation->moving_bytes < again->result_bytes)
+        again->result_bytes = operation->moving_bytes;
     bool one = again->items * operation->target_type->elements == 1;
     if (operation->request != NULL || !is_simple(operation->window) || again->target_bytes == 0 ||
-        operation->arriving_bytes < again->target_bytes ||
+        operation->moving_bytes < again->target_bytes ||
         (again->origin_bytes == 0) != (operation->origin_type == NULL) || (again->result_bytes == 0) == again->fetches ||
         (again->origin_bytes == 0 && !again->fetches) || (operation->accumulates && !one))
         return;
@@ -266,7 +270,7 @@ void oriel_again_keep(const struct oriel_operation *operation)
                                   .result_type = operation->result_type,
                                   .applied = operation->applied,
                                   .items = operation->items,
-                                  .arriving_bytes = operation->arriving_bytes,
+                                  .moving_bytes = operation->moving_bytes,
                                   .site = operation->site};
     keep_small(again, operation);
 }

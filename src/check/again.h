@@ -33,7 +33,7 @@ struct oriel_again {
     const struct oriel_type *target_type;
     const struct oriel_type *result_type;
     uint64_t items;
-    uint64_t arriving_bytes;
+    uint64_t moving_bytes;
 
     /* of a small one; window NULL: it is not small, or the window wants more */
     struct oriel_checked *window;

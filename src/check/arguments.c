@@ -153,7 +153,7 @@ bool oriel_argument_operation(struct oriel_operation *operation)
         return false;
     uint64_t at_target = times(operation->target_count, operation->target_type->size_bytes);
     operation->items = (uint64_t)operation->target_count;
-    operation->arriving_bytes = UINT64_MAX;
+    operation->moving_bytes = at_target;
     if (operation->target_type->elements == 0)
         operation->items = 0;
     operation->result_type = operation->target_type;
@@ -166,7 +166,7 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     uint64_t at_origin = times(operation->origin_count, operation->origin_type->size_bytes);
     if (operation->kind == ORIEL_ACCESS_GET)
         return fits(operation, "target", at_target, "origin", at_origin);
-    operation->arriving_bytes = at_origin; /* all that the target names must have its place all the same (MPI-4.1, 13.3.1) */
+    operation->moving_bytes = at_origin; /* all that the target names must have its place all the same (MPI-4.1, 13.3.1) */
     return fits(operation, "origin", at_origin, "target", at_target);
 }
 
@@ -230,7 +230,7 @@ static bool attached_range(struct oriel_operation *operation)
     operation->offset = operation->target_disp;
     if (operation->items == 0)
         return true;
-    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK)
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, UINT64_MAX) == ORIEL_OK)
         for (size_t i = 0; i < extents.count && right; i++) {
             struct oriel_note_answer answer;
             struct oriel_note_ask ask = {.kind = ORIEL_NOTE_ATTACHED, .other = operation->target_rank, .extent = extents.list[i]};

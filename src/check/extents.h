@@ -14,23 +14,18 @@ enum { ORIEL_EXTENTS_OWN = 8 };
 struct oriel_extents {
     size_t count;
     size_t room;
-    bool has_pairs; /* with padding */
     struct oriel_extent *list; /* own, or from malloc */
     struct oriel_extent own[ORIEL_EXTENTS_OWN];
 };
 
-/* The bytes of count items of the type, the first at offset: a window's byte, or an address.  ORIEL_E_NO_MEM: memory is
- * exhausted. */
+/* The bytes of count items of the type, the first at offset: a window's byte, or an address.  Of more than most_bytes those that
+ * move first.  ORIEL_E_NO_MEM: memory is exhausted. */
 enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct oriel_type *type, uint64_t count,
-                                     int64_t offset);
+                                     int64_t offset, uint64_t most_bytes);
 
-/* The same from the handle; ORIEL_E_TYPE for what is not a committed datatype. */
+/* All of them, from the handle; ORIEL_E_TYPE for what is not a committed datatype. */
 enum oriel_status oriel_extents_open_of(struct oriel_extents *extents, MPI_Datatype datatype, uint64_t count,
                                         int64_t offset);
-
-/* All but the first bytes of what moves goes.  (Pairs with padding, whose parts are not listed in the order in which they move,
- * stay whole.) */
-void oriel_extents_shorten(struct oriel_extents *extents, uint64_t len_bytes);
 
 void oriel_extents_close(struct oriel_extents *extents);
 

@@ -244,16 +244,17 @@ void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype dataty
 }
 
 void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
-                       const struct oriel_site *site)
+                       uint64_t most_bytes, const struct oriel_site *site)
 {
     struct oriel_extents extents;
     if (own.history == 0 || inside || count == 0)
         return;
     settle_owed();
     if (oriel_likely(type->plain_bytes != INT64_MAX) &&
-        use_briefly((uint64_t)(uintptr_t)buffer, count * type->size_bytes, writes, 0, group, site))
+        use_briefly((uint64_t)(uintptr_t)buffer, count * type->size_bytes < most_bytes ? count * type->size_bytes : most_bytes,
+                    writes, 0, group, site))
         return;
-    if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer) == ORIEL_OK)
+    if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer, most_bytes) == ORIEL_OK)
         use(&extents, writes, 0, group, site);
     oriel_extents_close(&extents);
 }

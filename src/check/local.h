@@ -54,9 +54,9 @@ oriel_local_group oriel_local_group_target(uint64_t window_id, int target);
 void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
                         oriel_local_group group, const struct oriel_site *site);
 
-/* The same of an operation's buffer, of count items of the type. */
+/* The same of an operation's buffer, of at most most_bytes of count items of the type. */
 void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
-                       const struct oriel_site *site);
+                       uint64_t most_bytes, const struct oriel_site *site);
 
 /* The same of all buffers of an operation, one to three, each of plain bytes; only the last one may be written.  False: nothing
  * has happened, they are for oriel_local_items. */

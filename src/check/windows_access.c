@@ -143,7 +143,8 @@ static void take_words(struct oriel_operation *operation)
         return;
     }
     uint64_t element_bytes = operation->target_type->size_bytes / operation->target_type->elements;
-    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset) == ORIEL_OK)
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, operation->moving_bytes) ==
+        ORIEL_OK)
         for (size_t i = 0; i < extents.count; i++)
             for (uint64_t j = 0; j < extents.list[i].count; j++)
                 for (uint64_t at = 0; at < extents.list[i].len_bytes; at += element_bytes)
@@ -183,23 +184,14 @@ static bool may_be_lent(const struct oriel_operation *operation, const struct or
            !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
 }
 
-/* Of the target's datatype, begun or whole. */
-static uint64_t items_arriving(const struct oriel_operation *operation)
-{
-    uint64_t each_bytes = operation->target_type->size_bytes;
-    uint64_t whole = operation->arriving_bytes / each_bytes;
-    return whole >= operation->items ? operation->items : whole + (operation->arriving_bytes % each_bytes > 0);
-}
-
 static void add_access(struct oriel_operation *operation, oriel_place history)
 {
     struct oriel_extents extents;
     struct oriel_checked *window = operation->window;
     struct oriel_access access = oriel_access_of(operation);
-    enum oriel_status status = oriel_extents_open(&extents, operation->target_type, items_arriving(operation), operation->offset);
-    oriel_extents_shorten(&extents, operation->arriving_bytes);
-    if (status == ORIEL_OK && extents.count > 0 &&
-        !(may_be_lent(operation, &extents) && oriel_loan_come(history, &access, extents.list)))
+    if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset, operation->moving_bytes) ==
+            ORIEL_OK &&
+        extents.count > 0 && !(may_be_lent(operation, &extents) && oriel_loan_come(history, &access, extents.list)))
         operation->ticket = oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
                                            &window->places[operation->target_rank]);
     oriel_extents_close(&extents);
@@ -211,12 +203,12 @@ static void use_buffers(struct oriel_operation *operation)
     bool is_get = operation->kind == ORIEL_ACCESS_GET;
     if (is_get || operation->origin_type != NULL)
         oriel_local_items(operation->origin_addr, (uint64_t)operation->origin_count, operation->origin_type, is_get, group,
-                          &operation->site);
+                          operation->moving_bytes, &operation->site);
     if (operation->compare_addr != NULL)
-        oriel_local_items(operation->compare_addr, 1, operation->target_type, false, group, &operation->site);
+        oriel_local_items(operation->compare_addr, 1, operation->target_type, false, group, UINT64_MAX, &operation->site);
     if (oriel_access_fetches(operation))
         oriel_local_items(operation->result_addr, (uint64_t)operation->result_count, operation->result_type, true, group,
-                          &operation->site);
+                          operation->moving_bytes, &operation->site);
 }
 
 static void take_lazy_lock(const struct oriel_operation *operation)
@@ -243,7 +235,7 @@ void oriel_access_begin(struct oriel_operation *operation)
     operation->accessed = true;
     operation->buffers = operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
     use_buffers(operation);
-    bool something = operation->items > 0 && operation->arriving_bytes > 0;
+    bool something = operation->items > 0 && operation->moving_bytes > 0;
     oriel_place history = something ? oriel_window_history(window, target) : 0;
     if (history != 0)
         add_access(operation, history);

@@ -37,7 +37,7 @@ struct oriel_operation {
     enum oriel_operator applied;
     int64_t offset;            /* at the target: a window's byte, or an address */
     uint64_t items;            /* of the target's datatype that the call names; 0 where they have no bytes */
-    uint64_t arriving_bytes;   /* so many of them are accessed, if that is less: there are no more at the origin */
+    uint64_t moving_bytes;     /* so many are accessed on each side, which may have room for more */
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
     bool accessed;             /* it stands in the history */

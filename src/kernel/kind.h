@@ -95,6 +95,13 @@ struct oriel_kind_properties {
 
 extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];
 
+/* What moves of one element: without the padding of a pair. */
+static inline uint64_t oriel_kind_moving_bytes(enum oriel_kind kind)
+{
+    const struct oriel_kind_properties *properties = &oriel_kinds[kind];
+    return properties->padded ? properties->value_bytes + properties->index_bytes : properties->extent_bytes;
+}
+
 enum {
     ORIEL_KERNEL_VECTOR_BYTES = 64,
     ORIEL_KERNEL_SPLIT_BYTES = 512, /* from here on it pays */

@@ -393,7 +393,7 @@ enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct
     sender.window = window;
     sender.head = (struct oriel_far_head){.kind = ORIEL_FAR_ACCUMULATE,
                                           .d = oriel_far_word(operator, kind, result != NULL ? ORIEL_FAR_RETURNS : 0)};
-    sender.unit_bytes = oriel_far_element_bytes(kind);
+    sender.unit_bytes = oriel_kind_moving_bytes(kind);
     return send_all(&sender, target, count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL,
                     result);
 }

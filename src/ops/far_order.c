@@ -20,7 +20,7 @@ static bool set_run(struct oriel_node *node, enum oriel_kind kind, uint64_t coun
                                 .kind = kind,
                                 .count = count,
                                 .elements = count,
-                                .size_bytes = count * oriel_far_element_bytes(kind),
+                                .size_bytes = count * oriel_kind_moving_bytes(kind),
                                 .high_bytes = (int64_t)(len_bytes - oriel_kind_tail_bytes(properties)),
                                 .runs = 1,
                                 .depth = 1,
@@ -217,7 +217,7 @@ enum oriel_status oriel_far_order_read(struct oriel_far_order *order, const stru
         order->operator = (enum oriel_operator)operator;
         carries = operator != ORIEL_OPERATOR_NO_OP;
     }
-    order->unit_bytes = oriel_far_element_bytes(order->kind);
+    order->unit_bytes = oriel_kind_moving_bytes(order->kind);
     order->moved_bytes = head->b * order->unit_bytes;
     if (head->b == 0 || head->b > ORIEL_NET_DATA_BYTES || order->moved_bytes > ORIEL_NET_DATA_BYTES)
         return oriel_far_malformed(order, "count");

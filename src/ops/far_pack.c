@@ -31,7 +31,7 @@ static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes, s
 {
     const enum oriel_kind kind = batch->kind;
     const uint64_t extent_bytes = oriel_kinds[kind].extent_bytes;
-    const uint64_t pair_bytes = oriel_far_element_bytes(kind);
+    const uint64_t pair_bytes = oriel_kind_moving_bytes(kind);
     const uint64_t run_bytes = batch->run_bytes / extent_bytes * pair_bytes;
     const bool between = (uint64_t)(batch->at_bytes - batch->start_bytes) % extent_bytes == 0;
     uint64_t moved;

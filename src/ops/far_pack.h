@@ -17,13 +17,6 @@ struct oriel_far_batch {
 };
 _Static_assert(sizeof(struct oriel_far_batch) == 32, "it travels");
 
-/* What moves of one element: without the padding of a pair. */
-static inline uint64_t oriel_far_element_bytes(enum oriel_kind kind)
-{
-    const struct oriel_kind_properties *properties = &oriel_kinds[kind];
-    return properties->padded ? properties->value_bytes + properties->index_bytes : properties->extent_bytes;
-}
-
 /* Describes the first of what is left of the batch, at most most_bytes (above 0, below 4 GiB) that move, and uses them;
  * returns how many these are, at least 1. */
 uint64_t oriel_far_describe(struct oriel_batch *batch, uint64_t most_bytes, struct oriel_far_batch *out);

@@ -131,6 +131,26 @@ CASE(C4, two_gets_into_one_buffer, 2)
     MPI_Win_free(&win);
 }
 
+/* Both have more room than comes: the rest is for other use. */
+CASE(C4, two_gets_into_room_for_more, 2)
+{
+    int got[6] = {0};
+    MPI_Datatype beside;
+    MPI_Win win = ints_window(4);
+    MPI_Type_contiguous(2, MPI_INT, &beside);
+    MPI_Type_commit(&beside);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Get(&got[0], 2, beside, 1, 0, 3, MPI_INT, win); /* FINDS C4 here */
+        delay();
+        MPI_Get(&got[right ? 3 : 2], 3, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Get(&got[right ? 4 : 5], 1, MPI_INT, 1, 1, 1, MPI_INT, win);
+        MPI_Win_unlock(1, win);
+    }
+    MPI_Type_free(&beside);
+    MPI_Win_free(&win);
+}
+
 /* What it compares with is read there, and told with the result; who only reads meets the result alone. */
 CASE(C4, put_of_what_a_swap_compares_and_answers, 2)
 {

@@ -54,6 +54,32 @@ CASE(C1, put_of_less_than_an_item, 2)
     fence_and_free(win);
 }
 
+/* Of two pairs with padding come one and the value of the second. */
+CASE(C1, put_of_less_than_two_pairs, 2)
+{
+    struct pair {
+        double value;
+        int index;
+    } pairs[2] = {{1, 2}, {3, 4}};
+    int values[3] = {0};
+    MPI_Aint places[3] = {0, offsetof(struct pair, index), sizeof(struct pair)};
+    MPI_Datatype parts[3] = {MPI_DOUBLE, MPI_INT, MPI_DOUBLE}, begun;
+    MPI_Win win = ints_window(16);
+    MPI_Type_create_struct(3, (int[]){1, 1, 1}, places, parts, &begun);
+    MPI_Type_commit(&begun);
+    MPI_Win_fence(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Put(pairs, 1, begun, 1, 0, 2, MPI_DOUBLE_INT, win); /* FINDS C1 here */
+    if (rank == 1) {
+        MPI_Put(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, win);
+        MPI_Put(values, right ? 1 : 3, MPI_INT, 1, right ? 6 : 5, right ? 1 : 3, MPI_INT, win); /* FINDS C1 here */
+    }
+    delay();
+    MPI_Type_free(&begun);
+    fence_and_free(win);
+}
+
 CASE(C1, put_and_get_in_one_fence_epoch, 2)
 {
     int got[2];

@@ -209,6 +209,30 @@ CASE(C4, repeated_gets_into_one_buffer, 2)
     MPI_Win_free(&win);
 }
 
+/* Each has more room than comes, and the next one uses the rest. */
+CASE(C4, repeated_gets_into_room_for_more, 2)
+{
+    int got[TIMES + 1] = {0};
+    MPI_Win win = ints_window(2 * TIMES);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++)
+        MPI_Get(&got[i < LAST || right ? i : i - 1], 2, MPI_INT, 1, 2 * i, 1, MPI_INT, win); /* FINDS C4 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, repeated_fetches_into_room_for_more, 2)
+{
+    int one = 1, got[TIMES + 1] = {0};
+    MPI_Win win = ints_window(2 * TIMES);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++)
+        MPI_Get_accumulate(&one, 1, MPI_INT, &got[i < LAST || right ? i : i - 1], /* FINDS C4 here */
+                           2, MPI_INT, 1, 2 * i, 1, MPI_INT, MPI_SUM, win);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 CASE(C4, repeated_fetches_into_what_is_added, 2)
 {
     int value = 1, old;

@@ -257,7 +257,7 @@ static size_t draw_operands(struct input *input, const struct oriel_far_head *he
     const uint32_t kind = head->d >> 8 & 255;
     uint64_t len_bytes = head->b;
     if (head->kind == ORIEL_FAR_ACCUMULATE && kind < ORIEL_KIND_COUNT)
-        len_bytes *= oriel_far_element_bytes((enum oriel_kind)kind);
+        len_bytes *= oriel_kind_moving_bytes((enum oriel_kind)kind);
     if (head->kind == ORIEL_FAR_GET)
         len_bytes = 0;
     if (head->kind == ORIEL_FAR_SWAP && kind < ORIEL_KIND_COUNT)

@@ -202,7 +202,7 @@ static size_t draw_data(const struct oriel_far_head *head, char *out, size_t roo
     if (head->kind == ORIEL_FAR_GET)
         len_bytes = head->b;
     else if (head->kind == ORIEL_FAR_ACCUMULATE || head->kind == ORIEL_FAR_SWAP)
-        len_bytes = head->b * oriel_far_element_bytes((enum oriel_kind)kind);
+        len_bytes = head->b * oriel_kind_moving_bytes((enum oriel_kind)kind);
     else if (head->kind == ORIEL_FAR_LOCK)
         len_bytes = sizeof(uint64_t);
     if (how % 8 == 0)
