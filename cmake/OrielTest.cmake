@@ -55,6 +55,12 @@ foreach(mode promoted copied denied denied-promoted rdma net2 net3 node1 node2)
   set(ORIEL_MODE_${mode}-user --user ${ORIEL_MODE_${mode}})
 endforeach()
 
+# Whether what runs under `oriel check` is tested, which stands where ThreadSanitizer's runtime would.  (tests/unit has its parts.)
+set(ORIEL_TEST_CHECK TRUE)
+if(SANITIZE STREQUAL "thread")
+  set(ORIEL_TEST_CHECK FALSE)
+endif()
+
 if(SANITIZE MATCHES "address")
   # A sanitised library is preloaded into programs that are not, whose runtime then comes too late to start; the hosts leak.
   set(ORIEL_SCRIPT_ENV ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)

@@ -181,7 +181,7 @@ bool oriel_afar_serve(struct oriel_afar_address *out)
 
 static void stop_one(struct server *server)
 {
-    if (server->count > 0)
+    if (server->runs || server->count > 0) /* as long as it runs, the count is the thread's */
         close(server->bell);
     if (server->runs)
         pthread_join(server->thread, NULL);

@@ -136,29 +136,31 @@ static void late(void)
 /* --- threads --- */
 
 static MPI_Win shared_win;
+static long *shared_base;
 static pthread_barrier_t all_there;
 
-static void *put_often(void *unused)
+static void *put_often(void *own)
 {
     long one = 1;
+    MPI_Aint place = (long *)own - shared_base;
     pthread_barrier_wait(&all_there);
     for (int i = 0; i < OFTEN; i++) {
-        MPI_Put(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, shared_win);
+        MPI_Put(&one, 1, MPI_LONG, 0, place, 1, MPI_LONG, shared_win);
         MPI_Win_flush(0, shared_win);
     }
-    return unused;
+    return NULL;
 }
 
-/* More of them than have a record of their own. */
+/* More of them than have a record of their own, each of each rank with a place of its own. */
 static void threads(void)
 {
     pthread_t ids[THREADS];
-    long *base;
-    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &shared_win);
+    MPI_Aint all_bytes = ranks * THREADS * (MPI_Aint)sizeof(long);
+    MPI_Win_allocate(all_bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &shared_base, &shared_win);
     MPI_Win_lock_all(0, shared_win);
     pthread_barrier_init(&all_there, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&ids[i], NULL, put_often, NULL);
+        pthread_create(&ids[i], NULL, put_often, shared_base + rank * THREADS + i);
     for (int i = 0; i < THREADS; i++)
         pthread_join(ids[i], NULL);
     pthread_barrier_destroy(&all_there);

@@ -36,10 +36,19 @@ static char *map(int file)
     return at;
 }
 
+static void skip_where_faults_are_more(void)
+{
+    if (THREAD_SANITIZER) {
+        print_message("skipped: ThreadSanitizer's shadow has faults of its own\n");
+        skip();
+    }
+}
+
 /* The other process's pages are there; this one has used none of them. */
 static void the_first_put_into_a_mapping_meets_few_faults(void **state)
 {
     (void)state;
+    skip_where_faults_are_more();
     char *bytes = source();
     int file = memfd_create("copy_long", MFD_CLOEXEC);
     assert_int_equal(ftruncate(file, LENGTH), 0);
@@ -71,6 +80,7 @@ static void the_first_put_into_a_mapping_meets_few_faults(void **state)
 static void a_get_into_memory_not_used_yet_meets_a_fault_for_each_page(void **state)
 {
     (void)state;
+    skip_where_faults_are_more();
     char *bytes = source();
     const struct oriel_remote there = {.direct = bytes};
     char *fresh = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -187,6 +187,7 @@ static int by_short_sleeps(void)
 #define WHOLE_WAIT(way)                                          \
     static void by_##way##_waits_as_long_as_asked(void **state) \
     {                                                            \
+        skip_where_nothing_moves();                              \
         means_of(state);                                         \
         expect_whole_wait(by_##way);                             \
     }

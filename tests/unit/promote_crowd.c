@@ -15,15 +15,6 @@ enum { CROWD = 3, ADDS = 3000, SECONDS = 8, LONGER_US = 200 };
 
 static atomic_bool stop;
 
-/* ThreadSanitizer's own thread blocks all signals: nothing is moved there. */
-static void skip_where_nothing_moves(void)
-{
-    if (THREAD_SANITIZER) {
-        print_message("skipped: the thread of ThreadSanitizer cannot be stopped\n");
-        skip();
-    }
-}
-
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 
