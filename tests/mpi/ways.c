@@ -148,6 +148,17 @@ static bool is_refused_as_huge(const struct ways *ways)
     return strstr(line, "[always]") && strstr(ways->reason, "huge pages");
 }
 
+/* ThreadSanitizer has a thread of its own, which no signal stops. */
+static bool is_refused_for_a_sanitiser(const struct ways *ways)
+{
+#if defined __SANITIZE_THREAD__
+    return strstr(ways->reason, "blocks the signals");
+#else
+    (void)ways;
+    return false;
+#endif
+}
+
 static bool check_pages(MPI_Win win, const void *base, size_t len_bytes, bool inward)
 {
     struct ways ways = ways_read(win);
@@ -156,7 +167,7 @@ static bool check_pages(MPI_Win win, const void *base, size_t len_bytes, bool in
     char wanted[64];
     if (promotion_here() == PROMOTION_NONE || (inward && !has_pages))
         return check_copied(win, "no whole page");
-    if (!ways.told || is_spared(&ways) || is_refused_as_huge(&ways))
+    if (!ways.told || is_spared(&ways) || is_refused_as_huge(&ways) || is_refused_for_a_sanitiser(&ways))
         return true;
     snprintf(wanted, sizeof wanted, "%s%s%s", "promoted", inward && (start | end) % PAGE ? "+" : "",
              inward && (start | end) % PAGE ? copying() : "");
