@@ -19,11 +19,37 @@ target_include_directories(turned PRIVATE ${{MPI_C_INCLUDE_DIRS}})
 target_link_libraries(turned PRIVATE ${{MPI_C_LIBRARIES}} oriel::{host})
 """
 
+# The host's Fortran bindings make its calls: of Oriel's library it names nothing.
+FORTRAN = """
+program app
+  use mpi
+  implicit none
+  character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: version
+  integer :: length, error
+  call MPI_Init(error)
+  call MPI_Get_library_version(version, length, error)
+  print '(a)', trim(merge('by Oriel   ', 'by the host', index(version, 'windows by Oriel') > 0))
+  call MPI_Finalize(error)
+end program
+"""
+FORTRAN_PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(user C Fortran)
+find_package(MPI REQUIRED COMPONENTS Fortran)
+find_package(oriel REQUIRED COMPONENTS {host})
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(listed REQUIRED IMPORTED_TARGET oriel-{host})
+add_executable(app app.f90)
+target_link_libraries(app PRIVATE oriel::{host} MPI::MPI_Fortran)
+add_executable(by_list app.f90)
+target_link_libraries(by_list PRIVATE PkgConfig::listed MPI::MPI_Fortran)
+"""
 
-def wrapper(host):
-    found = shutil.which(f"mpicc.{host}") or shutil.which("mpicc")
+
+def wrapper(host, name="mpicc"):
+    found = shutil.which(f"{name}.{host}") or shutil.which(name)
     if not found:
-        raise unittest.SkipTest(f"no mpicc of {host}")
+        raise unittest.SkipTest(f"no {name} of {host}")
     return found
 
 
@@ -34,10 +60,12 @@ class Linked(Case):
         self.install()
         self.write("app.c", PROGRAM)
 
+    def flags(self, host):
+        return self.good("pkg-config", "--cflags", "--libs", f"oriel-{host}",
+                         PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig").split()
+
     def by_pkg_config(self, host):
-        flags = self.good("pkg-config", "--cflags", "--libs", f"oriel-{host}",
-                          PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig").split()
-        self.good(wrapper(host), self.path("app.c"), *flags, "-o", self.path(f"app-{host}"))
+        self.good(wrapper(host), self.path("app.c"), *self.flags(host), "-o", self.path(f"app-{host}"))
         return self.path(f"app-{host}")
 
     def project(self, host):
@@ -64,6 +92,26 @@ class Linked(Case):
             self.good("cmake", "--build", self.path(host, "build"))
             for program in ("app", "turned"):
                 self.served(launch(host, 2, self.path(host, "build", program)), 2)
+
+    def test_a_fortran_program_keeps_the_library_that_it_names_nothing_of(self):
+        self.write("app.f90", FORTRAN)
+        for host in HOSTS:
+            compiler = wrapper(host, "mpifort")
+            programs = [self.path(f"fortran-{host}-{number}") for number in range(2)]
+            for program, word in zip(programs, ("-g", "-Wl,--as-needed")):
+                self.good(compiler, word, self.path("app.f90"), *self.flags(host), "-o", program)
+            source = self.path(f"fortran-{host}")
+            os.makedirs(source)
+            self.write(f"fortran-{host}/CMakeLists.txt", FORTRAN_PROJECT.format(host=host))
+            shutil.copy(self.path("app.f90"), source)
+            self.good("cmake", "-S", source, "-B", f"{source}/build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                      f"-DMPI_Fortran_COMPILER={compiler}", "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed",
+                      PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig")
+            self.good("cmake", "--build", f"{source}/build")
+            for program in (*programs, f"{source}/build/app", f"{source}/build/by_list"):
+                result = launch(host, 2, program)
+                self.assertEqual((result.returncode, result.stdout.split("\n")), (0, ["by Oriel", "by Oriel", ""]),
+                                 f"{program}\n{result.stderr}")
 
     def test_cmake_finds_no_host_that_is_not_installed(self):
         for host in HOSTS:
