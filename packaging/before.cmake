@@ -1,9 +1,9 @@
 # Run first by an installation: refuses a prefix that `oriel run` could not serve from, that no option of a compiler could name or
 # that a list would part, and notes which of the folders that others share do not exist yet, so that `make uninstall` takes them
 # away again. The list grows until then, as several installations may come before.
-if(CMAKE_INSTALL_PREFIX MATCHES "[ \t\r\n:;,$]")
+if(CMAKE_INSTALL_PREFIX MATCHES "[ \t\r\n:;,$'\"\\]")
   message(FATAL_ERROR "oriel: nothing can be preloaded from '${CMAKE_INSTALL_PREFIX}', or linked there: choose a prefix without "
-                      "blanks, colons, semicolons, commas and dollars")
+                      "blanks, colons, semicolons, commas, dollars, quotes and backslashes")
 endif()
 if(CMAKE_INSTALL_COMPONENT)
   return() # for a package, not for the machine

@@ -134,7 +134,8 @@ class Make(Case):
 
     def test_a_prefix_that_nothing_can_be_preloaded_from_is_refused(self):
         os.makedirs(self.path("dest"))
-        for prefix in ("/opt/oriel of mine", "/opt/oriel:0", "/opt/oriel;0", "/opt/oriel,0", "/opt/oriel$$0", "/opt/oriel\n0"):
+        for prefix in ("/opt/oriel of mine", "/opt/oriel:0", "/opt/oriel;0", "/opt/oriel,0", "/opt/oriel$$0", "/opt/oriel\n0",
+                       "/opt/o'riel", '/opt/o"riel', "/opt/o\\riel"):
             result = self.make("install", self.path("dest"), prefix)
             self.assertNotEqual(result.returncode, 0)
             shown = " ".join(prefix.replace("$$", "$").split())
