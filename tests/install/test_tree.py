@@ -154,6 +154,18 @@ class Make(Case):
         result = self.make("uninstall", self.path("dest"))
         self.assertRegex(result.stderr, r"(?m)^oriel: nothing to take away")
 
+    def test_uninstall_tells_what_it_cannot_take_away_and_goes_on_later(self):
+        self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
+        page = self.path("dest/opt/oriel/share/doc/oriel/README.md")
+        os.remove(page)
+        os.mkdir(page)
+        result = self.make("uninstall", self.path("dest"))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, rf"(?m)^oriel: {page} cannot be taken away: Is a directory; ")
+        os.rmdir(page)
+        self.assertEqual(self.make("uninstall", self.path("dest")).returncode, 0)
+        self.assertEqual(files_of(self.path("dest")), [])
+
 
 if __name__ == "__main__":
     unittest.main()
