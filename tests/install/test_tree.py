@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import unittest
@@ -48,6 +49,16 @@ class Tree(Case):
         for name in WANTED + [name.format(host) for host in HOSTS for name in WANTED_OF_HOST]:
             self.assertIn(name, files)
         self.assertEqual([name for name in files if "__pycache__" in name or name.endswith(".a")], [])
+
+    def test_links_of_pages_lead_to_what_is_there(self):
+        self.install()
+        pages = [name for name in files_of(f"{self.prefix}/share/doc/oriel") if name.endswith(".md")]
+        self.assertIn("README.md", pages)
+        for page in pages:
+            with open(f"{self.prefix}/share/doc/oriel/{page}", encoding="utf-8") as file:
+                for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read()):
+                    self.assertTrue(os.path.exists(os.path.join(self.prefix, "share/doc/oriel", os.path.dirname(page), link)),
+                                    f"{page}: {link}")
 
     def test_nothing_leads_back_to_the_build_folder(self):
         self.install()
