@@ -132,11 +132,13 @@ static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, 
     int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || !is_its_own(&header, pid, start_time, atoi(name))) {
+    struct stat owner;
+    if (fstat(fd, &owner) != 0 || pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        !is_its_own(&header, pid, start_time, atoi(name))) {
         close(fd);
         return false;
     }
-    struct oriel_process process = {.pid = pid, .start_time = start_time, .fd = fd, .world_rank = -1};
+    struct oriel_process process = {.pid = pid, .start_time = start_time, .fd = fd, .user = owner.st_uid, .world_rank = -1};
     if (header.version != ORIEL_FILE_VERSION)
         snprintf(process.why, sizeof process.why, "its Oriel is another version (memory file %u, this command reads %d)",
                  (unsigned)header.version, ORIEL_FILE_VERSION);
@@ -296,6 +298,8 @@ static int compare(const void *a, const void *b)
     const struct oriel_process *left = a, *right = b;
     if (left->job != right->job)
         return left->job < right->job ? -1 : 1;
+    if (left->user != right->user)
+        return left->user < right->user ? -1 : 1;
     if (left->world_rank != right->world_rank)
         return left->world_rank < right->world_rank ? -1 : 1;
     return (left->pid > right->pid) - (left->pid < right->pid);
@@ -312,7 +316,8 @@ void oriel_jobs_read(struct oriel_jobs *jobs)
 size_t oriel_jobs_end(const struct oriel_jobs *jobs, size_t first)
 {
     size_t end = first;
-    while (end < jobs->count && jobs->processes[end].job == jobs->processes[first].job)
+    while (end < jobs->count && jobs->processes[end].job == jobs->processes[first].job &&
+           jobs->processes[end].user == jobs->processes[first].user)
         end++;
     return end;
 }

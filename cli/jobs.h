@@ -28,6 +28,7 @@ struct oriel_process {
     int32_t pid;
     uint64_t start_time;
     int fd;            /* its memory file */
+    uint32_t user;     /* whose file that is: what another user's process says of its job does not make it part of this one */
     char why[160];     /* "", or why it cannot be read */
     bool has_state;    /* it has made a window, or is making its first */
     bool has_left;     /* it has finalised MPI */
@@ -47,7 +48,7 @@ struct oriel_process {
 };
 
 struct oriel_jobs {
-    struct oriel_process *processes; /* by job, world_rank, pid */
+    struct oriel_process *processes; /* by job, user, world_rank, pid */
     size_t count;
 };
 
@@ -68,7 +69,7 @@ int32_t oriel_process_parent(int32_t pid);
 /* Whether the process, or one that it has started, is among those from first to before end. */
 bool oriel_jobs_has(const struct oriel_jobs *jobs, size_t first, size_t end, int32_t pid);
 
-/* The last of equal jobs from first on, and one more. */
+/* The last of the same job and user from first on, and one more. */
 size_t oriel_jobs_end(const struct oriel_jobs *jobs, size_t first);
 
 #endif

@@ -1,6 +1,7 @@
 """`oriel top` on a terminal, what it refuses, and files that only look like a job's."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -150,6 +151,24 @@ class Files(Case):
             self.assertEqual(top("--once", os.getpid()).returncode, 0)
             self.assertLess(time.monotonic() - begin, 20)
             os.ftruncate(fd, 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_another_user_cannot_come_into_a_job(self):
+        begun, begins = os.pipe()
+        holder = os.fork()
+        if holder == 0:
+            os.setuid(65534)
+            self.setUp()
+            self.file(state=self.state())
+            os.write(begins, b".")
+            time.sleep(120)
+            os._exit(0)
+        self.addCleanup(os.waitpid, holder, 0)
+        self.addCleanup(os.kill, holder, signal.SIGKILL)
+        os.read(begun, 1)
+        self.file(state=self.state())
+        told = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]  # the holder is a child of this process
+        self.assertEqual(sorted([rank["process"] for rank in job["ranks"]] for job in told), sorted([[os.getpid()], [holder]]))
 
     def test_unknown_wait_is_none(self):
         self.file(state=self.state(waiting=77))
