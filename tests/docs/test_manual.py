@@ -71,6 +71,16 @@ class Manual(unittest.TestCase):
                 for option in options:
                     self.assertIn(option, text, page)
 
+    def test_statuses_of_bench_and_the_words_of_the_library(self):
+        text = shown("oriel-bench.1")
+        source = read("bench", "bench.py") + read("scripts", "testnet")
+        for name in ("REFUSED, INTERRUPTED", "SKIP"):
+            for status in re.search(rf"(?m)^{name} = ([\d, ]+)", source).group(1).split(", "):
+                self.assertRegex(text, rf"; {status} where ")
+        version = start(ORIEL, "--version").stdout.split()[1]
+        for page in (shown("oriel.7"), read("README.md")):
+            self.assertRegex(page, rf"ends in [\"“]windows by Oriel {version}[\"”]")
+
     def test_every_variable(self):
         text = shown("oriel.5")
         options = json.loads(start(ORIEL, "info", "--json").stdout)["options"]
