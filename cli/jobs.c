@@ -7,11 +7,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -120,21 +122,36 @@ static void add(struct oriel_jobs *jobs, const struct oriel_process *process)
     jobs->processes = grown;
 }
 
+/* A name tells nothing: in a file system of its own a process may give it to a device, whose opening alone does something.  So
+ * what is there is looked at before it is opened. */
+static int open_memory_file(int directory, const char *name, struct stat *out)
+{
+    char path[64];
+    struct statfs place;
+    int fd = -1;
+    int seen = openat(directory, name, O_PATH | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", seen);
+    if (seen >= 0 && fstat(seen, out) == 0 && S_ISREG(out->st_mode) && fstatfs(seen, &place) == 0 && place.f_type == TMPFS_MAGIC)
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (seen >= 0)
+        close(seen);
+    return fd;
+}
+
 /* Takes what may be a memory file; false when it is none of this process. */
 static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, int directory, const char *name)
 {
     static const char wanted[] = "/memfd:oriel (deleted)";
     char target[sizeof wanted + 1];
     struct oriel_file_header header;
+    struct stat owner;
     ssize_t len = readlinkat(directory, name, target, sizeof target);
     if (len != sizeof wanted - 1 || memcmp(target, wanted, sizeof wanted - 1) != 0)
         return false;
-    int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = open_memory_file(directory, name, &owner);
     if (fd < 0)
         return false;
-    struct stat owner;
-    if (fstat(fd, &owner) != 0 || pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        !is_its_own(&header, pid, start_time, atoi(name))) {
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || !is_its_own(&header, pid, start_time, atoi(name))) {
         close(fd);
         return false;
     }

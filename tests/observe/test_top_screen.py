@@ -4,9 +4,13 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import struct
+import subprocess
+import sys
+import tempfile
 import time
 import unittest
 
@@ -102,6 +106,26 @@ class Refusals(Case):
             self.assertEqual((result.returncode, result.stdout), (2, ""))
 
 
+# With a file system of its own, in which a pipe has a memory file's name: tells when somebody opens that.
+DISGUISED = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+root = sys.argv[1]
+name = os.path.join(root, "memfd:oriel (deleted)")
+if libc.mount(b"none", root.encode(), b"tmpfs", 0, None):
+    sys.exit(77)
+os.mkfifo(name)
+seen = os.open(name, os.O_PATH)
+os.mkdir(os.path.join(root, "old"))
+os.chdir(root)
+if libc.pivot_root(b".", b"old") or os.readlink(f"/old/proc/self/fd/{seen}") != "/memfd:oriel (deleted)":
+    sys.exit(77)
+print("ready", flush=True)
+os.open("/memfd:oriel (deleted)", os.O_WRONLY)
+print("opened", flush=True)
+"""
+
+
 class Files(Case):
     """Memory files that this process makes up, of its own identity or of another one."""
 
@@ -169,6 +193,19 @@ class Files(Case):
         self.file(state=self.state())
         told = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]  # the holder is a child of this process
         self.assertEqual(sorted([rank["process"] for rank in job["ranks"]] for job in told), sorted([[os.getpid()], [holder]]))
+
+    def test_what_only_has_the_name_of_a_memory_file_is_not_opened(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(os.rmdir, folder)
+        holder = subprocess.Popen(["unshare", "-rm", sys.executable, "-c", DISGUISED, folder], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(holder.wait)
+        self.addCleanup(holder.kill)
+        if holder.stdout.readline() != "ready\n":
+            self.skipTest("no file systems of its own for a process")
+        self.assertIn("has a window", top("--once", holder.pid).stderr)
+        self.assertEqual(select.select([holder.stdout], [], [], 0.5)[0], [])
 
     def test_unknown_wait_is_none(self):
         self.file(state=self.state(waiting=77))
