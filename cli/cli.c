@@ -56,6 +56,13 @@ void oriel_variable_set(const char *name, const char *value)
         oriel_die("out of memory");
 }
 
+int oriel_output_end(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        oriel_die("the output could not be written");
+    return 0;
+}
+
 void oriel_take_away(const char *path)
 {
     struct stat status;

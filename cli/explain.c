@@ -59,13 +59,6 @@ static void indented_print(const char *lines)
     }
 }
 
-static int finish(void)
-{
-    if (fflush(stdout) != 0 || ferror(stdout))
-        oriel_die("the output could not be written");
-    return 0;
-}
-
 int oriel_explain_rule(const char *number)
 {
     for (size_t i = 0; i < RULES; i++) {
@@ -77,7 +70,7 @@ int oriel_explain_rule(const char *number)
         indented_print(rules[i].example);
         printf("\nInstead:\n\n");
         wrapped_print(rules[i].remedy);
-        return finish();
+        return oriel_output_end();
     }
     oriel_die("there is no rule \"%s\"; oriel check --rules lists them", number);
 }
@@ -88,7 +81,7 @@ int oriel_explain_list(void)
         for (size_t i = 0; i < RULES; i++)
             if (rules[i].number[0] == groups[group].letter)
                 printf("%-4s %s\n", rules[i].number, rules[i].title);
-    return finish();
+    return oriel_output_end();
 }
 
 static void rule_page_print(const struct rule *rule)
@@ -113,5 +106,5 @@ int oriel_explain_page(void)
             rule_page_print(&rules[i]);
         }
     }
-    return finish();
+    return oriel_output_end();
 }

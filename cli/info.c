@@ -175,7 +175,5 @@ int oriel_command_info(int argc, char **argv)
         options_print(json_object_get(info, "options"));
     }
     json_decref(info);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        oriel_die("the output could not be written");
-    return 0;
+    return oriel_output_end();
 }

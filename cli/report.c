@@ -135,7 +135,6 @@ int oriel_command_report(int argc, char **argv)
         oriel_traces_close(traces);
     if (found.job != NULL)
         oriel_found_close(&found);
-    if (fflush(stdout) != 0)
-        oriel_die("the output could not be written");
+    oriel_output_end();
     return done ? 0 : ORIEL_EXIT_REFUSED;
 }

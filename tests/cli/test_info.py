@@ -171,10 +171,9 @@ class Info(Case):
 
     def test_full_device_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            result = subprocess.run([ORIEL, "info"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
-                                    check=False)
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("oriel: the output could not be written", result.stderr)
+            for words in (["info"], ["run", "--counters"], ["check", "--rules"], ["check", "--explain", "C1"]):
+                result = subprocess.run([ORIEL, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                self.assertEqual((result.returncode, result.stderr), (2, "oriel: the output could not be written\n"), words)
 
 
 if __name__ == "__main__":

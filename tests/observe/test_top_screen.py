@@ -163,6 +163,14 @@ class Files(Case):
         self.assertIn('waits in MPI_Win_fence of "evil?]0;x??" for ranks 0-2, 4-8191', result.stdout)
         self.assertIn('"program": "evil?]0;x??"', top("--once", "--json", os.getpid()).stdout)
 
+    def test_full_device_is_an_error(self):
+        self.file(state=self.state())
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for words in (["--once"], ["--once", "--json"]):
+                result = subprocess.run([ORIEL, "top", *words, str(os.getpid())], stdout=full, stderr=subprocess.PIPE, text=True,
+                                        timeout=60, check=False)
+                self.assertEqual((result.returncode, result.stderr), (2, "oriel: the output could not be written\n"))
+
     def test_state_that_is_being_written_for_good(self):
         self.file(state=self.state(changed=1))
         self.assertIn("has a window", top("--once", os.getpid()).stderr)
