@@ -90,6 +90,14 @@ class Manual(unittest.TestCase):
                                    rf"default: {re.escape(option['default'] or 'not set')}\)")
         self.assertEqual(text.count("; default: "), len(options))
 
+    def test_every_setting_that_is_chosen_for_ucx(self):
+        self.assertIn("docs/network.md tells what is chosen for UCX", shown("oriel.5"))
+        chosen = set(re.findall(r'"(UCX_\w+[A-Z])\b', read("src", "transport", "ucx", "library.c")))
+        self.assertGreater(len(chosen), 8)
+        page = read("docs", "network.md")
+        for name in chosen:
+            self.assertRegex(page, rf"\n\|.*`{name}`")
+
     def test_every_info_key_and_rule(self):
         text = shown("oriel.7")
         keys = re.findall(r'^HINT\(\w+, "(\w+)"', read("src", "window", "hints.def"), re.M)
