@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <stddef.h>
 
+struct stat;
+
 enum { ORIEL_EXIT_REFUSED = 2 };
 
 /* The subcommands: argv[0] is "oriel NAME". They return the exit status; run and bench only return by refusing,
@@ -30,6 +32,12 @@ void oriel_variable_set(const char *name, const char *value);
 /* Runs a command without a shell and with LD_PRELOAD unset, and returns all that it wrote to stdout; NULL when it
  * could not be started or ended with a status other than 0. The caller frees it. */
 char *oriel_output_of(char *const argv[]);
+
+/* Files that others have named, who may have led the name to a device, whose opening alone does something: what is there is looked
+ * at first.  A descriptor that stands for a regular file and reads nothing, or -1: there is none, and errno is 0 where there is
+ * something else; and one for reading what that stands for, or -1. */
+int oriel_file_look_at(int directory, const char *name, struct stat *out);
+int oriel_file_open_seen(int seen);
 
 /* The end of what goes to standard output: 0; where not all of it could be written, that ends the command. */
 int oriel_output_end(void);

@@ -122,17 +122,13 @@ static void add(struct oriel_jobs *jobs, const struct oriel_process *process)
     jobs->processes = grown;
 }
 
-/* A name tells nothing: in a file system of its own a process may give it to a device, whose opening alone does something.  So
- * what is there is looked at before it is opened. */
+/* A name tells nothing: in a file system of its own a process gives it to what it likes.  Memory files lie in a tmpfs. */
 static int open_memory_file(int directory, const char *name, struct stat *out)
 {
-    char path[64];
     struct statfs place;
-    int fd = -1;
-    int seen = openat(directory, name, O_PATH | O_CLOEXEC);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", seen);
-    if (seen >= 0 && fstat(seen, out) == 0 && S_ISREG(out->st_mode) && fstatfs(seen, &place) == 0 && place.f_type == TMPFS_MAGIC)
-        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int seen = oriel_file_look_at(directory, name, out);
+    bool is_there = seen >= 0 && fstatfs(seen, &place) == 0 && place.f_type == TMPFS_MAGIC;
+    int fd = is_there ? oriel_file_open_seen(seen) : -1;
     if (seen >= 0)
         close(seen);
     return fd;

@@ -46,16 +46,13 @@ static void file_free(struct file *file)
 static bool source_open(const char *path, struct oriel_trace_source *out, const char **trouble)
 {
     struct stat info;
-    out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (out->fd < 0) {
-        *trouble = strerror(errno);
-        return false;
-    }
-    if (fstat(out->fd, &info) == 0 && S_ISREG(info.st_mode))
-        return true;
-    close(out->fd);
-    *trouble = "is no file";
-    return false;
+    int seen = oriel_file_look_at(AT_FDCWD, path, &info);
+    out->fd = seen >= 0 ? oriel_file_open_seen(seen) : -1;
+    if (out->fd < 0)
+        *trouble = errno == 0 ? "is no file" : strerror(errno);
+    if (seen >= 0)
+        close(seen);
+    return out->fd >= 0;
 }
 
 /* "rank-N.oriel", as the library writes N; -1 otherwise. */

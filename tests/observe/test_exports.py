@@ -126,6 +126,19 @@ class Bad(Known):
         os.symlink("/nowhere", os.path.join(self.traces, "rank-0.oriel"))
         self.expect(r"rank-0\.oriel: No such file or directory\n", 3)
 
+    def test_what_is_no_file_is_not_opened(self):
+        name = os.path.join(self.traces, "rank-0.oriel")
+        os.unlink(name)
+        os.mkfifo(name)
+        waiting = subprocess.Popen(["sh", "-c", 'exec > "$0"', name])  # until somebody opens it
+        self.addCleanup(waiting.wait)
+        self.addCleanup(waiting.kill)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            waiting.wait(0.5)
+        self.expect(r"rank-0\.oriel: is no file\n", 3)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            waiting.wait(0.5)
+
     def test_nothing_that_can_be_read(self):
         self.refused(self.report(self.path("nowhere")), "nowhere")
         os.mkdir(self.path("empty"))
