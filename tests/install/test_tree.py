@@ -165,6 +165,13 @@ class Make(Case):
         result = self.make("uninstall", self.path("dest"))
         self.assertRegex(result.stderr, r"(?m)^oriel: nothing to take away")
 
+    def test_uninstall_after_a_part_was_taken_away_by_hand(self):
+        os.makedirs(self.path("dest"))
+        self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
+        shutil.rmtree(self.path("dest/opt/oriel/share"))
+        result = self.make("uninstall", self.path("dest"))
+        self.assertEqual((result.returncode, os.listdir(self.path("dest"))), (0, []), result.stderr)
+
     def test_uninstall_tells_what_it_cannot_take_away_and_goes_on_later(self):
         self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
         page = self.path("dest/opt/oriel/share/doc/oriel/README.md")
