@@ -117,6 +117,11 @@ class Make(Case):
             result = self.make("uninstall", self.path("dest"), prefix)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(os.listdir(self.path("dest")), [])
+        for prefix in ("/opt/oriel", "/"):  # into a folder that is not there yet
+            self.assertEqual(self.make("install", self.path("dest", "new"), prefix).returncode, 0)
+            self.assertIn("bin/oriel", files_of(self.path("dest", "new") + prefix))
+            self.assertEqual(self.make("uninstall", self.path("dest", "new"), prefix).returncode, 0)
+            self.assertEqual(os.listdir(self.path("dest")), [])
 
     def test_uninstall_leaves_what_is_others(self):
         others = ["usr/local/bin", "usr/local/lib/pkgconfig", "usr/local/share/modulefiles/other"]
