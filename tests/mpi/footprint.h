@@ -14,13 +14,16 @@ enum { FREED_KEPT_KIB = 0 };
 #endif
 
 /* A sanitiser's allocator maps more of its own memory for each size that is asked of it for the first time, on x86-64 in these
- * 4 TiB. */
+ * 4 TiB.  What ThreadSanitizer maps lies anywhere: under it mappings are not counted. */
 static inline int footprint_is_sanitisers(const char *mapping)
 {
 #if defined __SANITIZE_ADDRESS__ && defined __x86_64__
     unsigned long start = 0;
     sscanf(mapping, "%lx", &start);
     return start >> 42 == 0x600000000000 >> 42;
+#elif defined __SANITIZE_THREAD__
+    (void)mapping;
+    return 1;
 #else
     (void)mapping;
     return 0;
