@@ -293,6 +293,15 @@ void oriel_receive_posted(struct oriel_matching *matching, struct oriel_receivin
     pthread_mutex_unlock(&matching->mutex);
 }
 
+bool oriel_receive_is_numbered(struct oriel_matching *matching, const struct oriel_receiving *receiving, uint32_t *number)
+{
+    pthread_mutex_lock(&matching->mutex);
+    bool is_numbered = receiving->state == ORIEL_RECEIVE_NUMBERED;
+    *number = receiving->number;
+    pthread_mutex_unlock(&matching->mutex);
+    return is_numbered;
+}
+
 void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *receiving, struct oriel_envelope from)
 {
     pthread_mutex_lock(&matching->mutex);

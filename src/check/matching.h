@@ -71,6 +71,9 @@ void oriel_receive_posted(struct oriel_matching *matching, struct oriel_receivin
 void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *receiving, struct oriel_envelope from);
 void oriel_receive_cancelled(struct oriel_matching *matching, struct oriel_receiving *receiving);
 
+/* Whether the number of one that is not over yet is known by now, and which: any thread may settle it meanwhile. */
+bool oriel_receive_is_numbered(struct oriel_matching *matching, const struct oriel_receiving *receiving, uint32_t *number);
+
 /* For a program that frees an active receive: it may get a message still, unseen. */
 void oriel_receive_abandoned(struct oriel_matching *matching, struct oriel_receiving *receiving);
 

@@ -9,18 +9,19 @@ enum { NEEDS = 2 };
 
 /* --- messages --- */
 
-static struct oriel_wait_need receive_need(const struct oriel_comm *comm, const struct oriel_receiving *receiving)
+static struct oriel_wait_need receive_need(struct oriel_comm *comm, const struct oriel_receiving *receiving)
 {
     struct oriel_envelope from = receiving->wanted;
     struct oriel_wait_need need = {.kind = ORIEL_NEED_UNKNOWN};
+    uint32_t number;
     if (from.peer != ORIEL_ANY && !oriel_order_reaches(from.peer))
         return need;
-    if (receiving->state == ORIEL_RECEIVE_NUMBERED && from.peer != ORIEL_ANY && from.tag != ORIEL_ANY)
+    if (from.peer != ORIEL_ANY && from.tag != ORIEL_ANY && oriel_receive_is_numbered(&comm->matching, receiving, &number))
         return (struct oriel_wait_need){.kind = ORIEL_NEED_KEY,
                                         .rank = from.peer,
                                         .words = {ORIEL_ORDER_MESSAGE, comm->id,
                                                   (uint64_t)(uint32_t)from.peer << 32 | (uint32_t)oriel_order_rank(),
-                                                  (uint64_t)(uint32_t)from.tag << 32 | receiving->number}};
+                                                  (uint64_t)(uint32_t)from.tag << 32 | number}};
     need = oriel_need_receive(from.peer, comm->id, from.tag, comm->gathering);
     need.kind |= ORIEL_NEED_MAYBE;
     return need;

@@ -3,6 +3,8 @@
  * Run by the test rows, and under `oriel check`, which must find nothing. */
 #include "cases.h"
 
+#include "../mpi/leave.h"
+
 #include <ga.h>
 #include <macdecls.h>
 #include <mpi.h>
@@ -326,6 +328,7 @@ int main(int argc, char **argv)
     MA_init(C_DBL, 1000000, 1000000); /* what GA takes its work space from */
     int status = cases_run(argc, argv, cases, sizeof cases / sizeof cases[0]);
     GA_Terminate();
+    leave_without_finalize(status);
     MPI_Finalize();
     return status;
 }
