@@ -60,6 +60,8 @@ def main():
         root.must("oriel info", *[f"served by /usr/lib/oriel/{host}/liboriel.so" for host in hosts])
         if "mpich" in hosts:  # Open MPI needs its launcher for a single process, too
             root.must("oriel run /srv/mpich/one_put", "memory=42", "windows by Oriel")
+        root.must("cd /usr/share/doc/oriel && test -e copyright && grep -q '](copyright)' README.md && "
+                  "! grep -q '](LICENSE)' README.md")
         root.must("dpkg --verify oriel $(dpkg-query -W -f '${Package} ' 'oriel-*')")
 
         root.must("apt-get install -y -qq --no-install-recommends $(dpkg-query -W -f '${Recommends}, ' 'oriel*' | "
