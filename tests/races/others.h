@@ -1,5 +1,5 @@
-/* Of others.c and answers.c: puts a function that the linker wraps in front of the real one, inside which loads and stores of the
- * agent's thread do not count. */
+/* Of others.c, answers.c and agent.c: puts a function that the linker wraps in front of the real one, inside which loads and stores of the
+ * agent's thread, or of who it is whose condition holds, do not count. */
 #include <stdbool.h>
 
 extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/inner.h */
@@ -7,12 +7,14 @@ extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/inner.h */
 void AnnotateIgnoreWritesBegin(const char *file, int line); /* loads as well */
 void AnnotateIgnoreWritesEnd(const char *file, int line);
 
-#define FOR_OTHERS(type, name, parameters, arguments)                                                                        \
+#define FOR_OTHERS(type, name, parameters, arguments) FOR_OTHERS_IF(oriel_net_in_agent, type, name, parameters, arguments)
+
+#define FOR_OTHERS_IF(condition, type, name, parameters, arguments)                                                          \
     type __real_##name parameters;                                                                                           \
     type __wrap_##name parameters;                                                                                           \
     type __wrap_##name parameters                                                                                            \
     {                                                                                                                        \
-        const bool is_anothers = oriel_net_in_agent;                                                                         \
+        const bool is_anothers = (condition);                                                                                \
         if (is_anothers)                                                                                                     \
             AnnotateIgnoreWritesBegin(__FILE__, __LINE__);                                                                   \
         type returned = __real_##name arguments;                                                                             \

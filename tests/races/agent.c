@@ -1,0 +1,7 @@
+/* As others.c, for the agent of transport/agent/: whatever it executes is the access of another process of this machine. */
+#include "others.h"
+
+#include "transport/agent/agent.h"
+
+FOR_OTHERS_IF(true, int, oriel_agent_execute,
+              (struct oriel_agent * agent, struct oriel_agent_slot *slot, int fd, uint64_t offset), (agent, slot, fd, offset))
