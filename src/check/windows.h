@@ -46,10 +46,10 @@ struct oriel_member {
 
 /* One member's part of what all share. */
 struct oriel_share {
-    oriel_place history; /* of the accesses to this member's memory; 0 before the first */
-    oriel_place words;   /* that carry order there; likewise */
-    int32_t pid;         /* 0: it has not made its entry yet */
-    uint32_t freeing;    /* this member is in MPI_Win_free */
+    oriel_place history;  /* of the accesses to this member's memory; 0 before the first */
+    oriel_place words;    /* that carry order there; likewise */
+    int32_t pid;          /* 0: it has not made its entry yet */
+    _Atomic uint32_t met; /* 1 more than the last of the counts below that this member has added itself to, to meet all others */
 };
 
 /* What members count while the window is freed. */

@@ -38,12 +38,13 @@ static bool is_gone(const struct oriel_checked *window, int32_t rank, int32_t pi
     return (kill(pid, 0) != 0 && errno == ESRCH) || oriel_waits_has_died((int)window->members[rank].world_rank);
 }
 
-/* Whether somebody who has not come yet never will. */
-static bool somebody_died(const struct oriel_checked *window)
+/* Whether somebody who has not come there yet never will. */
+static bool somebody_died(const struct oriel_checked *window, enum oriel_ending_count which)
 {
     for (int32_t i = 0; i < window->n; i++) {
         const struct oriel_share *share = &window->common->shares[i];
-        if (!share->freeing && share->pid != 0 && is_gone(window, i, share->pid))
+        bool has_come = atomic_load_explicit(&share->met, memory_order_acquire) > (uint32_t)which;
+        if (!has_come && share->pid != 0 && is_gone(window, i, share->pid))
             return true;
     }
     return false;
@@ -93,6 +94,8 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
     enum { PATIENT = 32, ANXIOUS = 4096, ANXIOUS_FAR = 2048 };
     static const struct timespec between = {.tv_nsec = 200000};
     uint32_t met = count(window, which, 1);
+    if (window->common != NULL) /* not before: who dies in between is not waited for */
+        atomic_store_explicit(&window->common->shares[window->rank].met, (uint32_t)which + 1, memory_order_release);
     for (unsigned tries = 1; met < (uint32_t)window->n; tries++) {
         oriel_wait_progress();
         if (window->common == NULL)
@@ -101,7 +104,7 @@ static bool meet(struct oriel_checked *window, enum oriel_ending_count which, co
             sched_yield();
         if (site != NULL && tries % PATIENT == 0)
             help(window, site);
-        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window)
+        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window, which)
                                    : !oriel_afar_counts_all() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
             return false;
         met = count(window, which, 0);
@@ -186,8 +189,6 @@ static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
         oriel_window_end_epochs(window);
     }
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
-    if (window->common != NULL)
-        window->common->shares[window->rank].freeing = 1;
     oriel_hint_end(window, site);
     if (window->ordered) {
         oriel_window_complete(window, -1);
