@@ -29,7 +29,7 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
 {
     uint64_t word = offset == BULK ? UINT64_MAX : (uint64_t)offset;
     if (offset != BULK && (uint64_t)window->members[target].size_bytes - 1 >= 8 * WORD_KINDS)
-        word = ((word >> 3) * UINT64_C(0x9e3779b97f4a7c15)) >> 48; /* dynamic windows, of size 0, too */
+        word = (word * UINT64_C(0x9e3779b97f4a7c15)) >> 48; /* dynamic windows, of size 0, too */
     return oriel_window_key(window, ORIEL_ORDER_WORD, (uint64_t)target, word);
 }
 

@@ -14,6 +14,7 @@ import program as p
 INFINITE = 1 << 60
 MESSAGE_SITES = {"send": "send_from", "recv": "receive_into"}
 LATE_WORDS = 16  # that a window remembers to take from later
+LETS_GO = {"fence", "complete"}  # completions that may wait: their turn ends when they begin (steps.c)
 COMPLETIONS = {"flush", "flush_all", "flush_local", "flush_local_all", "unlock", "unlock_all", "fence", "complete"}
 MISTAKES = {"E17", "E18", "E19"}  # what a conflict is told as when the first origin seems to have taken something for a flush
 
@@ -59,6 +60,11 @@ class Oracle:
         self.first = self.steps[0].line
         self.accesses, self.buffers = [], []
         self.make_accesses()
+        self.until = {}  # a line's turn is over before this one
+        coming = {}
+        for step in reversed(self.steps):
+            self.until[step.line] = coming.get(step.rank, INFINITE) if step.what in LETS_GO else step.line
+            coming[step.rank] = step.line
         self.least = self.knowledge(self.edges(most=False))
         prompt = all(program.is_prompt(step.window) for step in self.steps if step.what == "window")
         self.most = self.least if program.in_turns and prompt else self.knowledge(self.edges(most=True))
@@ -234,7 +240,7 @@ class Oracle:
         if most:
             pairs += self.late_pairs(givers, takers)
         if self.program.in_turns:
-            return [(a, b) for a, b in pairs if a < b]
+            return [(a, b) for a, b in pairs if a < self.until[b]]
         if not pairs or not most:
             return []
         knows = self.knowledge(found)
