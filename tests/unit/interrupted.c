@@ -323,6 +323,7 @@ static void endless_waits_end_by_what_they_wait_for(void **state)
     pthread_t waiter, writer;
     char byte;
     int error = -1;
+    skip_where_nothing_moves();
     means_of(state);
     atomic_store(&done, 0);
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_bytes, &error), 0);
@@ -365,6 +366,7 @@ static void signals_of_the_program_still_end_waits(void **state)
     pthread_t sleeper, sender;
     int error = -1;
     struct sigaction action = {.sa_handler = on_signal};
+    skip_where_nothing_moves();
     means_of(state);
     sigaction(SIGUSR1, &action, NULL);
     atomic_store(&done, 0);
@@ -395,6 +397,7 @@ static void who_waits_for_signals_is_sent_none(void **state)
     struct oriel_promoted promoted;
     pthread_t waiter;
     uint64_t taken = 0;
+    skip_where_nothing_moves();
     means_of(state);
     char *page = map_private(PAGE);
     atomic_store(&done, 0);
