@@ -58,16 +58,13 @@ endforeach()
 # Whether what runs under `oriel check` is tested, which stands where ThreadSanitizer's runtime would.  (tests/unit has its parts.)
 set(ORIEL_TEST_CHECK TRUE)
 set(ORIEL_TEST_SLOWER 1) # so many times longer a row may take
-if(SANITIZE STREQUAL "thread")
-  set(ORIEL_TEST_CHECK FALSE)
-  set(ORIEL_TEST_SLOWER 6)
-endif()
-
 if(SANITIZE MATCHES "address")
   # A sanitised library is preloaded into programs that are not, whose runtime then comes too late to start; the hosts leak.
   set(ORIEL_SCRIPT_ENV ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)
   set(ORIEL_TEST_ENV --env ${ORIEL_SCRIPT_ENV})
 elseif(SANITIZE STREQUAL "thread")
+  set(ORIEL_TEST_CHECK FALSE)
+  set(ORIEL_TEST_SLOWER 6)
   # UCX's hooks of memory calls run in threads that have ended for the sanitiser, and crash there, on the bare host too.  What a
   # thread did long ago is suppressed by where that was: so long it must be remembered.
   set(ORIEL_SCRIPT_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/races.supp history_size=7" UCX_MEM_EVENTS=no

@@ -250,9 +250,9 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
     if (own.history == 0 || inside || count == 0)
         return;
     settle_owed();
+    uint64_t len_bytes = count * type->size_bytes;
     if (oriel_likely(type->plain_bytes != INT64_MAX) &&
-        use_briefly((uint64_t)(uintptr_t)buffer, count * type->size_bytes < most_bytes ? count * type->size_bytes : most_bytes,
-                    writes, 0, group, site))
+        use_briefly((uint64_t)(uintptr_t)buffer, len_bytes < most_bytes ? len_bytes : most_bytes, writes, 0, group, site))
         return;
     if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer, most_bytes) == ORIEL_OK)
         use(&extents, writes, 0, group, site);
