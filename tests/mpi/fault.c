@@ -69,6 +69,7 @@ static void keep_connection_open(const char *folder)
 
 static void end_victim(const char *folder)
 {
+    file_write(folder, "outlived", world_rank, "what should have ended it");
     if (is_fault("stop") || is_fault("pause"))
         raise(SIGSTOP);
     else if (!is_fault("link"))

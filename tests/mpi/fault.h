@@ -41,6 +41,23 @@ void connect_all(void);
 /* Exposes the caller's memory of a window to all but the victim. */
 void post_to_survivors(MPI_Win posted);
 
+/* --- fault_moment.c: the process kills itself soon, while its calling thread goes on --- */
+
+void die_after_us(long delay_us);
+
+/* After so many instructions of the calling thread, the main thread, of which each takes many us from now on: calls that wait
+ * for others are a small part of it, what is a few instructions long as much as they are. */
+void die_after_steps(long steps);
+
+/* The tracer lets the process go: what follows does not belong to what was to be cut short. */
+void live_on(void);
+
+/* As TEST_MOMENT says: 5000 for us, or 5000steps. */
+void die_as_told(void);
+
+/* By when that has surely happened, if no call waited. */
+double dead_after_seconds(void);
+
 /* --- fault_window.c, for the programs' ends --- */
 
 enum { VERDICT_BYTES = MPI_MAX_ERROR_STRING + 100 };

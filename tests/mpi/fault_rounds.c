@@ -1,5 +1,5 @@
 /* Runs scenarios of fault.h one after the other in one job: each round has a victim of its own, and those who survive make the
- * next round's window with who is left.  faults.py starts it: PROGRAM FOLDER SCENARIO:MEMORY:VICTIM:DELAY_US..., the victims by
+ * next round's window with who is left.  faults.py starts it: PROGRAM FOLDER SCENARIO:MEMORY:VICTIM:MOMENT..., the victims by
  * their ranks in MPI_COMM_WORLD, no rank twice.
  *
  * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c), and after MPI_Win_free, which
@@ -20,7 +20,7 @@ static struct round {
     const struct scenario *scenario;
     bool allocate;
     int victim; /* in MPI_COMM_WORLD */
-    char delay_us[16];
+    char moment[16];
     MPI_Comm living;
 } rounds[ROUNDS_MOST];
 static int round_count;
@@ -30,7 +30,7 @@ static void read_rounds(int count, char **words)
     char name[32], memory[16];
     for (int i = 0; i < count && i < ROUNDS_MOST; i++) {
         struct round *round = &rounds[round_count++];
-        if (sscanf(words[i], "%31[^:]:%15[^:]:%d:%15s", name, memory, &round->victim, round->delay_us) != 4) {
+        if (sscanf(words[i], "%31[^:]:%15[^:]:%d:%15s", name, memory, &round->victim, round->moment) != 4) {
             fprintf(stderr, "no round: %s\n", words[i]);
             exit(2);
         }
@@ -84,7 +84,7 @@ static void begin_round(const struct round *round)
     MPI_Group_translate_ranks(all, 1, &round->victim, living, &victim);
     MPI_Group_free(&all);
     MPI_Group_free(&living);
-    setenv("TEST_DELAY_US", round->delay_us, 1);
+    setenv("TEST_MOMENT", round->moment, 1);
     window_make(round->allocate);
 }
 
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 {
     int rank;
     if (argc < 3) {
-        fprintf(stderr, "usage: %s FOLDER SCENARIO:MEMORY:VICTIM:DELAY_US...\n", argv[0]);
+        fprintf(stderr, "usage: %s FOLDER SCENARIO:MEMORY:VICTIM:MOMENT...\n", argv[0]);
         return 2;
     }
     read_rounds(argc - 2, argv + 2);

@@ -2,8 +2,6 @@
  * faults.py starts them, one for each launch. */
 #include "fault.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -158,20 +156,13 @@ static int accumulate_once(void)
     return code != MPI_SUCCESS ? code : MPI_Win_flush(0, win);
 }
 
-static void *kill_soon(void *delay_us)
-{
-    usleep(*(useconds_t *)delay_us);
-    raise(SIGKILL);
-    return NULL;
-}
+static long some_us(void) { return 5000 + (long)(seconds_now() * 1e9) % 20000; }
 
 /* Dies at some moment of a long row of bulk accumulates, most of them under the target's accumulate lock. */
 static void accumulate_until_dead(void)
 {
-    pthread_t thread;
-    useconds_t delay_us = 5000 + (useconds_t)(seconds_now() * 1e9) % 20000;
     MPI_Win_lock_all(0, win);
-    pthread_create(&thread, NULL, kill_soon, &delay_us);
+    die_after_us(some_us());
     for (;;)
         accumulate_once();
 }
@@ -196,13 +187,30 @@ static int create_and_free(void)
     return MPI_Win_free(&another);
 }
 
+/* At one of the instructions of a call in which the others wait already. */
+static void die_inside(int (*call)(void))
+{
+    usleep(50000);
+    die_as_told();
+    call();
+}
+
+/* The first may be complete before the death. */
+static int wait_one_fence_or_two(void)
+{
+    int code = wait_fence();
+    return code != MPI_SUCCESS ? code : wait_fence();
+}
+
+static void die_while_fencing(void) { die_inside(wait_fence); }
+static void die_while_freeing(void) { die_inside(wait_free); }
+static void die_while_creating(void) { die_inside(wait_creation); }
+
 /* At some moment of a creation, or of a window's end. */
 static void create_until_dead(void)
 {
-    pthread_t thread;
-    useconds_t delay_us = 5000 + (useconds_t)(seconds_now() * 1e9) % 20000;
     MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN);
-    pthread_create(&thread, NULL, kill_soon, &delay_us);
+    die_after_us(some_us());
     for (;;)
         create_and_free();
 }
@@ -235,12 +243,9 @@ static void make_unshared_and_post(void)
     post_to_survivors(unshared);
 }
 
-static void end_main_thread(useconds_t before_death_us)
+static void end_main_thread(long before_death_us)
 {
-    static useconds_t delay_us;
-    pthread_t thread;
-    delay_us = before_death_us;
-    pthread_create(&thread, NULL, kill_soon, &delay_us);
+    die_after_us(before_death_us);
     syscall(SYS_exit, 0);
 }
 
@@ -275,6 +280,9 @@ const struct scenario scenarios[] = {
     { "wait", nothing, nothing, wait_wait, false, NULL, false },
     { "test", nothing, nothing, wait_test, false, NULL, false },
     { "free", nothing, nothing, wait_free, false, NULL, false },
+    { "fencing", nothing, die_while_fencing, wait_one_fence_or_two, false, NULL, false },
+    { "freeing", nothing, die_while_freeing, wait_free, true, NULL, false },
+    { "creating", nothing, die_while_creating, wait_creation, true, NULL, false },
     { "fence-twice", nothing, nothing, wait_fence_twice, false, NULL, false },
     { "creation", nothing, nothing, wait_creation, false, NULL, false },
     { "creation-again", nothing, free_window, wait_creation_without_windows, false, NULL, false },

@@ -4,10 +4,11 @@
 Each scenario is one launch with a launcher that does not end the job itself; each survivor leaves a report in a folder.
 With --net the ranks are on machines that scripts/testnet makes, and --fault link takes the victim's machine off them; with
 --fault stop the victim falls silent, with --fault pause for a while, so that it must learn that it was given up.  Where silence
-is what happens, ORIEL_TIMEOUT is 2 s.  
-With --rounds it draws so many deaths, each with its scenario and its moment, several for each launch (fault_rounds.c), and --jobs
-launches at a time: after each death the survivors free the window, whose mappings and descriptors must be gone, and go on with a
-window of their own.  The seed is printed, and each failing launch says how it is repeated alone.
+is what happens, ORIEL_TIMEOUT is 2 s.
+With --rounds it draws so many deaths, each with its scenario and its moment (so many us, or so many instructions of the
+victim's), several for each launch (fault_rounds.c), and --jobs launches at a time: after each death the survivors free the
+window, whose mappings and descriptors must be gone, and go on with a window of their own.  The seed is printed, and each failing
+launch says how it is repeated alone.
 Called by the test rows: faults.py --launch PATH --build FOLDER --host HOST [--node-size K] PROGRAM [SCENARIO...]"""
 
 import argparse
@@ -22,14 +23,16 @@ import time
 
 BOUND_SECONDS = 5
 SILENT_SECONDS = 2
-REPETITIONS = {"accumulate": 3, "creations": 5}
+REPETITIONS = {"accumulate": 3, "creations": 5, "fencing": 5, "freeing": 5, "creating": 5}
+# How many instructions the call has in which it dies, on one machine; and under the checker.
+STEPS_OF = {"fencing": (1000, 5000), "freeing": (2500, 8000), "creating": (6000, 60000)}
 # A far rank's freed window tells nobody any more whether it lives; the process of a main thread that has ended still serves far ones;
 # nor does a stopped process hinder those who share its memory.
 ON_ONE_MACHINE = {"creation-again", "ending", "main-ended"}
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
-               "start", "posted", "wait", "test", "free", "fence-twice", "creation", "creation-again", "creation-late",
-               "creations", "accumulate", "ending", "main-ended"],
+               "start", "posted", "wait", "test", "free", "fence-twice", "fencing", "freeing", "creating", "creation",
+               "creation-again", "creation-late", "creations", "accumulate", "ending", "main-ended"],
     "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
                    "lock-behind-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
                    "put-fence"],
@@ -37,14 +40,16 @@ SCENARIOS = {
                       "windows"],
 }
 DELAY_MOST_US = 60000
+STEPS_MOST = 8000
 # Under the checker: those that do nothing wrong, and whether a survivor asks the dead one's checker.
-CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": False, "free": False, "creations": False},
+CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": False, "free": False, "fencing": False, "freeing": False,
+                      "creating": False, "creations": False},
            "faults_far": {"put": True, "fetch": True, "lock": False, "unlock-all": True, "put-fence": True}}
 CHECKER_LOST = "the checker of another machine does not answer"
 DEATHS = 6  # in one launch of drawn rounds
 # Over the rounds of a launch: hosts and libc have some of their own; a round's window has a MiB.
 MAY_GROW = {"mappings": 12, "descriptors": 12, "KiB in its memory file": 900}
-KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate", "own-window", "own-window-after-free"}
+KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate", "own-window", "own-window-after-free", *STEPS_OF}
 SAYS = {"main-ended": "no main thread any more"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
@@ -126,10 +131,12 @@ def judge_checker(args, scenario, said):
     return f"something was found: {found.group(0)}" if found else None
 
 
-def job_command(args, *program):
+def job_command(args, *program, moment=None):
     command = ["--host", args.host, "-n", str(args.ranks)]
     command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
     settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault}
+    if moment:
+        settings["TEST_MOMENT"] = moment
     if args.host == "mpich":  # its launcher ends all when one of them, after another's death, writes anything
         settings["UCX_LOG_LEVEL"] = "fatal"
     if args.fault != "kill":
@@ -180,11 +187,11 @@ def run_job(args, command, folder):
         return "the job did not end by itself\n" + job.communicate()[0]
 
 
-def run_once(args, scenario, memory):
+def run_once(args, scenario, memory, moment):
     with tempfile.TemporaryDirectory(prefix="oriel-faults.", dir=args.build if args.net else None) as folder:
         os.chmod(folder, 0o777)
         before = shared_memory_files()
-        output = run_job(args, job_command(args, scenario, memory, folder), folder)
+        output = run_job(args, job_command(args, scenario, memory, folder, moment=moment), folder)
         wrong = [judge_survivor(args, folder, rank, SAYS.get(scenario, "")) for rank in range(args.ranks)
                  if rank not in args.cut_off or args.fault == "pause"]
         if args.check:
@@ -213,13 +220,27 @@ def complain(wrong, output, what):
         print("".join(f"# {line}\n" for line in output.splitlines()[-15:]), end="", flush=True)
 
 
+def moment_of(args, scenario):
+    """One of the call's steps; None where the scenario has its own."""
+    if scenario not in STEPS_OF:
+        return None
+    return f"{random.randrange(STEPS_OF[scenario][args.check])}steps"
+
+
+def draw_moment(chance):
+    """Of the clock, when most ranks wait; or of the victim's instructions, each as likely as the others."""
+    if chance.randrange(2):
+        return f"{int(STEPS_MOST * chance.random() ** 2)}steps"
+    return str(int(DELAY_MOST_US * chance.random() ** 2))
+
+
 def draw_launch(args, seed, number):
     """The rounds of one launch: scenario, memory, victim and moment; so many ranks that two or three are left."""
     chance = random.Random(f"{seed}.{number}")
     count = min(DEATHS, args.rounds - number * DEATHS)
     ranks = count + 2 + chance.randrange(2)
     return ranks, [(chance.choice(SCENARIOS["faults_random"]), chance.choice(("allocate", "create")), victim,
-                    int(DELAY_MOST_US * chance.random() ** 2)) for victim in chance.sample(range(ranks), count)]
+                    draw_moment(chance)) for victim in chance.sample(range(ranks), count)]
 
 
 def judge_round(args, folder, number, rank):
@@ -238,12 +259,12 @@ def judge_round(args, folder, number, rank):
 
 def judge_launch(args, folder, rounds, ranks):
     wrong, first, dead = [], {}, set()
-    for number, (scenario, memory, victim, delay_us) in enumerate(rounds):
+    for number, (scenario, memory, victim, moment) in enumerate(rounds):
         dead.add(victim)
         for rank in set(range(ranks)) - dead:
             said, holds = judge_round(args, folder, number, rank)
             if said:
-                wrong.append(f"round {number} ({scenario}/{memory}, rank {victim} dies after {delay_us} us): {said}")
+                wrong.append(f"round {number} ({scenario}/{memory}, rank {victim} dies after {moment}): {said}")
             for what, count in holds.items():
                 if count > first.setdefault((rank, what), count) + MAY_GROW[what]:
                     wrong.append(f"round {number}: rank {rank} has {count} {what}, {first[rank, what]} after the first round")
@@ -256,7 +277,7 @@ def try_launch(args, seed, number):
     with tempfile.TemporaryDirectory(prefix="oriel-faults.") as folder:
         os.chmod(folder, 0o777)
         before = shared_memory_files()
-        words = [f"{scenario}:{memory}:{victim}:{delay_us}" for scenario, memory, victim, delay_us in rounds]
+        words = [f"{scenario}:{memory}:{victim}:{moment}" for scenario, memory, victim, moment in rounds]
         output = run_job(own, job_command(own, folder, *words), folder)
         return number, ranks, rounds, judge_launch(own, folder, rounds, ranks) + what_is_left(folder, before), output
 
@@ -284,9 +305,10 @@ def try_all(args):
     for scenario in scenarios_of(args):
         for memory in ("allocate",) if args.node_size or args.net else ("allocate", "create"):
             for _ in range(REPETITIONS.get(scenario, 1)):
-                wrong, output = run_once(args, scenario, memory)
+                moment = args.moment or moment_of(args, scenario)
+                wrong, output = run_once(args, scenario, memory, moment)
                 failures += bool(wrong)
-                complain(wrong, output, f"{scenario}/{memory}")
+                complain(wrong, output, f"{scenario}/{memory}" + (f"/{moment}" if moment else ""))
     return 1 if failures else 0
 
 
@@ -319,6 +341,7 @@ def main():
     parser.add_argument("--net", type=int, default=0)
     parser.add_argument("--fault", choices=["kill", "stop", "pause", "link"], default="kill")
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--moment", help="when the victim dies, if the scenario lets that be said: 5000 (us), 5000steps")
     parser.add_argument("--check", action="store_true", help="under oriel check, whose machines lose the victim's checker")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seed", type=int)

@@ -3,8 +3,6 @@
  * must fail as well, and soon. */
 #include "fault.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,18 +139,10 @@ static int wait_put_and_fence(void)
 
 static void fence_before(void) { MPI_Win_fence(0, win); }
 
-static void *kill_soon(void *unused)
-{
-    usleep(200000);
-    raise(SIGKILL);
-    return unused;
-}
-
 /* The victim dies in the queue for rank 0's lock, which rank 0 holds. */
 static void die_waiting(void)
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, kill_soon, NULL);
+    die_after_us(200000);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
 }
 

@@ -1,10 +1,8 @@
 /* A rank is killed at any moment of rows of calls that all ranks make (fault.h): the others are told, or go on and are told by
- * the fence that follows.  TEST_DELAY_US says when.  Who has an error still gives back what it holds, as the others may wait
+ * the fence that follows.  TEST_MOMENT says when.  Who has an error still gives back what it holds, as the others may wait
  * for it.  faults.py --rounds starts it, for many deaths in one job (fault_rounds.c). */
 #include "fault.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,20 +13,6 @@ static MPI_Win dynamic = MPI_WIN_NULL;
 static double *attached;
 static MPI_Aint *attached_at; /* of each rank */
 static MPI_Datatype every_second; /* of 40 */
-
-static useconds_t delay_us(void)
-{
-    const char *said = getenv("TEST_DELAY_US");
-    return said ? (useconds_t)atoi(said) : 10000;
-}
-
-static void *kill_soon(void *unused)
-{
-    (void)unused;
-    usleep(delay_us());
-    raise(SIGKILL);
-    return NULL;
-}
 
 static void connect_and_group(void)
 {
@@ -192,8 +176,7 @@ static int make_and_free(int turn)
 
 static void repeat_until_dead(int (*turn_of)(int turn))
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, kill_soon, NULL);
+    die_as_told();
     for (int turn = 0;; turn++)
         turn_of(turn);
 }
@@ -213,14 +196,14 @@ static int repeat_until_error(int (*turn_of)(int turn)) { return repeat(turn_of,
 /* Or nobody does, unless it is in the way. */
 static int repeat_and_fence(int (*turn_of)(int turn))
 {
-    int code = repeat(turn_of, 1e-6 * delay_us() + 0.05);
+    int code = repeat(turn_of, dead_after_seconds());
     return first_of(code, MPI_Win_fence(0, win));
 }
 
 /* The dynamic window goes as the other one does: it is freed, and says so. */
 static int repeat_and_free(int (*turn_of)(int turn))
 {
-    int code = repeat(turn_of, 1e-6 * delay_us() + 0.05);
+    int code = repeat(turn_of, dead_after_seconds());
     int freed = MPI_Win_free(&dynamic);
     free(attached);
     free(attached_at);
