@@ -1,0 +1,32 @@
+/* Builds for ThreadSanitizer alone: between plain and native updates of one target (sync/singles.h) the order may go through
+ * another process, of which the sanitizer sees nothing.  That process may have waited at this one's slots (B2) before it let the
+ * accumulate lock go to a thread of this one; and it may have let the singles free again (C2) after a thread of this one had let
+ * go of the lock.  Both are told here, where another process can have done it: whoever waits at the slots itself, and what the lock
+ * orders, is looked at as everywhere.  That C2 releases is not, here: tests/protocol/races.py looks at that. */
+#include "sync/mutex.h"
+#include "sync/singles.h"
+
+#include <sanitizer/tsan_interface.h>
+
+void __real_oriel_bulk_begin(const struct oriel_window *window, int32_t target);
+void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target);
+void __real_oriel_mutex_unlock(struct oriel_window *window, int32_t target);
+void __wrap_oriel_mutex_unlock(struct oriel_window *window, int32_t target);
+
+void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target)
+{
+    const bool was_bulk = oriel_load_relaxed(&oriel_window_control(window, target)->bulk) != 0;
+    __real_oriel_bulk_begin(window, target);
+    for (int i = 0; was_bulk && i < ORIEL_SINGLES; i++)
+        __tsan_acquire(&oriel_file_singles(oriel_file_base())[i].inside);
+}
+
+void __wrap_oriel_mutex_unlock(struct oriel_window *window, int32_t target)
+{
+    struct oriel_control *control = oriel_window_control(window, target);
+    if (oriel_load_relaxed(&control->bulk) != 0) {
+        __tsan_release(&window->common->bulk_targets);
+        __tsan_release(&control->bulk);
+    }
+    __real_oriel_mutex_unlock(window, target);
+}
