@@ -56,23 +56,6 @@ void oriel_variable_set(const char *name, const char *value)
         oriel_die("out of memory");
 }
 
-int oriel_file_look_at(int directory, const char *name, struct stat *out)
-{
-    int seen = openat(directory, name, O_PATH | O_CLOEXEC);
-    if (seen < 0 || (fstat(seen, out) == 0 && S_ISREG(out->st_mode)))
-        return seen;
-    close(seen);
-    errno = 0;
-    return -1;
-}
-
-int oriel_file_open_seen(int seen)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", seen);
-    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
 int oriel_output_end(void)
 {
     if (fflush(stdout) != 0 || ferror(stdout))

@@ -33,12 +33,6 @@ void oriel_variable_set(const char *name, const char *value);
  * could not be started or ended with a status other than 0. The caller frees it. */
 char *oriel_output_of(char *const argv[]);
 
-/* Files that others have named, who may have led the name to a device, whose opening alone does something: what is there is looked
- * at first.  A descriptor that stands for a regular file and reads nothing, or -1: there is none, and errno is 0 where there is
- * something else; and one for reading what that stands for, or -1. */
-int oriel_file_look_at(int directory, const char *name, struct stat *out);
-int oriel_file_open_seen(int seen);
-
 /* The end of what goes to standard output: 0; where not all of it could be written, that ends the command. */
 int oriel_output_end(void);
 

@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/seen.h"
 #include "cli/cli.h"
 #include "cli/trace_text.h"
 #include "memory/file.h"
@@ -126,12 +127,11 @@ static void add(struct oriel_jobs *jobs, const struct oriel_process *process)
 static int open_memory_file(int directory, const char *name, struct stat *out)
 {
     struct statfs place;
-    int seen = oriel_file_look_at(directory, name, out);
-    bool is_there = seen >= 0 && fstatfs(seen, &place) == 0 && place.f_type == TMPFS_MAGIC;
-    int fd = is_there ? oriel_file_open_seen(seen) : -1;
-    if (seen >= 0)
-        close(seen);
-    return fd;
+    int seen = oriel_seen_file(directory, name, out);
+    if (seen < 0 || (fstatfs(seen, &place) == 0 && place.f_type == TMPFS_MAGIC))
+        return seen < 0 ? -1 : oriel_seen_open(seen, O_RDONLY | O_NONBLOCK);
+    close(seen);
+    return -1;
 }
 
 /* Takes what may be a memory file; false when it is none of this process. */

@@ -2,6 +2,7 @@
  * trace.h says who may call. */
 #include "cli/trace.h"
 
+#include "base/seen.h"
 #include "base/table.h"
 #include "cli/cli.h"
 #include "cli/trace_clock.h"
@@ -46,12 +47,10 @@ static void file_free(struct file *file)
 static bool source_open(const char *path, struct oriel_trace_source *out, const char **trouble)
 {
     struct stat info;
-    int seen = oriel_file_look_at(AT_FDCWD, path, &info);
-    out->fd = seen >= 0 ? oriel_file_open_seen(seen) : -1;
+    int seen = oriel_seen_file(AT_FDCWD, path, &info);
+    out->fd = seen < 0 ? -1 : oriel_seen_open(seen, O_RDONLY | O_NONBLOCK);
     if (out->fd < 0)
         *trouble = errno == 0 ? "is no file" : strerror(errno);
-    if (seen >= 0)
-        close(seen);
     return out->fd >= 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "base/fork.h"
 #include "base/identity.h"
+#include "base/seen.h"
 #include "base/size.h"
 
 #include <errno.h>
@@ -167,7 +168,9 @@ enum oriel_status oriel_board_make(int world_size, char *path, size_t path_bytes
 enum oriel_status oriel_board_join(const char *path)
 {
     struct stat about;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = oriel_seen_open_memory(path, geteuid());
+    if (fd < 0 && errno == 0)
+        return oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
     if (fd < 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot open the checker's memory %s: %s", path, strerror(errno));
     enum oriel_status status = ORIEL_OK;

@@ -1,12 +1,13 @@
 /* Opens the memory files of other processes by /proc/<pid>/fd/<n>, where the kernel checks the user.  A file counts as the
  * peer's only when its header carries the peer's random id: another PID namespace or a reused PID is thereby another
- * machine.  Creation calls; the table lives until finalisation. */
+ * machine.  What such a number leads to and is no file without a name of the own user's is not even opened.  Creation calls; the
+ * table lives until finalisation. */
 #include "memory/peer.h"
 
+#include "base/seen.h"
 #include "base/table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,6 +24,12 @@ static bool is_own(const struct oriel_identity *who)
     return oriel_identity_equal(who, oriel_file_identity());
 }
 
+static enum oriel_status is_another(const struct oriel_identity *who)
+{
+    return oriel_fail(ORIEL_E_OTHER, "process %d of this machine is not the peer (another machine or PID namespace)",
+                      (int)who->pid);
+}
+
 static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
 {
     struct oriel_file_header header;
@@ -30,8 +37,7 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic != ORIEL_FILE_MAGIC ||
         header.version != ORIEL_FILE_VERSION || !oriel_identity_equal(&header.identity, who) ||
         header.identity.start_time != who->start_time)
-        return oriel_fail(ORIEL_E_OTHER, "process %d of this machine is not the peer (another machine or PID namespace)",
-                          (int)who->pid);
+        return is_another(who);
     void *base = oriel_file_map(fd, header.reserve_bytes);
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s",
@@ -46,9 +52,14 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
 static enum oriel_status open_file(struct oriel_peer *peer)
 {
     char path[64];
+    struct stat own;
     const struct oriel_identity *who = &peer->identity;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)who->pid, (int)who->memory_fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fstat(oriel_file_identity()->memory_fd, &own) != 0)
+        return oriel_fail(ORIEL_E_OTHER, "the memory file of this process: %s", strerror(errno));
+    int fd = oriel_seen_open_memory(path, own.st_uid); /* a program may have changed its user since its file was made */
+    if (fd < 0 && errno == 0)
+        return is_another(who);
     if (fd < 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot open the memory file of process %d: %s", (int)who->pid, strerror(errno));
     enum oriel_status status = map_peer(fd, peer);

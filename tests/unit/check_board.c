@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "check_team.h"
+#include "opened.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -373,6 +374,16 @@ static void only_a_board_is_joined(void **state)
     assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
     close(fd);
     assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    int watch = opened_watch(getpid(), ends[0]);
+    assert_true(watch >= 0);
+    assert_int_not_equal(oriel_board_join(path), ORIEL_OK);
+    assert_false(opened_since(watch)); /* opening alone does something to devices and pipes */
+    close(watch);
+    close(ends[0]);
+    close(ends[1]);
     assert_false(oriel_board_is_open());
 }
 

@@ -17,10 +17,12 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "opened.h"
 
 static struct shared {
     struct oriel_identity identities[2];
     uint64_t offsets[2];
+    int ends[2];
     _Atomic int step[2];
 } *shared;
 
@@ -130,6 +132,34 @@ static void growth_is_reached_without_opening_again(void **state)
 {
     (void)state;
     run(reading_side, growing_side, false);
+}
+
+/* What another process's descriptor of that number stands for may be a device or a pipe. */
+static void refuse_a_pipe(int me)
+{
+    int ends[2];
+    EXPECT(pipe(ends) == 0);
+    shared->ends[me] = ends[0];
+    reach_step(me, 2);
+    await_step(1 - me, 2);
+    struct oriel_identity wrong = shared->identities[1 - me];
+    wrong.memory_fd = shared->ends[1 - me];
+    struct oriel_peer *peer = NULL;
+    int watch = opened_watch(wrong.pid, wrong.memory_fd);
+    EXPECT(watch >= 0);
+    reach_step(me, 3);
+    await_step(1 - me, 3);
+    EXPECT(oriel_peer_open(&wrong, &peer) == ORIEL_E_OTHER);
+    EXPECT(strstr(oriel_fail_message(), "is not the peer") != NULL);
+    EXPECT(!opened_since(watch));
+    reach_step(me, 4);
+    await_step(1 - me, 4);
+}
+
+static void what_is_no_memory_file_is_not_opened(void **state)
+{
+    (void)state;
+    run(refuse_a_pipe, refuse_a_pipe, false);
 }
 
 static void refuse_strangers(int me)
@@ -279,6 +309,7 @@ int main(void)
         cmocka_unit_test(each_writes_into_the_other_file),
         cmocka_unit_test(growth_is_reached_without_opening_again),
         cmocka_unit_test(wrong_identity_is_refused),
+        cmocka_unit_test(what_is_no_memory_file_is_not_opened),
         cmocka_unit_test(find_knows_peers_by_address),
         cmocka_unit_test(dead_process_is_noticed),
         cmocka_unit_test(departure_in_good_order_raises_no_alarm),

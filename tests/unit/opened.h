@@ -1,0 +1,28 @@
+/* Whether somebody opens what a descriptor stands for.  Looking at it (O_PATH) is no opening. */
+#ifndef OPENED_H
+#define OPENED_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* A watch of descriptor fd of process pid; -1 where it cannot be watched. */
+static inline int opened_watch(pid_t pid, int fd)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, fd);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    return watch >= 0 && inotify_add_watch(watch, link, IN_OPEN) >= 0 ? watch : -1;
+}
+
+/* Since the watch was made, or since it was last asked. */
+static inline bool opened_since(int watch)
+{
+    char events[4096];
+    return read(watch, events, sizeof events) > 0;
+}
+
+#endif
