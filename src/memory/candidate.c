@@ -159,8 +159,10 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
 
 /* An arena of glibc's malloc that is not the first begins with the address of its own state, right behind, and no heap before it.
  * fork writes to that state in the child before any handler does, so while the page is still the parent's: threads that have the
- * arena would be counted as gone, and its lock as free. */
-static enum oriel_status judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+ * arena would be counted as gone, and its lock as free.  The program's memory, parts of which a sanitiser may think nobody should
+ * touch. */
+__attribute__((no_sanitize("address", "thread"))) static enum oriel_status
+judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
 {
     for (uintptr_t at = (start + ARENA_ALIGN - 1) & ~(uintptr_t)(ARENA_ALIGN - 1); at >= start && at < end; at += ARENA_ALIGN) {
         const uintptr_t *head = (const uintptr_t *)at;
