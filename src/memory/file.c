@@ -185,6 +185,8 @@ enum oriel_status oriel_file_start(void)
 {
     pthread_mutex_lock(&file.mutex);
     enum oriel_status status = file.started ? ORIEL_OK : start_locked();
+    if (status == ORIEL_OK && !file.is_child)
+        oriel_identity_keep_spare();
     if (status == ORIEL_OK && file.is_child)
         status = refuse_child();
     if (status == ORIEL_OK)

@@ -2,7 +2,9 @@
  * faults.py starts them, one for each launch. */
 #include "fault.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -150,6 +152,24 @@ static int use_posted(void)
     return code != MPI_SUCCESS ? code : end;
 }
 
+/* Whoever has no descriptor left is told, too. */
+static int wait_without_descriptors(void)
+{
+    enum { MOST = 600 };
+    static int taken[MOST];
+    struct rlimit limit;
+    int count = 0;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = MOST;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while (count < MOST && (taken[count] = open("/dev/null", O_RDONLY)) >= 0)
+        count++;
+    int code = MPI_Win_fence(0, win);
+    while (count > 0)
+        close(taken[--count]);
+    return code;
+}
+
 static int accumulate_once(void)
 {
     int code = MPI_Accumulate(bulk, FAULT_ELEMENTS, MPI_DOUBLE, 0, 0, FAULT_ELEMENTS, MPI_DOUBLE, MPI_SUM, win);
@@ -193,6 +213,7 @@ static void die_inside(int (*call)(void))
     usleep(50000);
     die_as_told();
     call();
+    live_on();
 }
 
 /* The first may be complete before the death. */
@@ -283,6 +304,7 @@ const struct scenario scenarios[] = {
     { "fencing", nothing, die_while_fencing, wait_one_fence_or_two, false, NULL, false },
     { "freeing", nothing, die_while_freeing, wait_free, true, NULL, false },
     { "creating", nothing, die_while_creating, wait_creation, true, NULL, false },
+    { "without-descriptors", nothing, nothing, wait_without_descriptors, false, NULL, false },
     { "fence-twice", nothing, nothing, wait_fence_twice, false, NULL, false },
     { "creation", nothing, nothing, wait_creation, false, NULL, false },
     { "creation-again", nothing, free_window, wait_creation_without_windows, false, NULL, false },

@@ -3,6 +3,7 @@
 #include "base/identity.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -170,6 +171,64 @@ static void missing_descriptors_kill_nobody(void **state)
     assert_false(dead_alive);
 }
 
+/* All that the limit leaves are taken; how many, for the last of them. */
+static int descriptors_use_up(void)
+{
+    int last = -1;
+    for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = open("/dev/null", O_RDONLY | O_CLOEXEC))
+        last = fd > last ? fd : last;
+    return last;
+}
+
+static void asked_without_descriptors(bool program_closes_spare, bool *living_alive, bool *zombie_alive)
+{
+    struct rlimit limit;
+    struct oriel_identity zombie = child_start();
+    struct oriel_identity living = child_start();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct rlimit few = {.rlim_cur = 600, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    oriel_identity_keep_spare();
+    if (program_closes_spare)
+        closefrom(first + 1);
+    int last = descriptors_use_up();
+    child_kill(&zombie);
+    *living_alive = true;
+    *zombie_alive = false;
+    for (int turn = 0; turn < 3; turn++) { /* what was put by is there again */
+        *living_alive = *living_alive && oriel_identity_alive(&living);
+        *zombie_alive = *zombie_alive || oriel_identity_alive(&zombie);
+    }
+    bool all_are_there = fcntl(last, F_GETFD) >= 0 && open("/dev/null", O_RDONLY) < 0;
+    closefrom(first);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    child_kill(&living);
+    child_reap(&living);
+    child_reap(&zombie);
+    assert_true(all_are_there);
+}
+
+/* Nobody has buried it, so that its number is still there: as long as the job's launcher lives. */
+static void zombies_are_dead_without_descriptors(void **state)
+{
+    (void)state;
+    bool living_alive, zombie_alive;
+    asked_without_descriptors(false, &living_alive, &zombie_alive);
+    assert_true(living_alive);
+    assert_false(zombie_alive);
+}
+
+/* What the program has at the number then is left alone. */
+static void spare_that_the_program_has_closed_is_not_spent(void **state)
+{
+    (void)state;
+    bool living_alive, zombie_alive;
+    asked_without_descriptors(true, &living_alive, &zombie_alive);
+    assert_true(living_alive);
+    assert_true(zombie_alive);
+}
+
 static int descriptors_count(void)
 {
     int count = 0;
@@ -206,6 +265,8 @@ int main(void)
         cmocka_unit_test(start_time_does_not_depend_on_the_command_name),
         cmocka_unit_test(missing_descriptors_kill_nobody),
         cmocka_unit_test(asking_leaves_no_descriptor),
+        cmocka_unit_test(zombies_are_dead_without_descriptors),
+        cmocka_unit_test(spare_that_the_program_has_closed_is_not_spent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
