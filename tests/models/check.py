@@ -420,7 +420,8 @@ def search(name, folder, defines, optimise):
     run(["spin", *defines, "-a", name + ".pml"], folder)
     run(["cc", optimise, "-w", "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
     said = run(["./pan", "-m100000", "-w22"], folder)
-    if "max search depth too small" in said or "errors:" not in said:
+    cut_short = "max search depth too small" in said or "out of memory" in said
+    if cut_short or "errors:" not in said or ("Search not completed" in said and "errors: 0" in said):
         raise Failure(f"{name}.pml: the search is not complete\n{said}")
     return said
 
@@ -436,6 +437,8 @@ def check_model(name, folder, defines):
         trail = subprocess.run(["spin", "-t", "-p", "-g", name + ".pml"], cwd=folder, capture_output=True, text=True, check=False)
         raise Failure(f"{name}.pml: {error}\n{trail.stdout[-6000:]}")
     said_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", said)  # it never sees a death
+    if "unreached in " not in said_of_living:
+        raise Failure(f"{name}.pml: the search does not say what it reached\n{said}")
     unreached = [line.strip() for line in said_of_living.splitlines()
                  if re.match(r"\t\S+, state ", line) and '"-end-"' not in line]
     if unreached:
