@@ -43,12 +43,16 @@ def hosts_of(build):
 
 def choose(chance, arguments):
     """Host, program and place, and how many ranks there may be: whatever the arguments leave to be drawn."""
+    wanted = lambda host, name, place: (arguments.host in (None, host) and arguments.only in name and arguments.place in place
+                                        and (name == SOAK or "check" not in place))
+    hosts = hosts_of(arguments.build)
+    if not any(wanted(host, name, place) for host in hosts for name in (SOAK, *OTHERS) for place, _ in PLACES):
+        sys.exit("no program in any place is what --host, --only and --place say")
     while True:
-        host = chance.choice(hosts_of(arguments.build))
+        host = chance.choice(hosts)
         name = SOAK if chance.randrange(8) else chance.choice(OTHERS)
         place, most = chance.choice(PLACES)
-        if (arguments.host in (None, host) and arguments.only in name and arguments.place in place
-                and (name == SOAK or "check" not in place)):
+        if wanted(host, name, place):
             return host, name, place, most if name == SOAK else min(most, 4)
 
 
@@ -85,6 +89,7 @@ class Sum:
 
     def __init__(self):
         self.runs = self.skipped = 0
+        self.skipped_places = collections.Counter()
         self.places = collections.Counter()
         self.counts = collections.Counter()
 
@@ -97,6 +102,8 @@ class Sum:
     def tell(self):
         for what, number in [*sorted(self.places.items()), *self.counts.items()]:
             print(f"{number:>9} {what}")
+        for what, number in sorted(self.skipped_places.items()):
+            print(f"{number:>9} {what}: skipped, and never run" if what not in self.places else f"{number:>9} {what}: skipped")
         missing = [what for what, number in self.counts.items() if number == 0]
         if self.counts["programs"] >= ENOUGH and missing:
             print(f"{self.counts['programs']} programs, and none had: {', '.join(missing)}")
@@ -111,6 +118,7 @@ def run(command, label, done):
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if result.returncode == SKIPPED:
         done.skipped += 1
+        done.skipped_places[label] += 1
         return True
     # What the library does not understand makes another place of it than is said.
     misread = re.search(r"^oriel.*\bORIEL_\S+ is (not|neither) .*$", result.stderr, re.MULTILINE)
