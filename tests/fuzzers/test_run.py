@@ -38,7 +38,7 @@ class Run(unittest.TestCase):
             file.write(STAND_IN % {"kind": "timeout", "status": run.TOO_LONG, **script})
         os.chmod(self.program, stat.S_IRWXU)
         with contextlib.redirect_stdout(io.StringIO()) as self.said:
-            return run.run(self.program, ["-runs=1"])
+            return run.run(self.program, ["-runs=1"], os.path.dirname(self.program))
 
     def test_input_that_was_kept_waiting_is_no_failure(self):
         self.assertTrue(self.is_well(alone="exit 0"))
