@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <argp.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,6 +69,15 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
+/* What is closed would be the number of a file that is opened later, a memory file perhaps: something stands there that cannot be
+ * read or written.  A program that is started finds it closed. */
+static void fill_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -78,6 +88,7 @@ int main(int argc, char **argv)
         .help_filter = help_filter,
     };
     int first = 0;
+    fill_streams();
     argp_program_version = "oriel " ORIEL_VERSION;
     argp_err_exit_status = ORIEL_EXIT_REFUSED;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);

@@ -80,6 +80,9 @@ static char *absolute(const char *path)
 
 static void stats_set(const char *file)
 {
+    const char *end = strrchr(file, '.');
+    if (file[0] != '\0' && (end == NULL || strcmp(end, ".json") != 0))
+        oriel_die("--stats=%s: a file's name that ends in .json is wanted", file);
     char *path = file[0] == '\0' ? oriel_format("1") : absolute(file);
     oriel_variable_set("ORIEL_STATS", path);
     free(path);

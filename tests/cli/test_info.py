@@ -175,6 +175,12 @@ class Info(Case):
                 result = subprocess.run([ORIEL, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
                 self.assertEqual((result.returncode, result.stderr), (2, "oriel: the output could not be written\n"), words)
 
+    def test_closed_output_is_an_error(self):
+        for words in (["info"], ["info", "--json"], ["check", "--rules"]):  # and not a file that is opened at that number
+            result = subprocess.run([ORIEL, *words], stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+                                    preexec_fn=lambda: os.close(1))
+            self.assertEqual((result.returncode, result.stderr), (2, "oriel: the output could not be written\n"), words)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -132,6 +132,15 @@ class Start(RunCase):
         result = start(ORIEL, "run", "--host", host, "--", script, "--host", "x y", "--", "", "-V")
         self.assertEqual((result.returncode, result.stdout), (9, "<--host>\n<x y>\n<-->\n<>\n<-V>\n"))
 
+    def test_what_was_closed_is_closed_for_the_program(self):
+        script = self.write("script", "#!/bin/sh\nfor fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] || echo $fd >>\"$1\"; done\n")
+        for closed in (0, 1, 2):
+            told = self.path(f"told-{closed}")
+            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, told], timeout=60, check=True,
+                           preexec_fn=lambda fd=closed: os.close(fd))
+            with open(told, encoding="utf-8") as file:
+                self.assertEqual(file.read(), f"{closed}\n")
+
     def test_program_keeps_the_name_it_was_called_by(self):
         folder, name = os.path.split(program(HOSTS[0], "environment"))
         result = start(ORIEL, "run", name, PATH=f"{self.folder}:{folder}:{os.environ['PATH']}")
@@ -360,6 +369,10 @@ class Refusal(RunCase):
             self.skipTest("needs both hosts")
         self.refused(start(ORIEL, "run", "true"), "cannot tell which MPI", "--host mpich or --host openmpi")
         self.refused(start(self.tree(), "run", "true"), "cannot tell which MPI")
+
+    def test_file_of_statistics_that_is_none(self):
+        for name in ("out.txt", "1", "json", "a.json/b"):
+            self.refused(start(ORIEL, "run", "--host", HOSTS[0], f"--stats={name}", "true"), f"--stats={name}", "ends in .json")
 
     def test_two_launchers_at_once(self):
         self.refused(start(ORIEL, "run", "true", PMI_RANK="0", OMPI_COMM_WORLD_SIZE="1"), "two launchers")
