@@ -152,7 +152,7 @@ def job_command(args, *program, moment=None):
         return [args.testnet, "--id", args.net_id, "run", *command, "--", f"{args.build}/bin/oriel", "run", *program]
     if args.check:  # what ranks write after a death must not come to MPICH's launcher
         program = ["/bin/sh", "-c", 'exec "$@" 2>>"$0"', said_in(program[-1]), f"{args.build}/bin/oriel", "check", *program]
-    command += ["--plain"] if args.plain or args.check else []
+    command += (["--plain"] if args.plain or args.check else []) + args.place.split()
     return [args.launch, "--build", args.build, "--timeout", "30", *command, "--", *program]
 
 
@@ -372,6 +372,7 @@ def main():
     parser.add_argument("--fault", choices=["kill", "stop", "pause", "link"], default="kill")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--moment", help="when the victim dies, if the scenario lets that be said: 5000 (us), 5000steps")
+    parser.add_argument("--place", default="", help="more words to tests/launch")
     parser.add_argument("--check", action="store_true", help="under oriel check, whose machines lose the victim's checker")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seed", type=int)
