@@ -9,7 +9,7 @@
  * Only the last arrival wakes sleepers.  Who sleeps over an earlier one has counted itself as a sleeper before it looked at
  * the word, as wait.h argues.
  *
- * M: over several machines arrivals counts the ranks of this one and, once more, all others: the last rank to arrive meets the
+ * M1: over several machines arrivals counts the ranks of this one and, once more, all others: the last rank to arrive meets the
  * other machines (sync/far.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a
  * message is sent is before what follows its arrival.
  *
@@ -54,7 +54,7 @@ static enum oriel_status await_all(struct oriel_window *window, struct oriel_wat
     return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
 }
 
-/* M */
+/* M1 */
 static enum oriel_status meet_machines(struct oriel_window *window, struct oriel_watched *watched)
 {
     struct oriel_common *common = window->common;

@@ -246,7 +246,7 @@ MODELS = {
         ("partners.pml", "table = (table == 2 -> load(OLDER_OF_SECOND) : 0)", "table = 0", STUCK,
          "F2: older tables are searched"),
     ]),
-    "barrier": (["sync/barrier.c"], set(), [
+    "barrier": (["sync/barrier.c"], {"M1"}, [  # of several machines: machines
         ("barrier.pml", "arrivals) /* B2 */", "(arrivals + 7) % 8)", ASSERTION, "B2: a rank waits for all"),
         ("barrier.pml", "fetch_add(ARRIVALS, 1, 8); /* B1 */", "fetch_add_relaxed(ARRIVALS, 1, 8);", ASSERTION,
          "B1 is a release"),
@@ -254,7 +254,7 @@ MODELS = {
         ("barrier.pml", "arrivals = (arrivals + PROCESSES) % 8;", "arrivals = (FIRST + PROCESSES) % 8;", ASSERTION,
          "each barrier needs as many arrivals more"),
     ]),
-    "barrier_death": (["sync/barrier.c"], set(), [
+    "barrier_death": (["sync/barrier.c"], {"M1"}, [
         ("wait_death.pml", ":: limit_comes ->", ":: false ->", STUCK, "a sleep has a limit"),
         ("wait_death.pml", ":: lost -> failed", ":: false -> failed", STUCK, "who waits for the dead finds it"),
         ("wait_death.pml", ":: lost -> failed", ":: true -> failed", ASSERTION, "who waits for the living goes on waiting"),
@@ -267,8 +267,8 @@ MODELS = {
         ("barrier_death.pml", "-> wake(ARRIVALS, SLEEPERS)", "-> skip", STUCK, "the last arrival wakes"),
     ]),
     "machines": (["sync/barrier.c"], set(), [
-        ("machines.pml", "(was + 2) % 8 == arrivals -> /* M */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
-         "M: the last rank of a machine meets the others"),
+        ("machines.pml", "(was + 2) % 8 == arrivals -> /* M1 */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
+         "M1: the last rank of a machine meets the others"),
     ]),
     "rounds": (["sync/far.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # of flushes and locks
         ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as it takes to hear of all"),

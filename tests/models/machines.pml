@@ -28,7 +28,7 @@ active [PROCESSES] proctype rank()
         arrivals = (arrivals + here + 1) % 8;
         fetch_add(ARRIVALS + own, 1, 8); /* B1 */
         if
-        :: (was + 2) % 8 == arrivals -> /* M */
+        :: (was + 2) % 8 == arrivals -> /* M1 */
             meet_round(0, 1);
             meet_round(1, 2);
             signal(ARRIVALS + own, SLEEPERS + own)
