@@ -1,6 +1,8 @@
 /* What other machines send for a window: any messages, of any senders, in any order.  Nothing outside of the window's memory is
  * read or written (it lies between bytes that the address sanitiser watches), and everybody who asked is answered once.
- * The window is rank 1's of four, two of them on this machine.  libFuzzer calls. */
+ * The window is rank 1's of four, two of them on this machine.  Between the messages time passes, ranks of this machine come to
+ * the gate and processes die, as the input says: so that what is kept for a lock is served, refused or dropped later.
+ * libFuzzer calls. */
 #include "fuzzer.h"
 
 #include "base/recent.h"
@@ -10,6 +12,7 @@
 #include "ops/far.h"
 #include "ops/lookup.h"
 #include "sync/far_peers.h"
+#include "sync/gate.h"
 #include "sync/watch.h"
 #include "window/serve.h"
 
@@ -18,7 +21,6 @@
 enum { RANKS = 4, SELF = 1, LOST = 3 };
 enum { WINDOW_BYTES = 704, GUARD_BYTES = 4096, MESSAGES_MOST = 24, DATA_MOST_BYTES = 1500, WINDOW_ID = 77 };
 
-const struct oriel_transport oriel_transport_cma;
 const struct oriel_transport oriel_transport_agent;
 
 static _Alignas(4096) char memory[GUARD_BYTES + WINDOW_BYTES + GUARD_BYTES];
@@ -36,6 +38,15 @@ static struct oriel_peer peers_here[2];
 static struct oriel_partner partners[RANKS];
 static struct oriel_window window;
 static unsigned answers[MESSAGES_MOST];
+
+/* What happens besides the messages. */
+static struct {
+    uint64_t now_ns;
+    bool copies;        /* the kernel copies what not every process loads */
+    bool waits_in_vain; /* who could let waiting ranks in has died */
+    bool holders_die;   /* ranks elsewhere that hold a lock, once they are looked at */
+    bool lost[RANKS];   /* who got lost, and is not answered where it waits */
+} world;
 
 /* --- in the place of the rest of the library --- */
 
@@ -62,10 +73,26 @@ void never_called(void)
     abort();
 }
 
+uint64_t __wrap_oriel_now_ns(void);
+uint64_t __wrap_oriel_now_ns(void)
+{
+    return world.now_ns;
+}
+
+/* A rank's, whose address tells the number. */
+static char peers_elsewhere[RANKS];
+
+struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *whose, int32_t target)
+{
+    (void)whose;
+    return target < 2 ? NULL : (struct oriel_net_peer *)(void *)&peers_elsewhere[target];
+}
+
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 {
-    (void)peer;
-    return ORIEL_OK;
+    if (world.holders_die)
+        world.lost[(char *)peer - peers_elsewhere] = true;
+    return world.holders_die ? ORIEL_E_PEER : ORIEL_OK;
 }
 
 const struct oriel_machines *oriel_far_machines(const struct oriel_window *whose)
@@ -111,12 +138,6 @@ void oriel_far_ride_leave(const struct oriel_far *far)
     (void)far;
 }
 
-struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *whose, int32_t target)
-{
-    (void)whose, (void)target;
-    return NULL;
-}
-
 void oriel_far_peers_close(struct oriel_window *whose)
 {
     (void)whose;
@@ -138,13 +159,12 @@ const struct oriel_reached *oriel_reached_of(const char *file_base)
 enum oriel_status oriel_watch_lock(void *context)
 {
     (void)context;
-    return ORIEL_OK;
+    return world.waits_in_vain ? ORIEL_E_PEER : ORIEL_OK;
 }
 
 enum oriel_status oriel_watch_reads(void *context)
 {
-    (void)context;
-    return ORIEL_OK;
+    return oriel_watch_lock(context);
 }
 
 char *oriel_file_base(void)
@@ -156,8 +176,40 @@ char *oriel_file_base(void)
 enum oriel_status oriel_reach_cma(struct oriel_peer *who)
 {
     (void)who;
-    return ORIEL_E_OTHER;
+    return world.copies ? ORIEL_OK : ORIEL_E_OTHER;
 }
+
+static enum oriel_status copy_there(const struct oriel_remote *to, const void *from, uint64_t len_bytes)
+{
+    memcpy(to->direct, from, len_bytes);
+    return ORIEL_OK;
+}
+
+static enum oriel_status copy_here(const struct oriel_remote *from, void *to, uint64_t len_bytes)
+{
+    memcpy(to, from->direct, len_bytes);
+    return ORIEL_OK;
+}
+
+static enum oriel_status copy_pieces_there(const struct oriel_remote *to, const struct oriel_piece *pieces, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        memcpy(oriel_at(to->direct, pieces[i].offset_bytes), pieces[i].here, pieces[i].len_bytes);
+    return ORIEL_OK;
+}
+
+static enum oriel_status copy_pieces_here(const struct oriel_remote *from, const struct oriel_piece *pieces, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        memcpy(pieces[i].here, oriel_at(from->direct, pieces[i].offset_bytes), pieces[i].len_bytes);
+    return ORIEL_OK;
+}
+
+const struct oriel_transport oriel_transport_cma = {.name = "copies",
+                                                    .write = copy_there,
+                                                    .read = copy_here,
+                                                    .write_pieces = copy_pieces_there,
+                                                    .read_pieces = copy_pieces_here};
 
 bool oriel_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address, uint64_t len_bytes)
 {
@@ -286,12 +338,19 @@ static bool is_asked(const struct oriel_far_head *head)
     }
 }
 
-/* How many answers are due for it, at least and at most: who is lost while it waits for a lock, or has asked for something inside
- * of it, gets none. */
+/* How many answers are due for it, at most; who is lost while it waits for a lock, or has asked for something inside of it, gets
+ * none. */
 struct due {
-    unsigned least;
     unsigned most;
+    int32_t from;
+    bool may_wait;
 };
+
+static bool is_answered(const struct due *due, unsigned times)
+{
+    const bool is_lost = due->may_wait && due->from >= 0 && due->from < RANKS && world.lost[due->from];
+    return times <= due->most && (times == due->most || is_lost);
+}
 
 static struct due send_message(struct input *input, unsigned number)
 {
@@ -324,7 +383,51 @@ static struct due send_message(struct input *input, unsigned number)
     free(exact);
     const unsigned most = !short_head && head.kind <= ORIEL_FAR_KEY && is_asked(&head);
     const bool may_wait = head.kind != ORIEL_FAR_ADDRESS && head.kind != ORIEL_FAR_KEY;
-    return (struct due){most - (most > 0 && may_wait && head.from == LOST), most};
+    return (struct due){most, head.from, may_wait};
+}
+
+/* --- what happens besides --- */
+
+static void lose(void)
+{
+    const struct oriel_identity who = {.id = {LOST, 0}};
+    world.lost[LOST] = true;
+    oriel_service.lost(&who);
+}
+
+/* Ranks of this machine that want lock_all, have it, and give it back. */
+static void pass_gate(unsigned how)
+{
+    struct oriel_gate *gate = &common->gate;
+    const uint64_t word = atomic_load(&gate->word);
+    switch (how % 4) {
+    case 0: atomic_store(&gate->readers_waiting, 1); break;
+    case 1:
+        atomic_store(&gate->readers_waiting, 0);
+        oriel_event_signal(&gate->admissions);
+        break;
+    case 2:
+        if ((uint32_t)word == 0 || word >= ORIEL_GATE_READER)
+            atomic_fetch_add(&gate->word, ORIEL_GATE_READER);
+        break;
+    default:
+        if (word >= ORIEL_GATE_READER)
+            oriel_gate_leave_reader(gate);
+        break;
+    }
+}
+
+static void happen(struct input *input)
+{
+    const uint8_t what = input_byte(input);
+    switch (what % 8) {
+    case 3: world.now_ns += what / 8 * UINT64_C(20000000); break;
+    case 4: pass_gate(what / 8); break;
+    case 5: world.waits_in_vain = !world.waits_in_vain; break;
+    case 6: world.holders_die = !world.holders_die; break;
+    case 7: lose(); break;
+    default: break;
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
@@ -335,18 +438,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     __asan_poison_memory_region(memory, GUARD_BYTES);
     __asan_poison_memory_region(exposed + WINDOW_BYTES, GUARD_BYTES);
     memset(answers, 0, sizeof answers);
-    open_window(input_byte(&input) % 2 != 0);
+    const uint8_t how = input_byte(&input);
+    memset(&world, 0, sizeof world);
+    world.copies = how % 8 >= 4;
+    open_window(how % 2 != 0);
     while (input.left_bytes > 0 && count < MESSAGES_MOST) {
+        if (how % 4 >= 2)
+            happen(&input);
         due[count] = send_message(&input, count);
         count++;
         if (oriel_service.look())
             (void)oriel_service.look();
     }
-    const struct oriel_identity lost = {.id = {LOST, 0}};
-    oriel_service.lost(&lost);
+    lose();
     oriel_serve_remove(&window);
     oriel_far_free(window.far);
     for (unsigned i = 0; i < count; i++)
-        REQUIRE(answers[i] >= due[i].least && answers[i] <= due[i].most);
+        REQUIRE(is_answered(&due[i], answers[i]));
     return 0;
 }
