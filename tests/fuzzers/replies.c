@@ -39,6 +39,7 @@ static struct oriel_group group;
 static struct oriel_group_id ids[RANKS];
 static _Atomic(struct oriel_net_peer *) net_peers[RANKS];
 static struct oriel_window window;
+static bool has_devices;
 
 static void open_window(void)
 {
@@ -163,7 +164,7 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
         count = 1;
     }
     struct buffer *buffer = make_buffer(target, &type, count);
-    const struct oriel_span span = {target, 0, {&type, count}};
+    const struct oriel_span span = {target, DISPLACEMENT, {&type, count}};
     const struct oriel_side side = {&type, count};
     const struct oriel_buffer origin = {(char *)(uintptr_t)operands, side};
     const struct oriel_buffer result = {buffer != NULL ? buffer->bytes : NULL, side};
@@ -180,6 +181,35 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
     else
         (void)oriel_far_accumulate(&window, &span, type.elements * count, ORIEL_OPERATOR_NO_OP, &origin, &result);
     oriel_node_free(type.layout);
+}
+
+/* What devices do by themselves, where the target has told them how: one run of bytes. */
+static void put_or_get(struct input *input, int32_t target, int pending)
+{
+    static const char operands[BUFFER_BYTES];
+    struct oriel_type type = {.kind = ORIEL_KIND_CHAR, .dense = true, .elements = 1, .size_bytes = 1, .extent_bytes = 1,
+                              .plain_bytes = 1, .layout = oriel_node_run(ORIEL_KIND_CHAR, 1)};
+    const bool puts = input_byte(input) % 2 != 0;
+    const uint64_t count = 1 + input_below(input, BUFFER_BYTES);
+    struct buffer *buffer = puts ? NULL : make_buffer(target, &type, count);
+    const struct oriel_span span = {target, DISPLACEMENT, {&type, count}};
+    const struct oriel_side side = {&type, count};
+    REQUIRE(type.layout != NULL);
+    if (buffer != NULL)
+        buffer->pending = pending;
+    if (buffer == NULL)
+        (void)oriel_far_put(&window, &span, operands, &side);
+    else
+        (void)oriel_far_get(&window, &span, buffer->bytes, &side);
+    oriel_node_free(type.layout);
+}
+
+static void operate_somehow(struct input *input, int32_t target, unsigned which, int pending)
+{
+    if (has_devices && input_byte(input) % 4 != 0)
+        put_or_get(input, target, pending);
+    else
+        operate(input, target, which, pending);
 }
 
 static void take_ended(void)
@@ -205,7 +235,7 @@ static void operate_by_request(struct input *input, int32_t target)
         return;
     is_pending[number] = true;
     oriel_pending_begin(&pendings[number], target);
-    operate(input, target, input_below(input, 4), number);
+    operate_somehow(input, target, input_below(input, 4), number);
     oriel_pending_sent(&pendings[number]);
 }
 
@@ -249,7 +279,7 @@ static void act(struct input *input)
     case 0:
     case 1:
     case 2:
-    case 3: operate(input, target, what % 12, -1); break;
+    case 3: operate_somehow(input, target, what % 12, -1); break;
     case 4:
     case 5: operate_by_request(input, target); break;
     case 6:
@@ -257,7 +287,7 @@ static void act(struct input *input)
         end_buffers(target);
         break;
     case 7:
-        (void)oriel_far_flush_local(&window, target);
+        (void)(has_devices && what >= 128 ? oriel_far_flush_placed : oriel_far_flush_local)(&window, target);
         end_buffers(target);
         break;
     case 8: take_and_give_lock(target, what % 24 == 8); break;
@@ -273,7 +303,9 @@ static void act(struct input *input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     struct input input = {data, len_bytes};
-    replies_open(&input);
+    const uint8_t how = input_byte(&input);
+    has_devices = how % 2 != 0;
+    replies_open(&input, has_devices, how % 4 >= 2);
     open_window();
     for (int i = 0; i < ACTS_MOST && input.left_bytes > 0; i++)
         act(&input);

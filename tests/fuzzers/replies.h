@@ -19,8 +19,12 @@ uint64_t session_of(int rank);
 enum { ADDRESS_MOST = 64 };
 size_t address_of(uint64_t session, uint32_t agent_bytes, char *out);
 
-/* From here on answers come from the input; once it is used up all connections break. */
-void replies_open(struct input *input);
+/* How far into a target's memory operations go. */
+enum { DISPLACEMENT = 3 };
+
+/* From here on answers come from the input; once it is used up all connections break.  has_devices: that put and get by
+ * themselves; has_verbs: of UCX's, whose connections are not all closed. */
+void replies_open(struct input *input, bool has_devices, bool has_verbs);
 
 /* All that was asked has ended; forgets everything. */
 void replies_close(void);

@@ -1,12 +1,14 @@
 /* See replies.h.  Every message that leaves is looked at, since an answer that may pass must fit a question; an answer is taken
- * exactly where its question is open, of the session that was asked, and in a message for this process. */
+ * exactly where its question is open, of the session that was asked, and in a message for this process.  What devices put and get
+ * goes by keys that answers have told, and ends as the input says. */
 #include "replies.h"
 
 #include "ops/far_pack.h"
 #include "transport/ucx/inner.h"
 #include "window/far.h"
 
-enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64 };
+enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64, MOVES_MOST = 64 };
+enum { KEY_MOST_BYTES = ORIEL_NET_KEY_BYTES + 64 }; /* more than is taken */
 
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER};
 _Thread_local bool oriel_net_in_agent;
@@ -28,6 +30,25 @@ struct asked {
 static struct asked asked[ASKED_MOST];
 static unsigned asked_count;
 static struct input *input;
+
+/* What UCX has read a key into. */
+struct rkey {
+    struct end *end;
+    uint64_t address; /* that Oriel goes by */
+};
+static unsigned rkeys_count; /* that are not destroyed */
+
+/* What a device has begun, until its request is freed. */
+struct move {
+    struct end *end;
+    void *to; /* of a get, else NULL */
+    size_t len_bytes;
+    ucp_send_nbx_callback_t done;
+    void *whose;
+};
+static struct move *moves[MOVES_MOST];
+static unsigned moves_count;
+static char origins_devices; /* its worker for them */
 
 /* --- in the place of the rest of the net --- */
 
@@ -125,10 +146,16 @@ static ucs_status_ptr_t send_message(ucp_ep_h ep, unsigned id, const void *heade
     return NULL;
 }
 
+static bool is_of_devices(ucp_worker_h worker)
+{
+    return worker == (ucp_worker_h)(void *)&origins_devices;
+}
+
+/* UCX finds the end of an address in its bytes, of which there is one at least. */
 static ucs_status_t make_connection(ucp_worker_h worker, const ucp_ep_params_t *how, ucp_ep_h *out)
 {
-    (void)worker;
-    if (ends_count == ENDS_MOST)
+    const bool is_no_address = is_of_devices(worker) && *(const char *)how->address == 0;
+    if (ends_count == ENDS_MOST || is_no_address)
         return UCS_ERR_UNREACHABLE;
     ends[ends_count] = (struct end){how->err_handler, true};
     *out = (ucp_ep_h)(void *)&ends[ends_count++];
@@ -144,7 +171,7 @@ static ucs_status_ptr_t close_connection(ucp_ep_h ep, const ucp_request_param_t 
 
 static void free_request(void *request)
 {
-    (void)request;
+    free(request);
 }
 
 static ucs_status_t arm(ucp_worker_h worker)
@@ -157,6 +184,131 @@ static void break_connection(struct end *end)
 {
     if (end->is_open)
         end->broken.cb(end->broken.arg, (ucp_ep_h)(void *)end, UCS_ERR_CONNECTION_RESET);
+}
+
+/* --- devices --- */
+
+/* In memory that is just as long. */
+static void *exact_copy(const void *from, size_t len_bytes)
+{
+    void *copy = malloc(len_bytes > 0 ? len_bytes : 1);
+    REQUIRE(copy != NULL);
+    memcpy(copy, from, len_bytes);
+    return copy;
+}
+
+/* UCX finds the end of a key in its bytes as well: of a whole one, where the text says.  They are in front of the address, and
+ * the text's numbers in front of them. */
+static ucs_status_t read_key(ucp_ep_h ep, const void *packed, ucp_rkey_h *out)
+{
+    uint64_t numbers[3];
+    volatile char sum = 0;
+    memcpy(numbers, (const char *)packed - sizeof numbers, sizeof numbers);
+    for (uint64_t i = 0; i <= numbers[2]; i++)
+        sum = (char)(sum + ((const char *)packed)[i]);
+    if (numbers[2] == 0 || *(const char *)packed == 0)
+        return UCS_ERR_INVALID_PARAM;
+    struct rkey *key = malloc(sizeof *key);
+    REQUIRE(key != NULL);
+    *key = (struct rkey){(struct end *)(void *)ep, numbers[0]};
+    rkeys_count++;
+    *out = (ucp_rkey_h)(void *)key;
+    return UCS_OK;
+}
+
+static void destroy_key(ucp_rkey_h key)
+{
+    REQUIRE(rkeys_count-- > 0);
+    free(key);
+}
+
+/* Done at once, not at all, or later. */
+static ucs_status_ptr_t begin_move(ucp_ep_h ep, void *to, size_t len_bytes, const ucp_request_param_t *how)
+{
+    struct end *end = (struct end *)(void *)ep;
+    const uint8_t which = input_byte(input);
+    REQUIRE(end->is_open);
+    if (which % 8 == 7)
+        return UCS_STATUS_PTR(UCS_ERR_CONNECTION_RESET);
+    if (which % 4 == 0 || moves_count == MOVES_MOST) {
+        if (to != NULL)
+            memset(to, which, len_bytes);
+        return NULL;
+    }
+    struct move *move = malloc(sizeof *move);
+    REQUIRE(move != NULL);
+    *move = (struct move){end, to, len_bytes, how->cb.send, how->user_data};
+    moves[moves_count++] = move;
+    return move;
+}
+
+static void check_place(ucp_ep_h ep, ucp_rkey_h key, uint64_t address)
+{
+    const struct rkey *read = (const struct rkey *)(const void *)key;
+    REQUIRE(read->end == (const struct end *)(const void *)ep && address == read->address + DISPLACEMENT);
+}
+
+static ucs_status_ptr_t put(ucp_ep_h ep, const void *from, size_t len_bytes, uint64_t address, ucp_rkey_h key,
+                            const ucp_request_param_t *how)
+{
+    volatile char sum = 0;
+    check_place(ep, key, address);
+    for (size_t i = 0; i < len_bytes; i++)
+        sum = (char)(sum + ((const char *)from)[i]);
+    return begin_move(ep, NULL, len_bytes, how);
+}
+
+static ucs_status_ptr_t get(ucp_ep_h ep, void *to, size_t len_bytes, uint64_t address, ucp_rkey_h key,
+                            const ucp_request_param_t *how)
+{
+    check_place(ep, key, address);
+    return begin_move(ep, to, len_bytes, how);
+}
+
+static ucs_status_ptr_t flush(ucp_ep_h ep, const ucp_request_param_t *how)
+{
+    return begin_move(ep, NULL, 0, how);
+}
+
+static void end_move(unsigned which, ucs_status_t status)
+{
+    struct move *move = moves[which];
+    moves[which] = moves[--moves_count];
+    if (move->to != NULL)
+        memset(move->to, 9, move->len_bytes); /* some of it, if it fails */
+    move->done(move, status, move->whose);
+}
+
+/* Of connections that were closed nothing else comes. */
+static unsigned end_closed(void)
+{
+    const unsigned before = moves_count;
+    for (unsigned i = moves_count; i-- > 0;)
+        if (!moves[i]->end->is_open)
+            end_move(i, UCS_ERR_CANCELED);
+    return before - moves_count;
+}
+
+static unsigned progress_devices(void)
+{
+    const unsigned closed = end_closed();
+    if (closed > 0 || moves_count == 0 || input->left_bytes == 0)
+        return closed;
+    const uint8_t what = input_byte(input);
+    if (what % 4 != 0)
+        end_move(what / 8 % moves_count, what % 8 == 7 ? UCS_ERR_IO_ERROR : UCS_OK);
+    return what % 4 != 0;
+}
+
+/* As long as it is. */
+struct oriel_net_key *__real_oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes);
+struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes);
+struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, const void *text, size_t len_bytes)
+{
+    void *exact = exact_copy(text, len_bytes);
+    struct oriel_net_key *key = __real_oriel_net_key_open(peer, exact, len_bytes);
+    free(exact);
+    return key;
 }
 
 /* --- what comes --- */
@@ -186,6 +338,25 @@ static size_t draw_address(char *out)
     return how % 16 == 4 ? input_below(input, (uint32_t)len_bytes) : len_bytes;
 }
 
+/* As a target would tell how devices reach its memory, or nearly. */
+static size_t draw_key(char *out)
+{
+    const uint8_t how = input_byte(input);
+    const uint32_t key_bytes = how % 8 == 3 ? ORIEL_NET_KEY_BYTES - 64 + input_below(input, 64) : input_below(input, 64);
+    const uint32_t address_bytes = input_below(input, 40);
+    uint64_t numbers[] = {input_word(input), input_word(input), key_bytes};
+    const size_t len_bytes = sizeof numbers + key_bytes + address_bytes;
+    if (how % 8 == 0)
+        numbers[2] = input_word(input);
+    if (how % 8 == 1)
+        numbers[2] += address_bytes + how / 8 - 16; /* about as much as there is */
+    memset(out, how % 8 != 4, KEY_MOST_BYTES);
+    memcpy(out, numbers, sizeof numbers);
+    if (how % 8 == 5)
+        out[sizeof numbers + key_bytes] = 0; /* no address */
+    return how % 8 == 2 ? input_below(input, (uint32_t)len_bytes) : len_bytes;
+}
+
 /* As much as the question wants. */
 static size_t draw_data(const struct oriel_far_head *head, char *out, size_t room)
 {
@@ -199,6 +370,8 @@ static size_t draw_data(const struct oriel_far_head *head, char *out, size_t roo
     }
     if (head->kind == ORIEL_FAR_ADDRESS)
         return draw_address(out);
+    if (head->kind == ORIEL_FAR_KEY)
+        return draw_key(out);
     if (head->kind == ORIEL_FAR_GET)
         len_bytes = head->b;
     else if (head->kind == ORIEL_FAR_ACCUMULATE || head->kind == ORIEL_FAR_SWAP)
@@ -231,7 +404,7 @@ static size_t draw_head(char *out)
 struct reply {
     struct oriel_wire wire;
     char head[ORIEL_NET_HEAD_BYTES];
-    char data[REPLY_MOST_BYTES];
+    char data[KEY_MOST_BYTES];
     size_t len_bytes;
     struct asked *question; /* that it ends, if it is open by then; or NULL */
 };
@@ -264,15 +437,6 @@ static void draw_reply(struct reply *reply, size_t room)
             reply->question = &asked[i];
     if (reply->wire.kind != ORIEL_WIRE_ANSWER || reply->wire.to != SESSION || reply->wire.version != ORIEL_WIRE_VERSION)
         reply->question = NULL;
-}
-
-/* In memory that is just as long. */
-static void *exact_copy(const void *from, size_t len_bytes)
-{
-    void *copy = malloc(len_bytes > 0 ? len_bytes : 1);
-    REQUIRE(copy != NULL);
-    memcpy(copy, from, len_bytes);
-    return copy;
 }
 
 static void arrive(const void *header, size_t header_bytes, const void *data, size_t len_bytes)
@@ -320,7 +484,7 @@ static void arrive_alone(void)
 {
     static struct reply reply;
     char header[sizeof reply.wire + sizeof reply.head];
-    draw_reply(&reply, sizeof reply.data);
+    draw_reply(&reply, REPLY_MOST_BYTES);
     size_t header_bytes = sizeof reply.wire + reply.wire.head_bytes;
     if (input_byte(input) % 32 == 0)
         header_bytes = input_below(input, sizeof header);
@@ -361,7 +525,8 @@ static void arrive_gathered(void)
 
 static unsigned progress(ucp_worker_h worker)
 {
-    (void)worker;
+    if (is_of_devices(worker))
+        return progress_devices();
     if (input->left_bytes == 0) {
         for (unsigned i = 0; i < ends_count; i++)
             break_connection(&ends[i]);
@@ -384,11 +549,17 @@ struct oriel_ucp_calls oriel_ucp_calls = {.ucp_ep_create = make_connection,
                                           .ucp_am_send_nbx = send_message,
                                           .ucp_request_free = free_request,
                                           .ucp_worker_arm = arm,
-                                          .ucp_worker_progress = progress};
+                                          .ucp_worker_progress = progress,
+                                          .ucp_ep_rkey_unpack = read_key,
+                                          .ucp_rkey_destroy = destroy_key,
+                                          .ucp_put_nbx = put,
+                                          .ucp_get_nbx = get,
+                                          .ucp_ep_flush_nbx = flush};
 
-void replies_open(struct input *from)
+void replies_open(struct input *from, bool has_devices, bool has_verbs)
 {
     static char own_address[8] = "address";
+    static char context;
     input = from;
     ends_count = asked_count = 0;
     memset((char *)&oriel_net + offsetof(struct oriel_net, service), 0, sizeof oriel_net - offsetof(struct oriel_net, service));
@@ -398,6 +569,10 @@ void replies_open(struct input *from)
     oriel_net.origin_address = (ucp_address_t *)own_address;
     oriel_net.origin_address_bytes = sizeof own_address;
     oriel_net.timeout_ns = UINT64_C(1000000000) * 1000;
+    oriel_net.has_verbs = has_verbs;
+    oriel_net.devices = has_devices ? (ucp_context_h)(void *)&context : NULL;
+    oriel_net.origin.devices = has_devices ? (ucp_worker_h)(void *)&origins_devices : NULL;
+    oriel_net.origin.left_open = 0;
 }
 
 void replies_check_peers(void)
@@ -413,7 +588,9 @@ void replies_check_peers(void)
 
 void replies_close(void)
 {
-    REQUIRE(oriel_net.request_count == 0);
+    while (moves_count > 0)
+        end_move(0, UCS_ERR_CANCELED);
+    REQUIRE(oriel_net.request_count == 0 && oriel_net.origin.pending == 0 && rkeys_count == 0);
     while (oriel_net.peers != NULL) {
         struct oriel_net_peer *peer = oriel_net.peers;
         oriel_net.peers = peer->next;
