@@ -47,9 +47,15 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
 {
     static const char *const orders[] = { "none", "rar", "raw,war", "rar,raw,war,waw" };
     static const char *const granularities[] = { "1", "8", "64", "4096" };
+    static const char *const alignments[] = { "8", "64", "256", "4096", "65536", "2097152" };
     MPI_Info info;
+    bool allocates = window->flavour == FLAVOUR_ALLOCATE || window->flavour == FLAVOUR_SHARED;
     window->locks = window->ordered = window->mixes_no_op = true;
-    int order = below(random, 8), ops = below(random, 8), granularity = below(random, 8);
+    if (one_in(random, 6)) {
+        count_one(COUNT_INFO_NULL);
+        return MPI_INFO_NULL;
+    }
+    int order = below(random, 8), ops = below(random, 8), granularity = below(random, 8), alignment = below(random, 12);
     bool no_locks = one_in(random, 6), same_size = one_in(random, 3), same_unit = one_in(random, 3), apart = one_in(random, 2);
     MPI_Info_create(&info);
     if (no_locks)
@@ -63,6 +69,8 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
     window->mixes_no_op = ops > 0;
     if (granularity < 4)
         hint_set(info, "mpi_accumulate_granularity", granularities[granularity], COUNT_INFO_GRANULARITY);
+    if (allocates && alignment < (int)COUNT_OF(alignments))
+        hint_set(info, "mpi_minimum_memory_alignment", alignments[alignment], COUNT_INFO_ALIGNMENT);
     if (same_size && window->flavour != FLAVOUR_DYNAMIC && all_same(window, false))
         hint_set(info, "same_size", "true", COUNT_INFO_SAME_SIZE);
     if (same_unit && window->flavour != FLAVOUR_DYNAMIC && all_same(window, true))
@@ -105,6 +113,7 @@ static int unit_draw(struct random *random)
 static void sizes_draw(struct soak_window *window, struct random *random)
 {
     bool same_size = one_in(random, 3), same_unit = one_in(random, 2);
+    bool none = window->flavour == FLAVOUR_SHARED && one_in(random, 6);
     int large = 2;
     for (int i = 0; i < window->group->n; i++) {
         struct region *region = &window->regions[i][0];
@@ -114,6 +123,8 @@ static void sizes_draw(struct soak_window *window, struct random *random)
         region->unit = unit_draw(random);
         if (same_size && i > 0 && window->regions[0][0].size < 1 << 17)
             region->size = window->regions[0][0].size;
+        if (none)
+            region->size = 0;
         if (same_unit && i > 0)
             region->unit = window->regions[0][0].unit;
     }
@@ -183,6 +194,26 @@ static void call_allocate(struct soak_window *window, struct region *own, MPI_In
         MPI_Win_allocate((MPI_Aint)own->size, own->unit, info, comm, &own->at, &window->win);
 }
 
+/* MPI_PROC_NULL stands for the lowest rank with memory.  Where none has any, only that there are no bytes is said. */
+static void lowest_ask(const struct soak_window *window)
+{
+    unsigned char *at = NULL;
+    MPI_Aint size;
+    int unit, rank = 0;
+    while (rank < window->group->n && window->regions[rank][0].size == 0)
+        rank++;
+    MPI_Win_shared_query(window->win, MPI_PROC_NULL, &size, &unit, &at);
+    count_one(rank < window->group->n ? COUNT_QUERY_LOWEST : COUNT_QUERY_NO_MEMORY);
+    if (rank == window->group->n && size != 0)
+        fail("MPI_Win_shared_query of MPI_PROC_NULL: %ld bytes, where no rank has any", (long)size);
+    if (rank == window->group->n)
+        return;
+    const struct region *lowest = &window->regions[rank][0];
+    if (size != (MPI_Aint)lowest->size || unit != lowest->unit || at != lowest->at)
+        fail("MPI_Win_shared_query of MPI_PROC_NULL: %ld bytes in units of %d at %p, not rank %d's %zu of %d at %p", (long)size,
+             unit, (void *)at, rank, lowest->size, lowest->unit, (void *)lowest->at);
+}
+
 static void peers_ask(struct soak_window *window)
 {
     for (int i = 0; i < window->group->n; i++) {
@@ -193,6 +224,25 @@ static void peers_ask(struct soak_window *window)
         if (size != (MPI_Aint)region->size || unit != region->unit)
             fail("MPI_Win_shared_query: %ld bytes in units of %d, not %zu of %d", (long)size, unit, region->size, region->unit);
     }
+    lowest_ask(window);
+}
+
+/* The alignment that the window says its own part has; a host alone may say nothing. */
+static void alignment_check(const struct soak_window *window, const void *at, MPI_Info asked)
+{
+    char wanted[24] = "", used[24] = "";
+    int is_asked = 0, found = 0;
+    MPI_Info info;
+    if (asked != MPI_INFO_NULL)
+        MPI_Info_get(asked, "mpi_minimum_memory_alignment", sizeof wanted - 1, wanted, &is_asked);
+    MPI_Win_get_info(window->win, &info);
+    MPI_Info_get(info, "mpi_minimum_memory_alignment", sizeof used - 1, used, &found);
+    MPI_Info_free(&info);
+    size_t bytes = found ? strtoul(used, NULL, 10) : 1;
+    if (bytes == 0 || (uintptr_t)at % bytes != 0)
+        fail("window %d of flavour %d: the memory at %p is not aligned to '%s'", window->number, window->flavour, at, used);
+    if (is_asked && bytes >= strtoul(wanted, NULL, 10))
+        count_one(COUNT_ALIGNED);
 }
 
 /* The call, and what the memory must hold then. */
@@ -222,8 +272,10 @@ static void window_call(struct soak_window *window, MPI_Info info, struct random
     window->unified = found && *model == MPI_WIN_UNIFIED;
     if (window->flavour == FLAVOUR_SHARED)
         peers_ask(window);
-    if (window->flavour == FLAVOUR_ALLOCATE || window->flavour == FLAVOUR_SHARED)
+    if (window->flavour == FLAVOUR_ALLOCATE || window->flavour == FLAVOUR_SHARED) {
+        alignment_check(window, own->at, info);
         memcpy(own->at, own->model, own->size);
+    }
     if (window->locks) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, window->group->me, 0, window->win);
         MPI_Win_unlock(window->group->me, window->win);
@@ -290,7 +342,8 @@ static void members_make(struct soak_window *window)
     count_one(window->parent >= 0 ? COUNT_WIN_ALIAS : flavours[window->flavour]);
     count_one(window->group->count);
     window_call(window, info, &random);
-    MPI_Info_free(&info);
+    if (info != MPI_INFO_NULL)
+        MPI_Info_free(&info);
 }
 
 void window_make_random(struct random *shared)
