@@ -20,6 +20,7 @@ struct worker {
     int thread;
     struct random random;
     struct pending pendings[TRACKS_MOST];
+    int locks[TRACKS_MOST]; /* that it has now */
     pid_t children[CHILDREN_MOST];
     int child_count;
     pthread_t id;
@@ -346,6 +347,26 @@ static int next_of(const struct execution *execution, int plan, int thread, int 
     return from;
 }
 
+/* Locks of two windows: who has one of the second takes none of the first, as who has one of a target takes none of a lower one in
+ * the same window.  So each waits only for one who has a lock that comes later, in an order of all (window, target) that is the
+ * same for everybody, and who has the last of those that are had waits for nobody.  There are always operations that may come
+ * next, since the second window's end with its locks given back.  Nothing else that a thread does in a phase waits for others. */
+static bool may_be_next(const struct worker *worker, int plan, const struct op *op)
+{
+    for (int later = plan + 1; later < worker->execution->plan_count && op->kind == OP_LOCK; later++)
+        if (worker->locks[later] > 0)
+            return false;
+    return true;
+}
+
+static void locks_note(struct worker *worker, int plan, const struct op *op)
+{
+    worker->locks[plan] += op->kind == OP_LOCK ? 1 : op->kind == OP_UNLOCK ? -1 : 0;
+    for (int other = 0; other < worker->execution->plan_count && op->kind == OP_LOCK; other++)
+        if (other != plan && worker->locks[other] > 0)
+            count_one(COUNT_LOCK_TWO_WINDOWS);
+}
+
 static void *worker_run(void *argument)
 {
     struct worker *worker = argument;
@@ -355,7 +376,7 @@ static void *worker_run(void *argument)
         int count = 0;
         for (int i = 0; i < execution->plan_count; i++) {
             next[i] = next_of(execution, i, worker->thread, next[i]);
-            if (next[i] < execution->plans[i]->op_count)
+            if (next[i] < execution->plans[i]->op_count && may_be_next(worker, i, &execution->plans[i]->ops[next[i]]))
                 left[count++] = i;
         }
         if (count == 0)
@@ -364,6 +385,7 @@ static void *worker_run(void *argument)
         struct pending *pending = &worker->pendings[chosen];
         struct op *op = &execution->plans[chosen]->ops[next[chosen]++];
         op_do(worker, pending, op);
+        locks_note(worker, chosen, op);
         if (op->kind != OP_RECEIVE && one_in(&worker->random, 3))
             pending_complete_some(pending);
         random_pause(&worker->random, 20);

@@ -239,25 +239,27 @@ static void flat_draw(struct plan *plan)
     }
 }
 
-/* Locks of one target or two, in rising order, so that nobody waits for one who waits for him.  The threads of a rank lock
- * targets of their own: MPI knows one lock of a target for each process. */
+/* Locks of one target or two, or of as many as come, in rising order, so that nobody waits for one who waits for him (execute.c:
+ * in which order locks of two windows come).  The threads of a rank lock targets of their own: MPI knows one lock of a target for
+ * each process. */
 static void section_draw(struct plan *plan, int actor)
 {
-    int n = plan->window->group->n, targets[2], count = 0;
+    int n = plan->window->group->n, targets[RANKS_MOST], count = 0;
+    bool many = one_in(&plan->random, 3);
     int first = one_in(&plan->random, 2) ? plan->hot : below(&plan->random, n);
     struct op lock = { .kind = OP_LOCK, .actor = actor, .area = -1 };
-    for (int i = first; i < n && count < 2; i++)
-        if (i % soak.threads == actor % THREADS_MOST && (count == 0 || one_in(&plan->random, 4)))
+    for (int i = many ? 0 : first; i < n && count < (many ? n : 2); i++)
+        if (i % soak.threads == actor % THREADS_MOST && (count == 0 || one_in(&plan->random, many ? 2 : 4)))
             targets[count++] = i;
-    bool exclusive[2];
+    bool exclusive[RANKS_MOST];
     for (int i = 0; i < count; i++) {
         exclusive[i] = one_in(&plan->random, 2);
         lock.target = targets[i];
         lock.lock = exclusive[i] ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
         op_push(plan, &lock);
     }
-    if (count == 2 && actor_is_here(actor))
-        count_one(COUNT_LOCK_TWO);
+    if (count > 1 && actor_is_here(actor))
+        count_one(count == 2 ? COUNT_LOCK_TWO : COUNT_LOCK_MANY);
     for (int i = 0; i < count; i++)
         if (one_in(&plan->random, 2))
             area_draw(plan, actor, targets[i], exclusive[i]);

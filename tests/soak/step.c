@@ -1,6 +1,6 @@
 /* One step: the windows that it is about, what kind of epoch each sees, and the order in which plans of two windows are nested.
- * Whoever takes part in both passes their collective calls in the same order, and two windows at once see no exclusive locks, so
- * nobody waits in a circle.  Called by main.c. */
+ * Whoever takes part in both passes their collective calls in the same order, and takes single locks in an order of all targets of
+ * both (execute.c), so nobody waits in a circle.  Called by main.c. */
 #include "step.h"
 
 static int root_of(const struct soak_window *window)
@@ -25,7 +25,7 @@ static struct plan *plan_draw(struct soak_window *window, int phases, bool alone
     enum epoch epoch;
     do
         epoch = (enum epoch)below(&random, 4);
-    while ((epoch == EPOCH_LOCK && !alone) || (epoch_is_passive(epoch) && !window->locks));
+    while (epoch_is_passive(epoch) && !window->locks);
     doing("%s of window %d, flavour %d, %d ranks, %d phases%s", names[epoch], window->number, window->flavour, window->group->n,
           phases, alone ? "" : ", two windows at once");
     return plan_make(window, epoch, phases, alone, number);
