@@ -357,6 +357,8 @@ struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases,
             flat_draw(plan);
     }
     asserts_draw(plan);
+    if (epoch == EPOCH_PSCW)
+        orders_draw(plan);
     return plan;
 }
 

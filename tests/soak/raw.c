@@ -201,6 +201,7 @@ static struct region *inside_draw(struct plan *plan, struct op *op)
         *claim = read ? (struct claim){ CLAIM_READ, ACTOR_MANY, 0 } : (struct claim){ CLAIM_OWNED, ACTOR_NOBODY, 0 };
     }
     plan->stored[plan->phase][me] |= gets;
+    plan->inside[plan->phase][me] = true;
     op->from = (struct buffer){ .bytes = own->at, .at = at, .inside = true };
     return own;
 }

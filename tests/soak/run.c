@@ -3,7 +3,6 @@
  * a lock of its own.  Called by step.c. */
 #include "step.h"
 
-#include <sched.h>
 #include <string.h>
 
 static int own_rank(const struct plan *plan) { return plan->window->group->me; }
@@ -38,70 +37,6 @@ static void fence(struct plan *plan, int phase)
     MPI_Win_fence(assert, plan->window->win);
 }
 
-/* The ranks that this one exposes its memory to, or accesses, in any order. */
-static MPI_Group partners(struct plan *plan, int phase, bool exposes)
-{
-    const struct soak_window *window = plan->window;
-    int ranks[RANKS_MOST], count = 0;
-    MPI_Group all, some;
-    for (int i = 0; i < window->group->n; i++)
-        if (exposes ? plan->access[phase][i][own_rank(plan)] : plan->access[phase][own_rank(plan)][i])
-            ranks[count++] = i;
-    for (int i = count - 1; i > 0; i--) {
-        int other = below(&plan->random, i + 1), rank = ranks[i];
-        ranks[i] = ranks[other];
-        ranks[other] = rank;
-    }
-    MPI_Win_get_group(window->win, &all);
-    MPI_Group_incl(all, count, ranks, &some);
-    MPI_Group_free(&all);
-    return some;
-}
-
-static void group_free(MPI_Group *group)
-{
-    if (*group != MPI_GROUP_EMPTY)
-        MPI_Group_free(group);
-}
-
-static void post_and_start(struct plan *plan, int phase)
-{
-    int assert = plan->assert[phase][own_rank(plan)];
-    MPI_Group origins = partners(plan, phase, true), targets = partners(plan, phase, false);
-    if (assert & MPI_MODE_NOCHECK)
-        count_one(COUNT_PSCW_NOCHECK);
-    if (assert & MPI_MODE_NOPUT)
-        count_one(COUNT_PSCW_NOPUT);
-    if (assert & MPI_MODE_NOSTORE)
-        count_one(COUNT_PSCW_NOSTORE);
-    MPI_Win_post(origins, assert, plan->window->win);
-    if (plan->start_assert[phase] & MPI_MODE_NOCHECK)
-        barrier(plan->window->group->comm);
-    MPI_Win_start(targets, plan->start_assert[phase], plan->window->win);
-    group_free(&origins);
-    group_free(&targets);
-    count_one(COUNT_PSCW);
-}
-
-static void complete_and_wait(struct plan *plan)
-{
-    int done = 0;
-    bool tests = one_in(&plan->random, 2);
-    MPI_Win_complete(plan->window->win);
-    if (!tests) {
-        MPI_Win_wait(plan->window->win);
-        return;
-    }
-    count_one(COUNT_PSCW_TEST);
-    for (int turn = 0; !done; turn++) {
-        MPI_Win_test(plan->window->win, &done);
-        if (!done && turn > 20)
-            sleep_us(20);
-        else if (!done)
-            sched_yield();
-    }
-}
-
 static void lock_all(struct plan *plan)
 {
     bool checks = one_in(&plan->random, 2);
@@ -116,7 +51,7 @@ void plan_open(struct plan *plan, int phase)
     if (plan->epoch == EPOCH_FENCE && phase == 0)
         fence(plan, 0);
     else if (plan->epoch == EPOCH_PSCW)
-        post_and_start(plan, phase);
+        pscw_open(plan, phase);
     else if (plan->epoch == EPOCH_LOCK_ALL && phase == 0)
         lock_all(plan);
 }
@@ -145,7 +80,7 @@ void plan_close(struct plan *plan, int phase)
     if (plan->epoch == EPOCH_FENCE)
         fence(plan, phase + 1);
     else if (plan->epoch == EPOCH_PSCW)
-        complete_and_wait(plan);
+        pscw_close(plan, phase);
     else if (plan->epoch == EPOCH_LOCK_ALL)
         lock_all_close(plan, last);
     else

@@ -1,5 +1,5 @@
 /* A step: epochs of one window, or of two at once, planned by all members alike (plan.c, raw.c, area.c) and carried out (run.c,
- * execute.c, settle.c).  A plan has phases; what is written in one is known in the next.
+ * pscw.c, execute.c, settle.c).  A plan has phases; what is written in one is known in the next.
  * Invariant of a phase: each byte that an operation touches is read only, or one actor's, or part of an area whose operations
  * may meet in any order.  An actor is one thread of one rank; its operations stand in the plan in its order. */
 #ifndef ORIEL_TESTS_SOAK_STEP_H
@@ -97,8 +97,10 @@ struct plan {
     bool access[PHASES_MOST][RANKS_MOST][RANKS_MOST]; /* EPOCH_PSCW: origin, target */
     bool written[PHASES_MOST][RANKS_MOST];
     bool stored[PHASES_MOST][RANKS_MOST]; /* by gets into the window's own memory */
+    bool inside[PHASES_MOST][RANKS_MOST]; /* origin buffers in the window's own memory */
     int assert[PHASES_MOST + 1][RANKS_MOST]; /* of fences and posts */
     int start_assert[PHASES_MOST];
+    int order[PHASES_MOST][RANKS_MOST]; /* EPOCH_PSCW: bits of pscw.c */
     uint16_t flushes[RANKS_MOST * THREADS_MOST][RANKS_MOST];
     size_t wide_bytes; /* moved by transfers that may be long, by all actors */
 };
@@ -157,6 +159,11 @@ void plan_prepare(struct plan *plan);
 void plan_open(struct plan *plan, int phase);
 void plan_close(struct plan *plan, int phase);
 void plan_compare(struct plan *plan);
+
+/* pscw.c: the order of calls, when everything else is drawn, and the calls. */
+void orders_draw(struct plan *plan);
+void pscw_open(struct plan *plan, int phase);
+void pscw_close(struct plan *plan, int phase);
 
 /* execute.c: this rank's operations of a phase of all plans, by all its threads. */
 struct execution *execution_run(struct plan **plans, int plan_count, int phase);
