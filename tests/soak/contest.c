@@ -189,7 +189,7 @@ void contests_settle(struct plan *plan)
     }
     if (contests == 0)
         return;
-    sum_all(sums[0], AREAS_MOST * OF_EACH, plan->window->group);
+    sum_all(sums[0], AREAS_MOST * OF_EACH, plan->window->comm);
     for (int i = 0; i < plan->area_count; i++)
         if (plan->areas[i].mode >= AREA_TICKET && plan->areas[i].mode <= AREA_ELECT)
             contest_judge(plan, &plan->areas[i], sums[i][0], sums[i][1]);

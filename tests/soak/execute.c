@@ -27,7 +27,7 @@ struct worker {
 };
 
 struct execution {
-    int plan_count, phase;
+    int plan_count, phase, threads;
     struct plan *plans[TRACKS_MOST];
     struct worker workers[THREADS_MOST];
 };
@@ -294,9 +294,9 @@ static void message(struct pending *pending, struct op *op)
     MPI_Request request;
     int tag = window->number * PHASES_MOST + op->phase;
     if (op->kind == OP_SEND)
-        MPI_Isend(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->group->comm, &request);
+        MPI_Isend(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->comm, &request);
     else
-        MPI_Irecv(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->group->comm, &request);
+        MPI_Irecv(op->from.bytes, (int)op->len_bytes, MPI_BYTE, op->target, tag, window->comm, &request);
     pending_add(pending, op, request);
 }
 
@@ -404,14 +404,15 @@ struct execution *execution_run(struct plan **plans, int plan_count, int phase)
         fail("no memory");
     execution->plan_count = plan_count;
     execution->phase = phase;
+    execution->threads = plans[0]->threads;
     for (int i = 0; i < plan_count; i++)
         execution->plans[i] = plans[i];
-    for (int t = 0; t < soak.threads; t++) {
+    for (int t = 0; t < execution->threads; t++) {
         struct worker *worker = &execution->workers[t];
         worker->execution = execution;
-        worker->thread = t;
+        worker->thread = plans[0]->thread + t;
         worker->random = stream(11, (uint64_t)((soak.step * PHASES_MOST + phase) * RANKS_MOST + world_rank) * THREADS_MOST +
-                                        (uint64_t)t);
+                                        (uint64_t)worker->thread);
         for (int i = 0; i < plan_count; i++)
             worker->pendings[i] = (struct pending){ .plan = plans[i], .random = { random_next(&worker->random) } };
         if (t > 0 && pthread_create(&worker->id, NULL, worker_run, worker) != 0)
@@ -420,14 +421,14 @@ struct execution *execution_run(struct plan **plans, int plan_count, int phase)
             count_one(COUNT_THREADS);
     }
     worker_run(&execution->workers[0]);
-    for (int t = 1; t < soak.threads; t++)
+    for (int t = 1; t < execution->threads; t++)
         pthread_join(execution->workers[t].id, NULL);
     return execution;
 }
 
 void execution_end(struct execution *execution)
 {
-    for (int t = 0; t < soak.threads; t++) {
+    for (int t = 0; t < execution->threads; t++) {
         for (int i = 0; i < execution->plan_count; i++) {
             struct pending *pending = &execution->workers[t].pendings[i];
             pending_flushed(pending, PENDING_ALL);

@@ -98,10 +98,10 @@ void groups_stop(void)
             MPI_Comm_free(&groups[i].comm);
 }
 
-void sum_all(uint64_t *values, int count, struct group *group)
+void sum_all(uint64_t *values, int count, MPI_Comm comm)
 {
     MPI_Request request;
-    MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, group->comm, &request);
+    MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, comm, &request);
     request_await(&request);
 }
 
@@ -110,7 +110,7 @@ void counts_tell(void)
     uint64_t sums[COUNTS];
     for (int i = 0; i < COUNTS; i++)
         sums[i] = (uint64_t)soak.counts[i];
-    sum_all(sums, COUNTS, &groups[0]);
+    sum_all(sums, COUNTS, groups[0].comm);
     for (int i = 0; i < COUNTS && world_rank == 0; i++)
         printf("count %llu %s\n", (unsigned long long)sums[i], count_texts[i]);
     fflush(stdout);

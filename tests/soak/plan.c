@@ -214,8 +214,9 @@ static void messages_draw(struct plan *plan)
     for (int i = 0; i < 2 * group->n; i++) {
         int sender = i % group->n, receiver = (sender + 1) % group->n;
         bool receives = i < group->n;
-        struct op op = { .kind = receives ? OP_RECEIVE : OP_SEND, .actor = actor_of(plan, receives ? receiver : sender, 0),
-                         .target = receives ? sender : receiver, .area = -1, .len_bytes = len_bytes };
+        struct op op = { .kind = receives ? OP_RECEIVE : OP_SEND, .area = -1, .len_bytes = len_bytes };
+        op.actor = actor_of(plan, receives ? receiver : sender, plan->thread);
+        op.target = receives ? sender : receiver;
         struct random random = { contents + (uint64_t)sender };
         op.from = (struct buffer){ .bytes = calloc(len_bytes + 1, 1), .wanted = malloc(len_bytes + 1), .len_bytes = len_bytes };
         bytes_draw(op.from.wanted, len_bytes, &random);
@@ -225,16 +226,22 @@ static void messages_draw(struct plan *plan)
     }
 }
 
+static int actor_draw(struct plan *plan)
+{
+    int rank = below(&plan->random, plan->window->group->n);
+    return actor_of(plan, rank, plan->thread + below(&plan->random, plan->threads));
+}
+
 /* Now and then very many, as far as all of them together stay bearable. */
 static void flat_draw(struct plan *plan)
 {
     const struct group *group = plan->window->group;
-    int actors = group->n * soak.threads;
+    int actors = group->n * plan->threads;
     int operations = actors * between(&plan->random, 1, actors > 12 ? 4 : actors > 4 ? 8 : 16);
     if (one_in(&plan->random, 12))
         operations += 600;
     for (int i = 0; i < operations; i++) {
-        int actor = actor_of(plan, below(&plan->random, group->n), below(&plan->random, soak.threads));
+        int actor = actor_draw(plan);
         any_draw(plan, actor, target_draw(plan, actor), false);
     }
 }
@@ -249,7 +256,7 @@ static void section_draw(struct plan *plan, int actor)
     int first = one_in(&plan->random, 2) ? plan->hot : below(&plan->random, n);
     struct op lock = { .kind = OP_LOCK, .actor = actor, .area = -1 };
     for (int i = many ? 0 : first; i < n && count < (many ? n : 2); i++)
-        if (i % soak.threads == actor % THREADS_MOST && (count == 0 || one_in(&plan->random, many ? 2 : 4)))
+        if (i % plan->threads == actor % THREADS_MOST - plan->thread && (count == 0 || one_in(&plan->random, many ? 2 : 4)))
             targets[count++] = i;
     bool exclusive[RANKS_MOST];
     for (int i = 0; i < count; i++) {
@@ -294,9 +301,9 @@ static bool nobody_conflicts(const struct plan *plan, int target)
 static void sections_draw(struct plan *plan)
 {
     const struct group *group = plan->window->group;
-    int sections = group->n * soak.threads * between(&plan->random, 1, 3);
+    int sections = group->n * plan->threads * between(&plan->random, 1, 3);
     for (int i = 0; i < sections; i++)
-        section_draw(plan, actor_of(plan, below(&plan->random, group->n), below(&plan->random, soak.threads)));
+        section_draw(plan, actor_draw(plan));
     for (int target = 0; target < group->n; target++) {
         bool free_of_conflicts = nobody_conflicts(plan, target);
         for (int i = 0; i < plan->op_count && free_of_conflicts; i++) {
@@ -332,7 +339,7 @@ static void asserts_draw(struct plan *plan)
     }
 }
 
-struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases, bool alone, uint64_t number)
+struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases, enum company company, int track, uint64_t number)
 {
     struct plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
@@ -340,7 +347,9 @@ struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases,
     plan->window = window;
     plan->epoch = epoch;
     plan->phases = phases;
-    plan->alone = alone;
+    plan->alone = company != COMPANY_MIXED;
+    plan->thread = company == COMPANY_APART ? track : 0;
+    plan->threads = company == COMPANY_APART ? 1 : soak.threads;
     plan->random = stream(8, number);
     plan->hot = below(&plan->random, window->group->n);
     pools_make(plan);

@@ -159,7 +159,7 @@ void pscw_open(struct plan *plan, int phase)
     if (!(order & START_FIRST) && !(before & POST_EARLY))
         post(plan, phase);
     if (plan->start_assert[phase] & MPI_MODE_NOCHECK)
-        barrier(plan->window->group->comm);
+        barrier(plan->window->comm);
     start(plan, phase);
     if (before & WAIT_LATE) {
         wait_or_test(plan);

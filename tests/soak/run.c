@@ -18,7 +18,7 @@ void plan_prepare(struct plan *plan)
     }
     if (passive) {
         MPI_Win_unlock(own_rank(plan), plan->window->win);
-        barrier(plan->window->group->comm);
+        barrier(plan->window->comm);
     }
 }
 
@@ -62,14 +62,14 @@ static void lock_all_close(struct plan *plan, bool last)
     MPI_Win win = plan->window->win;
     if (last || one_in(&plan->random, 3)) {
         MPI_Win_unlock_all(win);
-        barrier(plan->window->group->comm);
+        barrier(plan->window->comm);
         if (!last)
             lock_all(plan);
         return;
     }
     MPI_Win_flush_all(win);
     MPI_Win_sync(win);
-    barrier(plan->window->group->comm);
+    barrier(plan->window->comm);
     MPI_Win_sync(win);
     count_one(COUNT_LOCK_ALL_PHASE);
 }
@@ -84,7 +84,7 @@ void plan_close(struct plan *plan, int phase)
     else if (plan->epoch == EPOCH_LOCK_ALL)
         lock_all_close(plan, last);
     else
-        barrier(plan->window->group->comm);
+        barrier(plan->window->comm);
 }
 
 void plan_compare(struct plan *plan)
@@ -92,7 +92,7 @@ void plan_compare(struct plan *plan)
     const struct soak_window *window = plan->window;
     bool passive = epoch_is_passive(plan->epoch), peers = window->flavour == FLAVOUR_SHARED;
     if (peers)
-        barrier(window->group->comm);
+        barrier(window->comm);
     if (passive)
         MPI_Win_lock(MPI_LOCK_SHARED, own_rank(plan), 0, window->win);
     contests_settle(plan);
@@ -103,5 +103,5 @@ void plan_compare(struct plan *plan)
     if (passive)
         MPI_Win_unlock(own_rank(plan), window->win);
     if (peers)
-        barrier(window->group->comm);
+        barrier(window->comm);
 }

@@ -95,6 +95,7 @@ struct soak_window {
     enum flavour flavour;
     struct group *group;
     MPI_Win win;
+    MPI_Comm comm; /* for what the test has to say of it, by whichever thread */
     bool locks, ordered, mixes_no_op; /* what the hints have left */
     bool unified;
     int segments;
@@ -112,7 +113,7 @@ size_t size_draw(struct random *random, int ranks);
 void region_fill(struct region *region, struct random *random);
 void region_stop(struct region *region);
 
-/* Collective over the group; sleeps while it waits. */
-void sum_all(uint64_t *values, int count, struct group *group);
+/* Collective; sleeps while it waits. */
+void sum_all(uint64_t *values, int count, MPI_Comm comm);
 
 #endif

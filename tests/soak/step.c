@@ -1,7 +1,10 @@
 /* One step: the windows that it is about, what kind of epoch each sees, and the order in which plans of two windows are nested.
  * Whoever takes part in both passes their collective calls in the same order, and takes single locks in an order of all targets of
- * both (execute.c), so nobody waits in a circle.  Called by main.c. */
+ * both (execute.c), so nobody waits in a circle.  Or a thread has each window to itself: no thread waits for the other, and of two
+ * windows no calls meet on one communicator.  Called by main.c. */
 #include "step.h"
+
+#include <pthread.h>
 
 static int root_of(const struct soak_window *window)
 {
@@ -17,9 +20,10 @@ static struct soak_window *window_draw(struct random *shared)
     return &windows[live[below(shared, count)]];
 }
 
-static struct plan *plan_draw(struct soak_window *window, int phases, bool alone, int track)
+static struct plan *plan_draw(struct soak_window *window, int phases, enum company company, int track)
 {
     static const char *const names[] = { "fence", "post-start-complete-wait", "lock", "lock_all" };
+    static const char *const companies[] = { "", ", two windows at once", ", two windows with a thread each" };
     uint64_t number = (uint64_t)(soak.step * TRACKS_MOST + track);
     struct random random = stream(10, number);
     enum epoch epoch;
@@ -27,8 +31,8 @@ static struct plan *plan_draw(struct soak_window *window, int phases, bool alone
         epoch = (enum epoch)below(&random, 4);
     while (epoch_is_passive(epoch) && !window->locks);
     doing("%s of window %d, flavour %d, %d ranks, %d phases%s", names[epoch], window->number, window->flavour, window->group->n,
-          phases, alone ? "" : ", two windows at once");
-    return plan_make(window, epoch, phases, alone, number);
+          phases, companies[company]);
+    return plan_make(window, epoch, phases, company, track, number);
 }
 
 static void run(struct plan **plans, int count, int phases)
@@ -47,20 +51,43 @@ static void run(struct plan **plans, int count, int phases)
         plan_compare(plans[i]);
 }
 
+static void *run_one(void *argument)
+{
+    struct plan *plan = argument;
+    run(&plan, 1, plan->phases);
+    return NULL;
+}
+
+static void run_apart(struct plan **plans)
+{
+    pthread_t other;
+    count_one(COUNT_APART);
+    for (int i = 0; i < TRACKS_MOST; i++)
+        count_one(COUNT_APART_FENCE + (enum count)plans[i]->epoch);
+    if (pthread_create(&other, NULL, run_one, plans[1]) != 0)
+        fail("no thread");
+    run_one(plans[0]);
+    pthread_join(other, NULL);
+}
+
 void step_random(struct random *shared)
 {
     struct soak_window *chosen[TRACKS_MOST] = { window_draw(shared), window_draw(shared) };
     struct plan *plans[TRACKS_MOST];
     bool alone = root_of(chosen[0]) == root_of(chosen[1]) || !one_in(shared, 2);
+    enum company company = alone ? COMPANY_NONE : soak.threads > 1 && one_in(shared, 2) ? COMPANY_APART : COMPANY_MIXED;
     int phases = between(shared, 1, PHASES_MOST), count = 0;
     for (int i = 0; i < (alone ? 1 : TRACKS_MOST); i++)
         if (chosen[i]->group->me >= 0)
-            plans[count++] = plan_draw(chosen[i], phases, alone, i);
+            plans[count++] = plan_draw(chosen[i], phases, company, i);
     if (count == 0)
         return;
-    if (count == TRACKS_MOST)
+    if (count == TRACKS_MOST && company == COMPANY_MIXED)
         count_one(COUNT_TWO_WINDOWS);
-    run(plans, count, phases);
+    if (count == TRACKS_MOST && company == COMPANY_APART)
+        run_apart(plans);
+    else
+        run(plans, count, phases);
     for (int i = 0; i < count; i++)
         plan_free(plans[i]);
 }

@@ -9,6 +9,9 @@
 
 enum epoch { EPOCH_FENCE, EPOCH_PSCW, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
+/* Of a step's plans: one, two that all threads go through in any mix, or two with a thread each. */
+enum company { COMPANY_NONE, COMPANY_MIXED, COMPANY_APART };
+
 enum op_kind { OP_PUT, OP_GET, OP_ACCUMULATE, OP_GET_ACCUMULATE, /* in the order of forms.h */
                OP_FETCH, OP_SWAP, OP_CAS_ADD, OP_GUARDED, OP_SIGNAL, OP_AWAIT, OP_STORE, OP_LOCK, OP_UNLOCK,
                OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL, OP_FLUSH_LOCAL_ALL, OP_SYNC, OP_PAUSE, OP_COMPUTE, OP_FORK, OP_ATTACH,
@@ -84,7 +87,8 @@ struct plan {
     struct soak_window *window;
     enum epoch epoch;
     int phases, phase;
-    bool alone; /* the step's only one */
+    bool alone; /* the only one of the threads that work at it */
+    int thread, threads; /* of each rank: the first of them, and how many */
     int hot;    /* the target that many lock */
     struct random random;
     struct op *ops;
@@ -117,7 +121,7 @@ int actor_rank(const struct plan *plan, int actor); /* in the window's group */
 void step_random(struct random *shared);
 
 /* plan.c */
-struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases, bool alone, uint64_t number);
+struct plan *plan_make(struct soak_window *window, enum epoch epoch, int phases, enum company company, int track, uint64_t number);
 void plan_free(struct plan *plan);
 int op_push(struct plan *plan, const struct op *op); /* its number, from 1 on */
 struct region *op_region(const struct plan *plan, const struct op *op);

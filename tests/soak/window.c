@@ -248,12 +248,13 @@ static void alignment_check(const struct soak_window *window, const void *at, MP
 /* The call, and what the memory must hold then. */
 static void window_call(struct soak_window *window, MPI_Info info, struct random *random)
 {
-    MPI_Comm comm = window->group->comm;
     struct region *own = &window->regions[window->group->me][0];
-    bool wide = one_in(random, 3), own_comm = one_in(random, 3);
+    bool wide = one_in(random, 3), own_comm = one_in(random, 3), shares_comm = one_in(random, 2);
     MPI_Errhandler handler;
+    MPI_Comm_dup(window->group->comm, &window->comm);
+    MPI_Comm comm = shares_comm ? window->group->comm : window->comm;
     if (own_comm)
-        MPI_Comm_dup(comm, &comm);
+        MPI_Comm_dup(window->group->comm, &comm);
     if (window->flavour == FLAVOUR_DYNAMIC)
         MPI_Win_create_dynamic(info, comm, &window->win);
     else if (window->flavour == FLAVOUR_CREATE)
@@ -390,6 +391,7 @@ static void window_end(struct soak_window *window)
         if (own[k].memory.whole != NULL && k % 2 == 0) /* the others go with the window */
             MPI_Win_detach(window->win, own[k].at);
     MPI_Win_free(&window->win);
+    MPI_Comm_free(&window->comm);
     for (int i = 0; i < window->group->n; i++) {
         for (int k = 0; k < window->segments; k++) {
             if (window->parent < 0)
