@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 8, MOVED_MOST = 3000, WIDE_FROM = 10000, WIDE_DERIVED_MOST = 5 << 18, WIDE_IN_ALL = 8 << 20 };
+enum { TRIES = 8, MOVED_MOST = 3000, WIDE_FROM = 10000, WIDE_DERIVED_MOST = 5 << 18, WIDE_IN_ALL = 8 << 20,
+       TRIED_IN_ALL = 128 << 20 };
 enum answer { GRANTED, AFTER_FLUSH, REFUSED };
 
 /* The bytes of the region that the operation in hand touches, in the order in which they move. */
@@ -126,7 +127,7 @@ static bool sides_draw(struct plan *plan, struct op *op, const struct region *re
         op->to.type = op->origin.type = &pool->types[0];
     int to = op->to.type->size_bytes, from = op->origin.type->size_bytes, divisor = greatest_divisor(to, from);
     bool plain = is_plain(op->to.type) && is_plain(op->origin.type);
-    bool wide = region->size > WIDE_FROM && plan->wide_bytes < WIDE_IN_ALL &&
+    bool wide = region->size > WIDE_FROM && plan->wide_bytes < WIDE_IN_ALL && plan->tried_bytes < TRIED_IN_ALL &&
                 one_in(random, region->size < WIDE_DERIVED_MOST ? 4 : 2);
     size_t most = plain || region->size < WIDE_DERIVED_MOST ? region->size : WIDE_DERIVED_MOST;
     int times = wide ? times_wide(plan, (size_t)(from / divisor) * (size_t)to, most)
@@ -303,6 +304,7 @@ static bool raw_try(struct plan *plan, int actor, int target)
         return false;
     if (op.kind != OP_FETCH && one_in(&plan->random, 25))
         op.to.count = op.origin.count = op.result.count = (int)(hand.count = 0);
+    plan->tried_bytes += hand.count > MOVED_MOST ? hand.count : 0;
     if (!place_draw(plan, &op, region) || !claims_win(plan, region, actor, target, writes))
         return false;
     plan->written[plan->phase][target] |= writes;

@@ -107,6 +107,7 @@ struct plan {
     int order[PHASES_MOST][RANKS_MOST]; /* EPOCH_PSCW: bits of pscw.c */
     uint16_t flushes[RANKS_MOST * THREADS_MOST][RANKS_MOST];
     size_t wide_bytes; /* moved by transfers that may be long, by all actors */
+    size_t tried_bytes; /* and of such ones that found no place as well: each takes the time of its length */
 };
 
 static inline bool epoch_is_passive(enum epoch epoch) { return epoch == EPOCH_LOCK || epoch == EPOCH_LOCK_ALL; }
