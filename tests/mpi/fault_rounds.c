@@ -88,6 +88,15 @@ static void begin_round(const struct round *round)
     window_make(round->allocate);
 }
 
+/* What the scenarios need: more would have the library lock where it need not. */
+static int thread_level(void)
+{
+    for (int i = 0; i < round_count; i++)
+        if (strcmp(rounds[i].scenario->name, "threads") == 0)
+            return MPI_THREAD_MULTIPLE;
+    return MPI_THREAD_SINGLE;
+}
+
 static void play(const char *folder, int number, int rank)
 {
     const struct round *round = &rounds[number];
@@ -116,7 +125,7 @@ static void play(const char *folder, int number, int rank)
 
 int main(int argc, char **argv)
 {
-    int rank;
+    int rank, level;
     if (argc < 3) {
         fprintf(stderr, "usage: %s FOLDER SCENARIO:MEMORY:VICTIM:MOMENT...\n", argv[0]);
         return 2;
@@ -124,7 +133,7 @@ int main(int argc, char **argv)
     read_rounds(argc - 2, argv + 2);
     signal(SIGUSR1, SIG_IGN);
     keep_connection_open(argv[1]);
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, thread_level(), &level);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of a death by this signal */
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     make_communicators(rank);

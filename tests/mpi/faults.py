@@ -29,8 +29,9 @@ REPETITIONS = {"accumulate": 3, "creations": 5, "fencing": 5, "freeing": 5, "cre
 # Little more than the instructions of the call in which it dies, on one machine; and under the checker.
 STEPS_OF = {"fencing": (200, 5000), "freeing": (2500, 8000), "creating": (6000, 60000)}
 # A far rank's freed window tells nobody any more whether it lives; the process of a main thread that has ended still serves far
-# ones; nor does a stopped process hinder those who share its memory; and other machines are asked by descriptors that are open.
-ON_ONE_MACHINE = {"without-descriptors", "creation-again", "ending", "main-ended"}
+# ones; nor does a stopped process hinder those who share its memory; other machines are asked by descriptors that are open; and
+# memory that all load and store is one machine's.
+ON_ONE_MACHINE = {"without-descriptors", "creation-again", "ending", "main-ended", "shared"}
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
                "start", "posted", "wait", "test", "free", "without-descriptors", "fence-twice", "fencing", "freeing", "creating",
@@ -38,8 +39,8 @@ SCENARIOS = {
     "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
                    "lock-behind-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
                    "put-fence"],
-    "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests", "dynamics",
-                      "windows"],
+    "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests", "threads", "dynamics",
+                      "shared", "windows"],
 }
 DELAY_MOST_US = 60000
 STEPS_MOST = 8000
@@ -263,7 +264,7 @@ def draw_launch(args, seed, number):
     chance = random.Random(f"{seed}.{number}")
     count = min(DEATHS, args.rounds - number * DEATHS)
     ranks = count + 2 + chance.randrange(2)
-    return ranks, [(chance.choice(SCENARIOS["faults_random"]), chance.choice(("allocate", "create")), victim,
+    return ranks, [(chance.choice(list(scenarios_of(args))), chance.choice(("allocate", "create")), victim,
                     draw_moment(args, chance)) for victim in chance.sample(range(ranks), count)]
 
 

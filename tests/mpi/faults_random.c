@@ -3,13 +3,15 @@
  * for it.  faults.py --rounds starts it, for many deaths in one job (fault_rounds.c). */
 #include "fault.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { INTEGERS_AT = 5000, DYNAMIC_ELEMENTS = 2000 };
+enum { INTEGERS_AT = 5000, DYNAMIC_ELEMENTS = 2000, SHARED_ELEMENTS = 6000, WAYS_TO_COMPLETE = 9 };
 
 static MPI_Group others;
-static MPI_Win dynamic = MPI_WIN_NULL;
+static MPI_Win second = MPI_WIN_NULL; /* of scenarios that want another kind than win */
 static double *attached;
 static MPI_Aint *attached_at; /* of each rank */
 static MPI_Datatype every_second; /* of 40 */
@@ -30,11 +32,19 @@ static void connect_and_attach(void)
     connect_and_group();
     attached = calloc(DYNAMIC_ELEMENTS, sizeof *attached);
     attached_at = calloc((size_t)world_size, sizeof *attached_at);
-    MPI_Win_create_dynamic(MPI_INFO_NULL, everybody, &dynamic);
-    MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN);
-    MPI_Win_attach(dynamic, attached, DYNAMIC_ELEMENTS * sizeof *attached);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, everybody, &second);
+    MPI_Win_set_errhandler(second, MPI_ERRORS_RETURN);
+    MPI_Win_attach(second, attached, DYNAMIC_ELEMENTS * sizeof *attached);
     MPI_Get_address(attached, &at);
     MPI_Allgather(&at, 1, MPI_AINT, attached_at, 1, MPI_AINT, everybody);
+}
+
+static void connect_and_share(void)
+{
+    double *base;
+    connect_and_group();
+    MPI_Win_allocate_shared(SHARED_ELEMENTS * sizeof *base, sizeof *base, MPI_INFO_NULL, everybody, &base, &second);
+    MPI_Win_set_errhandler(second, MPI_ERRORS_RETURN);
 }
 
 static int first_of(int a, int b) { return a != MPI_SUCCESS ? a : b; }
@@ -68,24 +78,24 @@ static int expose_and_access(int turn)
     return code;
 }
 
-static int operate(int turn, int target)
+static int operate(MPI_Win on, int turn, int target)
 {
-    double value = 1, old;
+    double value = 1, old, most[60];
     int64_t one = 1, zero = 0, found;
     int code = MPI_SUCCESS;
     switch (turn % 8) {
-    case 0: code = MPI_Put(&value, 1, MPI_DOUBLE, target, 1, 1, MPI_DOUBLE, win); break;
-    case 1: code = MPI_Get(&old, 1, MPI_DOUBLE, target, 1, 1, MPI_DOUBLE, win); break;
-    case 2: code = MPI_Accumulate(bulk, 500, MPI_DOUBLE, target, 0, 500, MPI_DOUBLE, MPI_SUM, win); break;
-    case 3: code = MPI_Fetch_and_op(&value, &old, MPI_DOUBLE, target, 2, MPI_SUM, win); break;
-    case 4: code = MPI_Compare_and_swap(&one, &zero, &found, MPI_INT64_T, target, INTEGERS_AT, win); break;
-    case 5: code = MPI_Put(bulk, 1, every_second, target, 100, 1, every_second, win); break;
-    case 6: code = MPI_Accumulate(bulk, 20, MPI_DOUBLE, target, 200, 1, every_second, MPI_REPLACE, win); break;
-    default: code = MPI_Get_accumulate(bulk, 60, MPI_DOUBLE, bulk + 60, 60, MPI_DOUBLE, target, 9, 60, MPI_DOUBLE, MPI_MAX, win);
+    case 0: code = MPI_Put(&value, 1, MPI_DOUBLE, target, 1, 1, MPI_DOUBLE, on); break;
+    case 1: code = MPI_Get(&old, 1, MPI_DOUBLE, target, 1, 1, MPI_DOUBLE, on); break;
+    case 2: code = MPI_Accumulate(bulk, 500, MPI_DOUBLE, target, 0, 500, MPI_DOUBLE, MPI_SUM, on); break;
+    case 3: code = MPI_Fetch_and_op(&value, &old, MPI_DOUBLE, target, 2, MPI_SUM, on); break;
+    case 4: code = MPI_Compare_and_swap(&one, &zero, &found, MPI_INT64_T, target, INTEGERS_AT, on); break;
+    case 5: code = MPI_Put(bulk, 1, every_second, target, 100, 1, every_second, on); break;
+    case 6: code = MPI_Accumulate(bulk, 20, MPI_DOUBLE, target, 200, 1, every_second, MPI_REPLACE, on); break;
+    default: code = MPI_Get_accumulate(bulk, 60, MPI_DOUBLE, most, 60, MPI_DOUBLE, target, 9, 60, MPI_DOUBLE, MPI_MAX, on);
     }
     if (turn % 9 == 0)
-        return first_of(code, MPI_Win_flush_local(target, win));
-    return first_of(code, turn % 7 == 0 ? MPI_Win_flush_all(win) : MPI_Win_flush(target, win));
+        return first_of(code, MPI_Win_flush_local(target, on));
+    return first_of(code, turn % 7 == 0 ? MPI_Win_flush_all(on) : MPI_Win_flush(target, on));
 }
 
 static int lock_and_operate(int turn)
@@ -94,7 +104,7 @@ static int lock_and_operate(int turn)
     int code = MPI_Win_lock(turn % 3 == 0 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, target, 0, win);
     if (code != MPI_SUCCESS)
         return code;
-    code = operate(turn, target);
+    code = operate(win, turn, target);
     return first_of(code, MPI_Win_unlock(target, win));
 }
 
@@ -104,13 +114,83 @@ static int lock_all_and_operate(int turn)
     if (code != MPI_SUCCESS)
         return code;
     for (int i = 0; i < 3; i++)
-        code = first_of(code, operate(turn + i, (world_rank + i) % world_size));
+        code = first_of(code, operate(win, turn + i, (world_rank + i) % world_size));
     return first_of(code, MPI_Win_unlock_all(win));
 }
 
-static int request_and_wait(int turn)
+struct few {
+    int first, end; /* turns */
+    int code;
+};
+
+static void *operate_few(void *which)
+{
+    struct few *few = which;
+    few->code = MPI_SUCCESS;
+    for (int turn = few->first; turn < few->end; turn++)
+        few->code = first_of(few->code, operate(win, turn, (world_rank + turn) % world_size));
+    return NULL;
+}
+
+/* Two threads at a time, where the host lets them. */
+static int lock_all_and_operate_by_two(int turn)
+{
+    pthread_t thread;
+    int level;
+    struct few own = { turn, turn + 4, MPI_SUCCESS }, the_others = { turn + 4, turn + 8, MPI_SUCCESS };
+    MPI_Query_thread(&level);
+    int code = MPI_Win_lock_all(0, win);
+    if (code != MPI_SUCCESS)
+        return code;
+    bool by_two = level == MPI_THREAD_MULTIPLE && pthread_create(&thread, NULL, operate_few, &the_others) == 0;
+    operate_few(&own);
+    if (by_two)
+        pthread_join(thread, NULL);
+    return first_of(first_of(own.code, the_others.code), MPI_Win_unlock_all(win));
+}
+
+/* Functions of many statuses have the errors in them. */
+static int error_of(int code, int count, const MPI_Status statuses[])
+{
+    for (int i = 0; code == MPI_ERR_IN_STATUS && i < count; i++)
+        if (statuses[i].MPI_ERROR != MPI_SUCCESS)
+            return statuses[i].MPI_ERROR;
+    return code;
+}
+
+/* One of two requests, or both, or none yet. */
+static int complete_some(int way, MPI_Request requests[2])
 {
     MPI_Status statuses[2];
+    MPI_Request *next = &requests[requests[0] == MPI_REQUEST_NULL];
+    int code, count = 0, done = 0, indices[2];
+    switch (way) {
+    case 0: return MPI_Wait(next, statuses);
+    case 1: return MPI_Test(next, &done, statuses);
+    case 2: return MPI_Waitany(2, requests, indices, statuses);
+    case 3: return MPI_Testany(2, requests, indices, &done, statuses);
+    case 4: code = MPI_Waitsome(2, requests, &count, indices, statuses); return error_of(code, count, statuses);
+    case 5: code = MPI_Testsome(2, requests, &count, indices, statuses); return error_of(code, count, statuses);
+    case 6: return error_of(MPI_Waitall(2, requests, statuses), 2, statuses);
+    case 7: return error_of(MPI_Testall(2, requests, &done, statuses), 2, statuses);
+    default: code = MPI_Request_get_status(*next, &done, statuses);
+    }
+    return done ? first_of(code, MPI_Wait(next, statuses)) : code;
+}
+
+/* What has failed is complete, too. */
+static int complete(int way, MPI_Request requests[2])
+{
+    int code = MPI_SUCCESS;
+    while (requests[0] != MPI_REQUEST_NULL || requests[1] != MPI_REQUEST_NULL) {
+        code = first_of(code, complete_some(way, requests));
+        sched_yield();
+    }
+    return code;
+}
+
+static int request_and_complete(int turn)
+{
     MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
     int target = turn % world_size;
     int code = MPI_Win_lock_all(0, win);
@@ -124,7 +204,7 @@ static int request_and_wait(int turn)
         code = first_of(code, MPI_Rget_accumulate(bulk + 1000, 50, MPI_DOUBLE, bulk + 2000, 50, MPI_DOUBLE, target, 2000, 50,
                                                   MPI_DOUBLE, MPI_SUM, win, &requests[1]));
     }
-    MPI_Waitall(2, requests, statuses); /* errors of requests come with unlock_all, too */
+    code = first_of(code, complete(turn / 2 % WAYS_TO_COMPLETE, requests));
     return first_of(code, MPI_Win_unlock_all(win));
 }
 
@@ -133,20 +213,51 @@ static int shared_and_exclusive(int turn)
     return turn % 4 == 0 ? lock_all_and_operate(turn) : lock_and_operate(turn);
 }
 
+static int operate_on_attached(int turn, int target)
+{
+    double value = 1, old, got[300];
+    int64_t one = 1, zero = 0, found;
+    MPI_Aint at = attached_at[target];
+    switch (turn % 5) {
+    case 0: return MPI_Put(bulk, 1 + turn % 1000, MPI_DOUBLE, target, at, 1 + turn % 1000, MPI_DOUBLE, second);
+    case 1: return MPI_Fetch_and_op(&value, &old, MPI_DOUBLE, target, at + 8000, MPI_SUM, second);
+    case 2: return first_of(MPI_Get(got, 300, MPI_DOUBLE, target, at, 300, MPI_DOUBLE, second),
+                            MPI_Win_flush_local(target, second));
+    case 3: return MPI_Accumulate(bulk, 300, MPI_DOUBLE, target, at + 8000, 300, MPI_DOUBLE, MPI_SUM, second);
+    default: return first_of(MPI_Compare_and_swap(&one, &zero, &found, MPI_INT64_T, target, at + 12000, second),
+                             MPI_Win_flush(target, second));
+    }
+}
+
 /* Memory that comes and goes, but for what others use. */
 static int attach_and_operate(int turn)
 {
-    double value = 1, old, mine[100];
-    int target = turn % world_size;
-    MPI_Win_attach(dynamic, mine, sizeof mine);
-    int code = MPI_Win_lock_all(0, dynamic);
+    double mine[100];
+    MPI_Win_attach(second, mine, sizeof mine);
+    int code = MPI_Win_lock_all(0, second);
     if (code == MPI_SUCCESS) {
-        code = MPI_Put(bulk, 1 + turn % 1000, MPI_DOUBLE, target, attached_at[target], 1 + turn % 1000, MPI_DOUBLE, dynamic);
-        code = first_of(code, MPI_Fetch_and_op(&value, &old, MPI_DOUBLE, target, attached_at[target] + 8000, MPI_SUM, dynamic));
-        code = first_of(code, MPI_Win_unlock_all(dynamic));
+        for (int i = 0; i < 3; i++)
+            code = first_of(code, operate_on_attached(turn + i, (turn + i) % world_size));
+        code = first_of(code, MPI_Win_unlock_all(second));
     }
-    MPI_Win_detach(dynamic, mine);
+    MPI_Win_detach(second, mine);
     return code;
+}
+
+/* Loads and stores beside operations: each rank has an element of each rank's memory. */
+static int share_and_operate(int turn)
+{
+    MPI_Aint size_bytes;
+    double *theirs;
+    int unit, target = turn / 2 % world_size;
+    int code = MPI_Win_shared_query(second, target, &size_bytes, &unit, &theirs);
+    if (code == MPI_SUCCESS)
+        code = turn % 2 == 0 ? MPI_Win_lock_all(0, second) : MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, second);
+    if (code != MPI_SUCCESS)
+        return code;
+    theirs[SHARED_ELEMENTS - 1 - world_rank] += 1;
+    code = first_of(MPI_Win_sync(second), operate(second, turn, target));
+    return first_of(code, turn % 2 == 0 ? MPI_Win_unlock_all(second) : MPI_Win_unlock(target, second));
 }
 
 static int make_one(int turn, MPI_Win *made)
@@ -200,14 +311,16 @@ static int repeat_and_fence(int (*turn_of)(int turn))
     return first_of(code, MPI_Win_fence(0, win));
 }
 
-/* The dynamic window goes as the other one does: it is freed, and says so. */
+/* The second window goes as the other one does: it is freed, and says so. */
 static int repeat_and_free(int (*turn_of)(int turn))
 {
     int code = repeat(turn_of, dead_after_seconds());
-    int freed = MPI_Win_free(&dynamic);
+    int freed = MPI_Win_free(&second);
     free(attached);
     free(attached_at);
-    return dynamic != MPI_WIN_NULL || freed == MPI_SUCCESS ? MPI_SUCCESS : first_of(code, freed);
+    attached = NULL;
+    attached_at = NULL;
+    return second != MPI_WIN_NULL || freed == MPI_SUCCESS ? MPI_SUCCESS : first_of(code, freed);
 }
 
 #define ROW(turn_of, until) \
@@ -218,8 +331,10 @@ ROW(expose_and_access, until_error)
 ROW(lock_and_operate, and_fence)
 ROW(lock_all_and_operate, and_fence)
 ROW(shared_and_exclusive, and_fence)
-ROW(request_and_wait, and_fence)
+ROW(request_and_complete, and_fence)
+ROW(lock_all_and_operate_by_two, and_fence)
 ROW(attach_and_operate, and_free)
+ROW(share_and_operate, and_free)
 ROW(make_and_free, until_error)
 
 const struct scenario scenarios[] = {
@@ -230,9 +345,13 @@ const struct scenario scenarios[] = {
       false },
     { "locks-mixed", connect_and_group, shared_and_exclusive_until_dead, shared_and_exclusive_and_fence, false, connect_and_group,
       false },
-    { "requests", connect_and_group, request_and_wait_until_dead, request_and_wait_and_fence, false, connect_and_group, false },
+    { "requests", connect_and_group, request_and_complete_until_dead, request_and_complete_and_fence, false, connect_and_group,
+      false },
+    { "threads", connect_and_group, lock_all_and_operate_by_two_until_dead, lock_all_and_operate_by_two_and_fence, false,
+      connect_and_group, false },
     { "dynamics", connect_and_attach, attach_and_operate_until_dead, attach_and_operate_and_free, false, connect_and_attach,
       false },
+    { "shared", connect_and_share, share_and_operate_until_dead, share_and_operate_and_free, false, connect_and_share, false },
     { "windows", connect_and_group, make_and_free_until_dead, make_and_free_until_error, false, connect_and_group, false },
 };
 const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];
