@@ -17,33 +17,38 @@ static void (*arm)(int which);
 static bool (*disarm)(void);
 static int failures; /* of calls, on this rank */
 
-static bool may_fail_so(int code)
+/* By one of the classes of memory and resources, or by one that MPI has for the call. */
+static bool may_fail_so(int code, int own_class)
 {
     int class = MPI_SUCCESS;
     MPI_Error_class(code, &class);
-    return class == MPI_ERR_NO_MEM || class == MPI_ERR_OTHER || class == MPI_ERR_INTERN || class == MPI_ERR_WIN;
+    return class == own_class || class == MPI_ERR_NO_MEM || class == MPI_ERR_OTHER || class == MPI_ERR_INTERN ||
+           class == MPI_ERR_WIN;
 }
 
 /* A call of this rank alone. */
-#define TRY(call)                                                              \
+#define TRY(call) TRY_OR(MPI_ERR_NO_MEM, call)
+#define TRY_OR(own_class, call)                                                \
     do {                                                                       \
         int code = call;                                                       \
         if (code != MPI_SUCCESS) {                                             \
             failures++;                                                        \
-            CHECK(may_fail_so(code), "%s failed with another class", #call);   \
+            CHECK(may_fail_so(code, own_class), "%s failed with another class", #call); \
             CHECK_OK(call);                                                    \
         }                                                                      \
     } while (0)
 
-/* One that all make together. */
-#define TRY_TOGETHER(call)                                                     \
+/* One that all make together, or all of a communicator. */
+#define TRY_TOGETHER(call) TRY_TOGETHER_IN(MPI_COMM_WORLD, call)
+#define TRY_TOGETHER_IN(comm, call)                                            \
     do {                                                                       \
-        int code = call, failed = code != MPI_SUCCESS, sum;                    \
-        MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);     \
-        CHECK(sum == 0 || sum == world_size, "%s failed on %d ranks", #call, sum); \
-        if (sum == world_size) {                                               \
+        int code = call, failed = code != MPI_SUCCESS, sum, all;               \
+        MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, comm);               \
+        MPI_Comm_size(comm, &all);                                             \
+        CHECK(sum == 0 || sum == all, "%s failed on %d ranks", #call, sum);    \
+        if (sum == all) {                                                      \
             failures++;                                                        \
-            CHECK(may_fail_so(code), "%s failed with another class", #call);   \
+            CHECK(may_fail_so(code, MPI_ERR_NO_MEM), "%s failed with another class", #call); \
             CHECK_OK(call);                                                    \
         }                                                                      \
     } while (0)
@@ -90,7 +95,7 @@ static void check_memory(const double *memory)
     CHECK(wrong == 0, "%d elements are wrong", wrong);
 }
 
-static void use_all_kinds(void)
+static void use_plain_kinds(void)
 {
     MPI_Aint size_bytes = ELEMENTS * sizeof(double);
     double *own = calloc(ELEMENTS, sizeof *own), *base = NULL;
@@ -112,22 +117,177 @@ static void use_all_kinds(void)
     free(own);
 }
 
-static void refused_acquisitions_are_errors_or_no_matter(enum window_kind kind)
+/* --- the other windows and operations --- */
+
+enum { FETCHED_AT = 1000, SWAPPED_AT = 2000, PAIRS = 400, REPEATS_MOST = 3 };
+
+/* A window, and where the right neighbour's memory is in it. */
+struct place {
+    MPI_Win win;
+    MPI_Comm comm;
+    int rank, right, left; /* in comm */
+    MPI_Aint at, unit;     /* displacements of its first element, and from one to the next */
+    double *memory;        /* the caller's own */
+};
+static MPI_Comm machine;
+
+static struct place place_make(MPI_Comm comm)
+{
+    int size;
+    struct place place = { .comm = comm, .unit = 1 };
+    MPI_Comm_rank(comm, &place.rank);
+    MPI_Comm_size(comm, &size);
+    place.right = (place.rank + 1) % size;
+    place.left = (place.rank + size - 1) % size;
+    return place;
+}
+
+/* A failure at the target comes with the flush, when the operation is over: all are such as may be made again. */
+static void operate_on(const struct place *place)
+{
+    static double values[2 * PAIRS], got[2 * PAIRS];
+    int64_t own = place->rank + 1, zero = 0, found;
+    int before, repeats = 0, wrong = 0;
+    for (int i = 0; i < 2 * PAIRS; i++)
+        values[i] = (double)own;
+    do {
+        MPI_Request request = MPI_REQUEST_NULL;
+        before = failures;
+        found = -1;
+        TRY(MPI_Accumulate(values, 1, gaps, place->right, place->at, 1, gaps, MPI_MAX, place->win));
+        TRY(MPI_Rget_accumulate(values, 1, gaps, got, 1, gaps, place->right, place->at + FETCHED_AT * place->unit, 1, gaps,
+                                MPI_REPLACE, place->win, &request));
+        TRY(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        TRY(MPI_Compare_and_swap(&own, &zero, &found, MPI_INT64_T, place->right, place->at + SWAPPED_AT * place->unit, place->win));
+        TRY(MPI_Win_flush(place->right, place->win));
+    } while (failures != before && repeats++ < REPEATS_MOST);
+    CHECK(found == 0 || (repeats > 0 && found == own), "compare_and_swap found %lld", (long long)found);
+    for (int i = 0; i < 2 * PAIRS; i += 2)
+        wrong += got[i] != 0 && (repeats == 0 || got[i] != (double)own);
+    CHECK(wrong == 0, "%d elements that were fetched are wrong", wrong);
+}
+
+static void check_operated(const struct place *place)
+{
+    int wrong = 0;
+    int64_t swapped;
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        double wanted = i % 2 == 0 ? place->left + 1 : 0;
+        wrong += (place->memory[i] != wanted) + (place->memory[FETCHED_AT + i] != wanted);
+    }
+    CHECK(wrong == 0, "%d elements are wrong", wrong);
+    memcpy(&swapped, &place->memory[SWAPPED_AT], sizeof swapped);
+    CHECK_EQUAL(swapped, place->left + 1);
+}
+
+/* The host, which makes the window in Oriel's place where that cannot, has hints of its own. */
+static void use_hints(MPI_Win win)
+{
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int is_own = 0, found = 0;
+    MPI_Info wanted, used = MPI_INFO_NULL;
+    MPI_Info_create(&wanted);
+    MPI_Info_set(wanted, "no_locks", "false");
+    TRY(MPI_Win_set_info(win, wanted));
+    TRY(MPI_Win_get_info(win, &used));
+    MPI_Info_get(used, "oriel_memory", MPI_MAX_INFO_VAL, value, &is_own);
+    MPI_Info_get(used, "no_locks", MPI_MAX_INFO_VAL, value, &found);
+    CHECK(!is_own || (found && strcmp(value, "false") == 0), "no_locks is %s", value);
+    MPI_Info_free(&used);
+    MPI_Info_free(&wanted);
+}
+
+static void use_place(const struct place *place)
+{
+    MPI_Win_set_errhandler(place->win, MPI_ERRORS_RETURN);
+    use_hints(place->win);
+    TRY(MPI_Win_lock_all(0, place->win));
+    memset(place->memory, 0, ELEMENTS * sizeof(double));
+    TRY(MPI_Win_sync(place->win));
+    barrier(place->comm);
+    operate_on(place);
+    TRY(MPI_Win_unlock_all(place->win));
+    barrier(place->comm);
+    check_operated(place);
+}
+
+static void use_dynamic(MPI_Aint size_bytes)
+{
+    struct place place = place_make(MPI_COMM_WORLD);
+    MPI_Aint own_at;
+    double *further = calloc(ELEMENTS, sizeof *further);
+    place.memory = calloc(ELEMENTS, sizeof *place.memory);
+    place.unit = sizeof(double);
+    TRY_TOGETHER(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &place.win));
+    MPI_Win_set_errhandler(place.win, MPI_ERRORS_RETURN);
+    TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(place.win, place.memory, size_bytes));
+    TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(place.win, further, size_bytes));
+    MPI_Get_address(place.memory, &own_at);
+    MPI_Sendrecv(&own_at, 1, MPI_AINT, place.left, 0, &place.at, 1, MPI_AINT, place.right, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    use_place(&place);
+    TRY(MPI_Win_detach(place.win, further));
+    TRY(MPI_Win_detach(place.win, place.memory));
+    TRY_TOGETHER(MPI_Win_free(&place.win));
+    free(place.memory);
+    free(further);
+}
+
+static void use_shared(MPI_Aint size_bytes)
+{
+    struct place place = place_make(machine);
+    MPI_Aint theirs_bytes;
+    double *theirs = NULL;
+    int unit;
+    TRY_TOGETHER_IN(machine,
+                    MPI_Win_allocate_shared(size_bytes, sizeof(double), MPI_INFO_NULL, machine, &place.memory, &place.win));
+    use_place(&place);
+    TRY(MPI_Win_shared_query(place.win, place.right, &theirs_bytes, &unit, &theirs));
+    CHECK(theirs_bytes == size_bytes && theirs[0] == place.rank + 1, "another rank's memory is not what was written");
+    barrier(machine);
+    TRY_TOGETHER_IN(machine, MPI_Win_free(&place.win));
+}
+
+static void use_allocated(MPI_Aint size_bytes)
+{
+    struct place place = place_make(MPI_COMM_WORLD);
+    TRY(MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &place.memory));
+    TRY_TOGETHER(MPI_Win_create(place.memory, size_bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &place.win));
+    use_place(&place);
+    TRY_TOGETHER(MPI_Win_free(&place.win));
+    TRY(MPI_Free_mem(place.memory));
+}
+
+static void use_other_kinds(void)
+{
+    MPI_Aint size_bytes = ELEMENTS * sizeof(double);
+    for (int i = 0; i < 3; i++) /* of creation, and of memory */
+        MPI_Comm_set_errhandler((MPI_Comm[]){ MPI_COMM_WORLD, MPI_COMM_SELF, machine }[i], MPI_ERRORS_RETURN);
+    MPI_Type_vector(PAIRS, 1, 2, MPI_DOUBLE, &gaps);
+    MPI_Type_commit(&gaps);
+    use_dynamic(size_bytes);
+    use_shared(size_bytes);
+    use_allocated(size_bytes);
+    MPI_Type_free(&gaps);
+}
+
+/* --- */
+
+static void refuse_each(void (*use_kinds)(void))
 {
     int which = getenv("TEST_FIRST") ? atoi(getenv("TEST_FIRST")) - 1 : 0, goes_on = 1;
     const int refused_rank = getenv("TEST_RANK") ? atoi(getenv("TEST_RANK")) : 0;
     const bool once = getenv("TEST_ONCE") != NULL;
-    (void)kind;
+    failures = 0;
     while (goes_on && which < ACQUISITIONS_MOST) {
         which++;
         if (world_rank == refused_rank)
             arm(which);
-        use_all_kinds();
+        use_kinds();
         if (world_rank == refused_rank)
             goes_on = disarm();
         if (once && world_rank == refused_rank)
             printf("# acquisition %d %s\n", which, goes_on ? "was refused" : "is one too many");
-        use_all_kinds();
+        use_kinds();
         goes_on = goes_on && !harness_failed() && !once;
         MPI_Allreduce(MPI_IN_PLACE, &goes_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD); /* one that failed ends it for all */
     }
@@ -136,8 +296,23 @@ static void refused_acquisitions_are_errors_or_no_matter(enum window_kind kind)
     CHECK((which > 1 || once) && which < ACQUISITIONS_MOST, "%d acquisitions", which - 1);
 }
 
+static void refused_acquisitions_are_errors_or_no_matter(enum window_kind kind)
+{
+    (void)kind;
+    refuse_each(use_plain_kinds);
+}
+
+static void refused_acquisitions_of_other_kinds_are_errors_or_no_matter(enum window_kind kind)
+{
+    (void)kind;
+    machine = machine_comm();
+    refuse_each(use_other_kinds);
+    MPI_Comm_free(&machine);
+}
+
 static const struct test_case cases[] = {
     CASE(refused_acquisitions_are_errors_or_no_matter, KIND_ANY, 2),
+    CASE(refused_acquisitions_of_other_kinds_are_errors_or_no_matter, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)
