@@ -20,6 +20,7 @@ def arguments():
     parser.add_argument("--step", type=int, default=1, help="every so many")
     parser.add_argument("--check", metavar="ORIEL", help="under `oriel check`")
     parser.add_argument("--start", type=int, default=0, metavar="N", help="the N first ones from MPI_Init on")
+    parser.add_argument("--only", default="refused_acquisitions_are_errors_or_no_matter", help="this case of the program's")
     parser.add_argument("program")
     parser.add_argument("options", nargs=argparse.REMAINDER)
     return parser.parse_args()
@@ -36,7 +37,7 @@ def run(args, which):
         words += ["--plain", "--", args.check, "check", "--no-fail"]
     else:
         words += ["--"]
-    return subprocess.run([*words, args.program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.run([*words, args.program, "--only", args.only], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def main():
