@@ -39,8 +39,8 @@ static void copy_unlike(struct oriel_row to, struct oriel_row from, const struct
     for (uint64_t i = 0; i < node->count; i++) {
         const uint64_t len_bytes = oriel_block_bytes(node, i);
         oriel_move_any(block_of(&to, i, 0), block_of(&from, i, 0), len_bytes);
-        to.at += to.offsets == NULL ? len_bytes : 0;
-        from.at += from.offsets == NULL ? len_bytes : 0;
+        to.at = oriel_at(to.at, to.offsets == NULL ? (int64_t)len_bytes : 0);
+        from.at = oriel_at(from.at, from.offsets == NULL ? (int64_t)len_bytes : 0);
     }
 }
 

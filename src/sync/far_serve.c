@@ -243,6 +243,7 @@ static bool serve_kept(struct oriel_window *window)
     oriel_far_kept_serve(window, &lock->kept);
     if (lock->kept.has_unlock) {
         const struct oriel_net_asker unlock = lock->kept.unlock;
+        lock->kept.has_unlock = false; /* answered once, also where a rank that holds two locks ends the other one by it */
         give_lock_back(window, &unlock, lock->from);
     }
     return true;
