@@ -167,6 +167,7 @@ static enum oriel_status start_locked(void)
     header->reserve_bytes = blocks.reserve_bytes;
     header->owner_address = (uint64_t)(uintptr_t)blocks.base;
     file.started = true;
+    oriel_identity_keep_spare();
     return ORIEL_OK;
 }
 
@@ -185,8 +186,6 @@ enum oriel_status oriel_file_start(void)
 {
     pthread_mutex_lock(&file.mutex);
     enum oriel_status status = file.started ? ORIEL_OK : start_locked();
-    if (status == ORIEL_OK && !file.is_child)
-        oriel_identity_keep_spare();
     if (status == ORIEL_OK && file.is_child)
         status = refuse_child();
     if (status == ORIEL_OK)

@@ -42,8 +42,7 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
 
 /* Ends a hold, which is nothing afterwards.  Pages that nobody else holds become private with their contents: no peer may
  * access them any more.  Where the program has put other memory in their place, that is left alone, and so many bytes are
- * returned; where threads cannot be stopped, pages stay shared until the next hold there
- * ends, which is reported. */
+ * returned; where threads cannot be stopped, pages stay shared until the next hold there ends, which is reported. */
 uint64_t oriel_promote_release(struct oriel_promoted *promoted);
 
 /* Whether the byte at address is promoted; its offset in the memory file, and how many bytes from it on (at most len_bytes) are

@@ -88,8 +88,8 @@ class Sum:
     """What has run, and what the programs say they did."""
 
     def __init__(self):
-        self.runs = self.skipped = 0
-        self.skipped_places = collections.Counter()
+        self.runs = 0
+        self.skipped = collections.Counter()
         self.places = collections.Counter()
         self.counts = collections.Counter()
 
@@ -102,13 +102,13 @@ class Sum:
     def tell(self):
         for what, number in [*sorted(self.places.items()), *self.counts.items()]:
             print(f"{number:>9} {what}")
-        for what, number in sorted(self.skipped_places.items()):
+        for what, number in sorted(self.skipped.items()):
             print(f"{number:>9} {what}: skipped, and never run" if what not in self.places else f"{number:>9} {what}: skipped")
         missing = [what for what, number in self.counts.items() if number == 0]
         if self.counts["programs"] >= ENOUGH and missing:
             print(f"{self.counts['programs']} programs, and none had: {', '.join(missing)}")
             return 1
-        print(f"{self.runs} runs, {self.skipped} skipped, no failure")
+        print(f"{self.runs} runs, {self.skipped.total()} skipped, no failure")
         return 0 if self.runs else 1
 
 
@@ -117,8 +117,7 @@ def run(command, label, done):
     begin = time.monotonic()
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if result.returncode == SKIPPED:
-        done.skipped += 1
-        done.skipped_places[label] += 1
+        done.skipped[label] += 1
         return True
     # What the library does not understand makes another place of it than is said.
     misread = re.search(r"^oriel.*\bORIEL_\S+ is (not|neither) .*$", result.stderr, re.MULTILINE)
@@ -148,7 +147,7 @@ def main():
     chance = random.Random(arguments.seed)
     end = time.monotonic() + 60 * arguments.minutes
     done = Sum()
-    while time.monotonic() < end and (arguments.runs is None or done.runs + done.skipped < arguments.runs):
+    while time.monotonic() < end and (arguments.runs is None or done.runs + done.skipped.total() < arguments.runs):
         if not run(*draw(chance, arguments), done):
             return 1
     return done.tell()

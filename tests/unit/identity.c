@@ -171,7 +171,7 @@ static void missing_descriptors_kill_nobody(void **state)
     assert_false(dead_alive);
 }
 
-/* All that the limit leaves are taken; how many, for the last of them. */
+/* Takes all that the limit leaves; the highest of them. */
 static int descriptors_use_up(void)
 {
     int last = -1;
@@ -180,7 +180,8 @@ static int descriptors_use_up(void)
     return last;
 }
 
-static void asked_without_descriptors(bool program_closes_spare, bool *living_alive, bool *zombie_alive)
+/* Who can ask knows the dead for dead; who cannot takes nobody for dead. */
+static void ask_without_descriptors(bool program_closes_spare)
 {
     struct rlimit limit;
     struct oriel_identity zombie = child_start();
@@ -194,11 +195,10 @@ static void asked_without_descriptors(bool program_closes_spare, bool *living_al
         closefrom(first + 1);
     int last = descriptors_use_up();
     child_kill(&zombie);
-    *living_alive = true;
-    *zombie_alive = false;
+    bool living_alive = true, zombie_alive = false;
     for (int turn = 0; turn < 3; turn++) { /* what was put by is there again */
-        *living_alive = *living_alive && oriel_identity_alive(&living);
-        *zombie_alive = *zombie_alive || oriel_identity_alive(&zombie);
+        living_alive = living_alive && oriel_identity_alive(&living);
+        zombie_alive = zombie_alive || oriel_identity_alive(&zombie);
     }
     bool all_are_there = fcntl(last, F_GETFD) >= 0 && open("/dev/null", O_RDONLY) < 0;
     closefrom(first);
@@ -207,26 +207,22 @@ static void asked_without_descriptors(bool program_closes_spare, bool *living_al
     child_reap(&living);
     child_reap(&zombie);
     assert_true(all_are_there);
+    assert_true(living_alive);
+    assert_int_equal(zombie_alive, program_closes_spare);
 }
 
 /* Nobody has buried it, so that its number is still there: as long as the job's launcher lives. */
 static void zombies_are_dead_without_descriptors(void **state)
 {
     (void)state;
-    bool living_alive, zombie_alive;
-    asked_without_descriptors(false, &living_alive, &zombie_alive);
-    assert_true(living_alive);
-    assert_false(zombie_alive);
+    ask_without_descriptors(false);
 }
 
 /* What the program has at the number then is left alone. */
 static void spare_that_the_program_has_closed_is_not_spent(void **state)
 {
     (void)state;
-    bool living_alive, zombie_alive;
-    asked_without_descriptors(true, &living_alive, &zombie_alive);
-    assert_true(living_alive);
-    assert_true(zombie_alive);
+    ask_without_descriptors(true);
 }
 
 static int descriptors_count(void)

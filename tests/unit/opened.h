@@ -2,7 +2,6 @@
 #ifndef OPENED_H
 #define OPENED_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/inotify.h>

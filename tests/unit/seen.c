@@ -1,6 +1,7 @@
 /* What a name leads to is opened only when it is what was wanted. */
 #include "base/seen.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
