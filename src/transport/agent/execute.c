@@ -43,6 +43,11 @@ static int take_runs(void)
     return now.data_bytes == now.slot->data_bytes ? 0 : EINVAL;
 }
 
+static struct iovec place(uint64_t address, uint64_t len_bytes)
+{
+    return (struct iovec){(void *)(uintptr_t)address, len_bytes};
+}
+
 /* Between the first count places and what lies at bytes of the area, one after the other.  A call that the kernel ends early is
  * asked for the rest, which says why. */
 static int transfer(unsigned count, enum direction direction, const char *bytes)
@@ -63,18 +68,12 @@ static int transfer(unsigned count, enum direction direction, const char *bytes)
         at += (uint64_t)moved;
         for (uint64_t rest = (uint64_t)moved; rest > 0;) {
             uint64_t part = rest < places->iov_len ? rest : places->iov_len;
-            places->iov_base = (char *)places->iov_base + part;
-            places->iov_len -= part;
+            *places = place((uint64_t)(uintptr_t)places->iov_base + part, places->iov_len - part);
             rest -= part;
             if (places->iov_len == 0 && count > 1)
                 places++, count--;
         }
     }
-}
-
-static struct iovec place(uint64_t address, uint64_t len_bytes)
-{
-    return (struct iovec){(void *)(uintptr_t)address, len_bytes};
 }
 
 /* All runs and the bytes of the area. */
