@@ -20,7 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { THREADS = 2, STACK_BYTES = 1 << 18, LISTENER = 0, BELL = 1, CONNECTIONS = 2, STRANGERS_MOST = 128, PATIENCE_S = 1 };
+enum { THREADS = 2, STACK_BYTES = 1 << 18, STRANGERS_MOST = 128, PATIENCE_S = 1, REFUSED_MS = 10 };
+enum { LISTENER, BELL, CONNECTIONS }; /* places in fds */
 
 /* Who has connected. */
 struct asker {
@@ -66,12 +67,20 @@ static void drop_strangers(struct server *server)
         }
 }
 
+/* The kernel refuses a descriptor, or to look at so many: who connects waits on; to ask again at once would take a processor. */
+static void nap(struct server *server)
+{
+    poll(&server->fds[BELL], 1, REFUSED_MS);
+}
+
 static void admit(struct server *server)
 {
     drop_strangers(server);
     int fd = oriel_afar_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
-    if (fd < 0)
+    if (fd < 0) {
+        nap(server);
         return;
+    }
     struct asker asker = {.proven = false};
     if (!oriel_afar_challenge(fd, &asker.challenge)) {
         close(fd);
@@ -101,8 +110,10 @@ static void *serve(void *closure)
     struct server *server = closure;
     oriel_check_enter(); /* what it calls is not the program's */
     while ((server->fds[BELL].revents & (POLLIN | POLLHUP)) == 0) {
-        if (poll(server->fds, server->count, -1) < 0)
+        if (poll(server->fds, server->count, -1) < 0) {
+            nap(server);
             continue;
+        }
         for (size_t i = server->count; i-- > CONNECTIONS;) {
             if (server->fds[i].revents == 0)
                 continue;

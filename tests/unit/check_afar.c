@@ -1,6 +1,7 @@
 /* The server of a machine's checker and those who ask it: whoever stops in the middle of a question, or says that it is longer
  * than it can be, or does not show that it has the key, keeps nobody else from an answer; a server that has stopped or died is
- * given up; a history that others work on stays until they have left. */
+ * given up; one that has no descriptor for who connects waits until it has; a history that others work on stays until they have
+ * left. */
 #include "check/afar.h"
 #include "check/afar_believe.h"
 #include "check/afar_proof.h"
@@ -18,7 +19,9 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check_team.h"
@@ -49,7 +52,7 @@ size_t oriel_afar_waits_answer(const struct oriel_afar_request *request, void *d
     abort();
 }
 
-static void serve_until_done(bool dies)
+static void serve_begin(void)
 {
     struct oriel_afar_address address;
     EXPECT(oriel_order_start(SERVER, team->n) == ORIEL_OK);
@@ -58,6 +61,11 @@ static void serve_until_done(bool dies)
     team->words[PORTS] = (uint64_t)address.ports[0] | (uint64_t)address.ports[1] << 16;
     team->words[PROCESS] = (uint64_t)getpid();
     team_step(SERVES);
+}
+
+static void serve_until_done(bool dies)
+{
+    serve_begin();
     while (atomic_load(&team->step) < DONE)
         usleep(1000);
     if (!dies)
@@ -156,6 +164,51 @@ static void strangers_are_refused_and_not_missed(void **state)
 {
     (void)state;
     team_run(2, BOARD, 0, ask_as_stranger);
+}
+
+enum { ASKS = 2, IS_ANSWERED = 3, REFUSAL_US = 300000, MOST_PROCESSOR_NS = 100000000 };
+
+/* As many descriptors as there may be from now on, and no processor while somebody waits for one. */
+static void idle_with(rlim_t descriptors)
+{
+    struct rlimit limit;
+    struct timespec before, after;
+    EXPECT(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = descriptors;
+    EXPECT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    usleep(REFUSAL_US);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    EXPECT((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < MOST_PROCESSOR_NS);
+}
+
+/* The kernel refuses to accept, then even to look at as many connections as there are: at the end, too, while the server stops. */
+static void ask_without_descriptors(int rank)
+{
+    if (rank == SERVER) {
+        struct rlimit limit;
+        EXPECT(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+        serve_begin();
+        team_await(ASKS);
+        idle_with(3);
+        idle_with(1);
+        idle_with(limit.rlim_cur);
+        team_await(IS_ANSWERED);
+        idle_with(1);
+        oriel_afar_serve_stop();
+        return;
+    }
+    struct oriel_afar_address address = server();
+    team_step(ASKS);
+    usleep(REFUSAL_US / 10);
+    EXPECT(is_answered(&address));
+    team_step(IS_ANSWERED);
+}
+
+static void server_without_descriptors_waits_for_some(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, ask_without_descriptors);
 }
 
 static void ask_too_much(int rank)
@@ -445,6 +498,7 @@ int main(void)
         cmocka_unit_test(closed_part_stays_until_who_works_on_it_has_left),
         cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
         cmocka_unit_test(strangers_are_refused_and_not_missed),
+        cmocka_unit_test(server_without_descriptors_waits_for_some),
         cmocka_unit_test(length_that_wraps_is_refused),
         cmocka_unit_test(server_that_has_stopped_is_given_up),
         cmocka_unit_test(server_that_has_died_is_given_up),
