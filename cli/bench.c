@@ -32,14 +32,14 @@ static void signals_hold(void)
     sigprocmask(SIG_BLOCK, &ends, NULL);
 }
 
-/* A standard stream that is closed leads to nothing from here on: its number would be that of the next file, and python3 has no
- * object for it. */
+/* What stands for a standard stream that is closed would be closed for python3 again, which has no object for such a stream:
+ * what leads to nothing, both ways, takes its place. */
 static void streams_fill(void)
 {
-    int nothing;
-    do
-        nothing = open("/dev/null", O_RDWR);
-    while (nothing >= 0 && nothing <= STDERR_FILENO);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nothing >= 0; fd++)
+        if ((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0)
+            dup2(nothing, fd);
     close(nothing);
 }
 
