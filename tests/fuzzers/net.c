@@ -147,6 +147,7 @@ static void arrive(struct input *input)
     free(own_data);
 }
 
+/* Who has left is forgotten when its process is another one, and counts from the beginning if it comes again. */
 static void serve_ready(uint64_t *next)
 {
     while (oriel_net.ready != NULL) {
@@ -157,6 +158,8 @@ static void serve_ready(uint64_t *next)
         REQUIRE(held->wire.sequence == next[held->caller->session]++);
         oriel_net_serve_one(held);
         oriel_net_release(held);
+        for (uint64_t session = 1; session <= CALLERS; session++)
+            next[session] = oriel_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;
     }
 }
 
