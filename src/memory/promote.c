@@ -3,6 +3,7 @@
 #include "memory/promote.h"
 
 #include "base/fork.h"
+#include "base/log.h"
 #include "memory/candidate.h"
 #include "memory/file.h"
 #include "memory/leases.h"
@@ -70,6 +71,16 @@ static enum oriel_status may_move(const struct oriel_promote_how *how)
     if (how->pins_allowed || !oriel_pins_possible(reason, sizeof reason))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_OTHER, "%s", reason);
+}
+
+/* Of a hold that ends: what was registered with a device or a ring in the meantime has pinned the shared pages. */
+static bool may_move_back(const struct oriel_promoted *promoted)
+{
+    char reason[300];
+    if (promoted->pins_allowed || !oriel_pins_possible(reason, sizeof reason))
+        return true;
+    oriel_note("the window memory at %#lx stays shared: %s", (unsigned long)promoted->start, reason);
+    return false;
 }
 
 /* --- promotion --- */
@@ -338,7 +349,8 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
     status = promote_locked(&request);
     if (status == ORIEL_OK) {
         hold(request.start, request.end);
-        *out = (struct oriel_promoted){request.start, request.end, {base, base + len_bytes}, request.how->means};
+        *out = (struct oriel_promoted){
+            request.start, request.end, {base, base + len_bytes}, request.how->means, request.how->pins_allowed};
         oriel_held_add(&out->bytes);
     }
     pthread_mutex_unlock(&mutex);
@@ -361,7 +373,7 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
                 runs.list[at].holds--;
             moves |= runs.list[at].holds == 0;
         }
-        if (moves) {
+        if (moves && may_move_back(promoted)) {
             begin_moving(true);
             lost_bytes = oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
             end_moving();

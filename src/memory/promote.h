@@ -21,7 +21,7 @@
 struct oriel_promote_how {
     enum oriel_means means; /* ORIEL_MEANS_AUTO but in tests */
     bool huge_allowed;      /* transparent huge pages may become ordinary ones */
-    bool pins_allowed;      /* descriptors may be open that pin pages (pins.h): what they write meanwhile is lost */
+    bool pins_allowed;      /* false but in tests: descriptors may be open that pin pages (pins.h), whose writes are lost */
     uint32_t runs_max;      /* 0: ORIEL_PROMOTED_RUNS_MAX */
     uint32_t scars_max;     /* 0: ORIEL_SCARS_MAX */
 };
@@ -31,7 +31,8 @@ struct oriel_promoted {
     uintptr_t start;
     uintptr_t end;
     struct oriel_held bytes; /* as they were asked for */
-    enum oriel_means means; /* as it was asked for, AUTO but in tests: the hold ends by the same */
+    enum oriel_means means; /* both as they were asked for: the hold ends by the same */
+    bool pins_allowed;
 };
 
 /* Promotes the pages that hold [base, base + len_bytes) and takes a hold on them: outward to whole pages where each write is
@@ -42,7 +43,8 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
 
 /* Ends a hold, which is nothing afterwards.  Pages that nobody else holds become private with their contents: no peer may
  * access them any more.  Where the program has put other memory in their place, that is left alone, and so many bytes are
- * returned; where threads cannot be stopped, pages stay shared until the next hold there ends, which is reported. */
+ * returned; where threads cannot be stopped, or pages may have been pinned since, they stay shared until the next hold there
+ * ends, which is reported. */
 uint64_t oriel_promote_release(struct oriel_promoted *promoted);
 
 /* Whether the byte at address is promoted; its offset in the memory file, and how many bytes from it on (at most len_bytes) are

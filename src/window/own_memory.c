@@ -114,7 +114,7 @@ static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t
 {
     struct oriel_promoted hold = {.start = 0};
     bool always = oriel_options()->promote == ORIEL_PROMOTE_ALWAYS;
-    struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .huge_allowed = always, .pins_allowed = always};
+    struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .huge_allowed = always};
     struct oriel_promoted *holds = realloc(memory->holds, (memory->hold_count + 1) * sizeof *holds);
     if (holds == NULL)
         return no_memory();

@@ -5,7 +5,7 @@
 #include "memory/registry.h"
 #include "window/own_memory.h"
 
-enum { TAKES_MAX = 200000 };
+enum { TAKES_MAX = 200000, PATIENCE_US = 10000 };
 
 /* Whole pages, which both means of promotion take. */
 static char *make_pages(uint64_t pages)
@@ -105,6 +105,11 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
     char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
     struct oriel_own_memory *memory = take(shared, PAGE);
+    while (strstr(memory->reason, "too much of the time") != NULL) { /* what the tests before have spent comes back with time */
+        oriel_own_memory_release(memory);
+        usleep(PATIENCE_US);
+        memory = take(shared, PAGE);
+    }
     assert_int_equal(memory->stretch_count, 1);
     expect_stretch(memory->stretches, shared, shared + PAGE, ORIEL_PLACE_PRIVATE);
     assert_non_null(strstr(memory->reason, "shared already"));

@@ -1,5 +1,5 @@
 /* What may have pinned pages is found by its descriptor, refused by promotion unless it is allowed, and accepted once closed;
- * what cannot is not. */
+ * what cannot is not.  What pins pages while they are promoted goes on writing into them when their holds have ended. */
 #include "memory/pins.h"
 
 #include "memory/file.h"
@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
@@ -81,6 +82,110 @@ static void ring_is_refused(void **state)
     expect_refusal("anon_inode:[io_uring]");
     close(ring);
     expect_none();
+}
+
+static bool is_promoted(void)
+{
+    uint64_t offset, held_bytes;
+    return oriel_promote_find((uintptr_t)page, ORIEL_PAGE_BYTES, &offset, &held_bytes);
+}
+
+static void pages_that_may_have_been_pinned_meanwhile_stay_shared(void **state)
+{
+    static const char path[] = "pins-meanwhile";
+    struct oriel_promoted promoted;
+    (void)state;
+    memset(page, 'a', ORIEL_PAGE_BYTES);
+    assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted), ORIEL_OK);
+    int fd = open_or_skip(path, O_CREAT | O_RDWR | O_DIRECT);
+    unlink(path);
+    assert_int_equal(oriel_promote_release(&promoted), 0);
+    assert_true(is_promoted());
+    assert_int_equal(page[ORIEL_PAGE_BYTES - 1], 'a');
+    assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted), ORIEL_OK); /* nothing moves for it */
+    assert_int_equal(oriel_promote_release(&promoted), 0);
+    assert_true(is_promoted());
+    close(fd);
+    assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted), ORIEL_OK);
+    assert_int_equal(oriel_promote_release(&promoted), 0);
+    assert_false(is_promoted());
+    assert_int_equal(page[ORIEL_PAGE_BYTES - 1], 'a');
+}
+
+/* As much of a ring as one request takes. */
+struct ring {
+    int fd;
+    struct io_uring_params about;
+    char *requests, *answers;
+    struct io_uring_sqe *entries;
+};
+
+static char *map_ring(const struct ring *ring, size_t len_bytes, off_t offset)
+{
+    char *base = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, offset);
+    assert_true(base != MAP_FAILED);
+    return base;
+}
+
+static bool open_ring(struct ring *ring)
+{
+    *ring = (struct ring){.fd = -1};
+    ring->fd = (int)syscall(SYS_io_uring_setup, 4, &ring->about);
+    if (ring->fd < 0)
+        return false;
+    const struct io_sqring_offsets *sq = &ring->about.sq_off;
+    const struct io_cqring_offsets *cq = &ring->about.cq_off;
+    ring->requests = map_ring(ring, sq->array + ring->about.sq_entries * sizeof(uint32_t), IORING_OFF_SQ_RING);
+    ring->answers = map_ring(ring, cq->cqes + ring->about.cq_entries * sizeof(struct io_uring_cqe), IORING_OFF_CQ_RING);
+    ring->entries = (void *)map_ring(ring, ring->about.sq_entries * sizeof *ring->entries, IORING_OFF_SQES);
+    return true;
+}
+
+static void close_ring(const struct ring *ring)
+{
+    munmap(ring->requests, ring->about.sq_off.array + ring->about.sq_entries * sizeof(uint32_t));
+    munmap(ring->answers, ring->about.cq_off.cqes + ring->about.cq_entries * sizeof(struct io_uring_cqe));
+    munmap(ring->entries, ring->about.sq_entries * sizeof *ring->entries);
+    close(ring->fd);
+}
+
+/* A page of the file into the page that was registered; what the kernel answers. */
+static int read_registered(struct ring *ring, int file)
+{
+    *ring->entries = (struct io_uring_sqe){.opcode = IORING_OP_READ_FIXED, .fd = file, .len = ORIEL_PAGE_BYTES};
+    ring->entries->addr = (uintptr_t)page;
+    *(uint32_t *)(ring->requests + ring->about.sq_off.array) = 0;
+    __atomic_store_n((uint32_t *)(ring->requests + ring->about.sq_off.tail), 1, __ATOMIC_RELEASE);
+    assert_int_equal(syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
+    return ((const struct io_uring_cqe *)(ring->answers + ring->about.cq_off.cqes))->res;
+}
+
+static void buffers_registered_meanwhile_are_the_programs_later(void **state)
+{
+    static char wanted[ORIEL_PAGE_BYTES];
+    struct ring ring;
+    struct oriel_promoted promoted;
+    (void)state;
+    memset(page, 'a', ORIEL_PAGE_BYTES);
+    memset(wanted, 'b', sizeof wanted);
+    int file = memfd_create("pins", MFD_CLOEXEC);
+    assert_int_equal(write(file, wanted, sizeof wanted), sizeof wanted);
+    assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted), ORIEL_OK);
+    if (!open_ring(&ring)) {
+        print_message("io_uring_setup: %s\n", strerror(errno));
+        oriel_promote_release(&promoted);
+        close(file);
+        skip();
+    }
+    struct iovec whole = {page, ORIEL_PAGE_BYTES};
+    assert_int_equal(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &whole, 1), 0);
+    assert_int_equal(oriel_promote_release(&promoted), 0);
+    assert_int_equal(read_registered(&ring, file), ORIEL_PAGE_BYTES);
+    assert_memory_equal(page, wanted, sizeof wanted);
+    close_ring(&ring);
+    close(file);
+    expect_none();
+    assert_false(is_promoted());
 }
 
 static void file_with_direct_io_is_refused(void **state)
@@ -220,6 +325,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ordinary_descriptors_are_accepted),
         cmocka_unit_test(ring_is_refused),
+        cmocka_unit_test(pages_that_may_have_been_pinned_meanwhile_stay_shared),
+        cmocka_unit_test(buffers_registered_meanwhile_are_the_programs_later),
         cmocka_unit_test(file_with_direct_io_is_refused),
         cmocka_unit_test(aio_context_is_refused),
         cmocka_unit_test(socket_that_fills_pinned_pages_is_refused),
