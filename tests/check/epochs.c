@@ -11,6 +11,12 @@ CASE(E1, put_before_any_epoch, 2)
     fence_and_free(win);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+enum { KEEPS_FREED_MEMORY = 1 };
+#else
+enum { KEEPS_FREED_MEMORY = 0 };
+#endif
+
 static int errors;
 
 static void count_error(MPI_Win *win, int *code, ...)
@@ -19,7 +25,8 @@ static void count_error(MPI_Win *win, int *code, ...)
     errors++;
 }
 
-/* The program's own handler is told, and goes with its last use: else the host could not give out its handle again. */
+/* The program's own handler is told, and goes with its last use: else the host could not give out its handle again, which is
+ * seen where memory that is given back is given out again at once. */
 CASE(E1, put_under_handlers_of_its_own, 2)
 {
     enum { ROUNDS = 100 };
@@ -40,7 +47,7 @@ CASE(E1, put_under_handlers_of_its_own, 2)
         if (right)
             MPI_Win_unlock(1, win);
     }
-    if (rank == 0 && (errors != (right ? 0 : ROUNDS) || met_again == 0))
+    if (rank == 0 && (errors != (right ? 0 : ROUNDS) || (met_again == 0 && !KEEPS_FREED_MEMORY)))
         MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Win_free(&win);
 }
