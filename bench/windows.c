@@ -52,7 +52,7 @@ static long look_at_descriptors(long *file)
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL; count++) {
         char name[64] = "";
         struct stat info;
-        if (readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1) > 0 && strncmp(name, "/memfd:oriel", 12) == 0 &&
+        if (readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1) > 0 && strcmp(name, "/memfd:oriel (deleted)") == 0 &&
             fstat(atoi(entry->d_name), &info) == 0)
             *file += info.st_blocks / 2;
     }

@@ -2,6 +2,8 @@
  * succeeds on zombies; the start time tells a reused PID apart.  Any layer may call. */
 #include "base/identity.h"
 
+#include "base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -71,57 +72,10 @@ bool oriel_identity_word_lives(uint64_t word)
     return oriel_identity_alive(&who);
 }
 
-/* --- the spare descriptor --- */
-
-#define SPARE_NAME "oriel-spare"
-enum { HIGH_DESCRIPTOR = 500 };
-static _Atomic bool keeps_spare;
-static _Atomic int spare = -1;
-
-static int make_spare(void)
-{
-    int fd = memfd_create(SPARE_NAME, MFD_CLOEXEC);
-    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR); /* out of the way of programs that count theirs */
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
-}
-
-void oriel_identity_keep_spare(void)
-{
-    int none = -1;
-    atomic_store_explicit(&keeps_spare, true, memory_order_relaxed);
-    if (atomic_load_explicit(&spare, memory_order_relaxed) >= 0)
-        return;
-    int fd = make_spare();
-    if (fd >= 0 && !atomic_compare_exchange_strong(&spare, &none, fd))
-        close(fd);
-}
-
-/* The program may have closed it, and have something else at the number: that stays.  False: there is none. */
-static bool spend_spare(void)
-{
-    static const char wanted[] = "/memfd:" SPARE_NAME " (deleted)";
-    char path[64];
-    char target[sizeof wanted];
-    int fd = atomic_exchange(&spare, -1);
-    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", fd);
-    bool is_there = fd >= 0 && readlink(path, target, sizeof target) == (ssize_t)sizeof wanted - 1 &&
-                    memcmp(target, wanted, sizeof wanted - 1) == 0;
-    if (is_there)
-        close(fd);
-    return is_there;
-}
-
 static int open_process(int32_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    int reason = errno;
-    if (fd < 0 && (reason == EMFILE || reason == ENFILE) && spend_spare())
-        return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    errno = reason;
-    return fd;
+    return fd < 0 && oriel_descriptor_spend_spare(errno) ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : fd;
 }
 
 /* What cannot be asked, for want of a descriptor or since a signal came in between, is not held against the process. */
@@ -135,7 +89,6 @@ bool oriel_identity_alive(const struct oriel_identity *who)
     bool alive = poll(&exited, 1, 0) <= 0;
     close(fd);
     alive = alive && (!read_start_time(who->pid, &start_time) || start_time == who->start_time);
-    if (atomic_load_explicit(&keeps_spare, memory_order_relaxed))
-        oriel_identity_keep_spare();
+    oriel_descriptor_restore_spare();
     return alive;
 }

@@ -30,10 +30,8 @@ uint64_t oriel_identity_own_word(void);
 int32_t oriel_identity_word_pid(uint64_t word);
 bool oriel_identity_word_lives(uint64_t word);
 
-/* Puts a descriptor by, so that a process that has used up all others can still ask who lives.  From then on; thread-safe. */
-void oriel_identity_keep_spare(void);
-
-/* Whether that very process still runs: false also for a zombie and for another process with its number. */
+/* Whether that very process still runs: false also for a zombie and for another process with its number.  Puts the spare
+ * descriptor by again (base/descriptor.h). */
 bool oriel_identity_alive(const struct oriel_identity *who);
 
 #endif

@@ -2,14 +2,22 @@
  * there whatever has become of the name. */
 #include "base/seen.h"
 
+#include "base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+static int open_at(int directory, const char *name, int flags)
+{
+    int fd = openat(directory, name, flags | O_CLOEXEC);
+    return fd < 0 && oriel_descriptor_spend_spare(errno) ? openat(directory, name, flags | O_CLOEXEC) : fd;
+}
+
 int oriel_seen_file(int directory, const char *name, struct stat *out)
 {
-    int seen = openat(directory, name, O_PATH | O_CLOEXEC);
+    int seen = open_at(directory, name, O_PATH);
     if (seen < 0 || (fstat(seen, out) == 0 && S_ISREG(out->st_mode)))
         return seen;
     close(seen);
@@ -21,7 +29,7 @@ int oriel_seen_open(int seen, int flags)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/thread-self/fd/%d", seen); /* a thread may have descriptors of its own */
-    int fd = open(path, flags | O_CLOEXEC);
+    int fd = open_at(AT_FDCWD, path, flags);
     int reason = errno;
     close(seen);
     errno = reason;

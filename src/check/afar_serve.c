@@ -3,6 +3,7 @@
  * call. */
 #include "check/afar.h"
 
+#include "base/descriptor.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "check/afar_answer.h"
@@ -76,7 +77,7 @@ static void nap(struct server *server)
 static void admit(struct server *server)
 {
     drop_strangers(server);
-    int fd = oriel_afar_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
+    int fd = oriel_descriptor_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0) {
         nap(server);
         return;
@@ -158,9 +159,9 @@ static bool start_one(struct server *server, const struct oriel_afar_address *ad
             close(listener);
         return false;
     }
-    server->bell = oriel_afar_high(bell[1]);
+    server->bell = oriel_descriptor_high(bell[1]);
     server->fds[LISTENER] = (struct pollfd){.fd = listener, .events = POLLIN};
-    server->fds[BELL] = (struct pollfd){.fd = oriel_afar_high(bell[0]), .events = POLLIN};
+    server->fds[BELL] = (struct pollfd){.fd = oriel_descriptor_high(bell[0]), .events = POLLIN};
     server->count = CONNECTIONS;
     oriel_check_several = true;
     pthread_attr_init(&how);

@@ -2,6 +2,7 @@
  * ranks have told each other over MPI (afar_proof.c); nothing is encrypted.  afar_socket.h says who may call. */
 #include "check/afar_socket.h"
 
+#include "base/descriptor.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "base/wait.h"
@@ -19,16 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HIGH_DESCRIPTOR = 200, PATIENCE_MS = 3000, BACKLOG = 128 };
-
-int oriel_afar_high(int fd)
-{
-    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
-}
+enum { PATIENCE_MS = 3000, BACKLOG = 128 };
 
 /* --- listening --- */
 
@@ -65,7 +57,7 @@ int oriel_afar_listen(uint16_t *port)
     /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage): it is written */
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
-    return oriel_afar_high(fd);
+    return oriel_descriptor_high(fd);
 }
 
 static void add_address(struct oriel_afar_address *out, const struct sockaddr *address)
@@ -172,7 +164,7 @@ int oriel_afar_connect(const struct oriel_afar_address *to, int thread)
         if (fd >= 0 && oriel_afar_prove(fd, to->key)) { /* somebody else may listen there */
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             oriel_afar_limit(fd, oriel_options()->timeout_s);
-            return oriel_afar_high(fd);
+            return oriel_descriptor_high(fd);
         }
         if (fd >= 0)
             close(fd);

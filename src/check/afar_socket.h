@@ -13,9 +13,6 @@ void oriel_afar_addresses(struct oriel_afar_address *out);
 /* A connection to one of a server's two threads, proven; -1 with a reason. */
 int oriel_afar_connect(const struct oriel_afar_address *to, int thread);
 
-/* Out of the way of programs that count their descriptors. */
-int oriel_afar_high(int fd);
-
 /* As poll of one for some seconds. */
 int oriel_afar_await(int fd, short events);
 

@@ -6,6 +6,7 @@
 #include "check/board_parts.h"
 
 #include "base/atomic.h"
+#include "base/descriptor.h"
 #include "base/fork.h"
 #include "base/identity.h"
 #include "base/seen.h"
@@ -27,7 +28,7 @@
 #define LEAST_BYTES (64 * MIB)
 
 enum { SPINS = 40, WORD_SPINS = 200, WORD_YIELDS = 20, WORD_SLEEP_NS = 20000, WORD_DEATH = 64 };
-enum { HIGH_DESCRIPTOR = 200, MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
+enum { MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
 
 struct oriel_board_head *oriel_board_head;
 
@@ -99,14 +100,9 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
 
 static int make_file(uint64_t size_bytes)
 {
-    int fd = memfd_create("oriel-check", MFD_CLOEXEC);
+    int fd = oriel_descriptor_high(memfd_create("oriel-check", MFD_CLOEXEC));
     if (fd < 0)
         return -1;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR); /* out of the way of programs that count theirs */
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
     if (!oriel_size_set(fd, size_bytes)) {
         close(fd);
         return -1;

@@ -34,6 +34,7 @@ bool oriel_blocks_take_file(struct oriel_blocks *blocks, int fd)
         return false;
     blocks->device = info.st_dev;
     blocks->inode = info.st_ino;
+    blocks->owner = info.st_uid;
     return true;
 }
 

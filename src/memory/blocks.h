@@ -20,6 +20,7 @@ struct oriel_blocks {
     int fd;
     dev_t device; /* of the memory file, and */
     ino_t inode;  /* its number: a program that closes descriptors in bulk may make fd another file's */
+    uid_t owner;
     char *base;
     uint64_t reserve_bytes; /* mapped */
     uint64_t size_bytes;    /* of the file; what lies behind it does not exist yet */

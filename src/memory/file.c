@@ -7,6 +7,7 @@
  * reverse order. */
 #include "memory/file.h"
 
+#include "base/descriptor.h"
 #include "base/fork.h"
 #include "base/log.h"
 #include "memory/blocks.h"
@@ -167,7 +168,7 @@ static enum oriel_status start_locked(void)
     header->reserve_bytes = blocks.reserve_bytes;
     header->owner_address = (uint64_t)(uintptr_t)blocks.base;
     file.started = true;
-    oriel_identity_keep_spare();
+    oriel_descriptor_keep_spare();
     return ORIEL_OK;
 }
 
@@ -205,6 +206,11 @@ void oriel_file_leave(void)
 const struct oriel_identity *oriel_file_identity(void)
 {
     return &file.identity;
+}
+
+uid_t oriel_file_owner(void)
+{
+    return blocks.owner;
 }
 
 char *oriel_file_base(void)

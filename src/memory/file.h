@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { ORIEL_FILE_VERSION = 6, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
@@ -79,6 +80,7 @@ void *oriel_file_map(int fd, uint64_t len_bytes);
 bool oriel_file_is_open(void);
 
 const struct oriel_identity *oriel_file_identity(void);
+uid_t oriel_file_owner(void); /* a program may have changed its user since its file was made */
 char *oriel_file_base(void);
 uint64_t oriel_file_reserve(void);
 

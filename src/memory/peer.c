@@ -4,6 +4,7 @@
  * table lives until finalisation. */
 #include "memory/peer.h"
 
+#include "base/descriptor.h"
 #include "base/seen.h"
 #include "base/table.h"
 
@@ -52,18 +53,16 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
 static enum oriel_status open_file(struct oriel_peer *peer)
 {
     char path[64];
-    struct stat own;
     const struct oriel_identity *who = &peer->identity;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)who->pid, (int)who->memory_fd);
-    if (fstat(oriel_file_identity()->memory_fd, &own) != 0)
-        return oriel_fail(ORIEL_E_OTHER, "the memory file of this process: %s", strerror(errno));
-    int fd = oriel_seen_open_memory(path, own.st_uid); /* a program may have changed its user since its file was made */
+    int fd = oriel_seen_open_memory(path, oriel_file_owner());
     if (fd < 0 && errno == 0)
         return is_another(who);
     if (fd < 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot open the memory file of process %d: %s", (int)who->pid, strerror(errno));
     enum oriel_status status = map_peer(fd, peer);
     close(fd);
+    oriel_descriptor_restore_spare();
     return status;
 }
 

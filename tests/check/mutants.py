@@ -20,7 +20,7 @@ ATTEMPTS = 10  # the delays are random: a mutant may pass once
 SOURCES = ["check/" + name for name in ("board", "board_heap", "board_keys", "clock", "moments", "order", "ranks", "history",
                                         "arrival", "beside", "shortening", "small", "small_again", "lent", "loans", "small_visits",
                                         "underway", "guard", "traits", "pages", "records", "runs", "conflict", "words_carried")]
-SOURCES += ["kernel/kernel", "base/fork", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
+SOURCES += ["kernel/kernel", "base/descriptor", "base/fork", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
 PROOF_SOURCES = ["check/afar_proof", "check/afar_socket", "base/siphash", "base/wait", "base/log", "base/options", "base/status",
                  "base/table"]
 

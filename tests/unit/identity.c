@@ -2,6 +2,8 @@
  * Children are made here and reaped here. */
 #include "base/identity.h"
 
+#include "base/descriptor.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "used_up.h"
 
 enum { SIGNALS = 5000 };
 
@@ -171,17 +174,10 @@ static void missing_descriptors_kill_nobody(void **state)
     assert_false(dead_alive);
 }
 
-/* Takes all that the limit leaves; the highest of them. */
-static int descriptors_use_up(void)
-{
-    int last = -1;
-    for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = open("/dev/null", O_RDONLY | O_CLOEXEC))
-        last = fd > last ? fd : last;
-    return last;
-}
+enum spare { STAYS, IS_CLOSED, IS_CLOSED_AND_MADE_ANEW };
 
 /* Who can ask knows the dead for dead; who cannot takes nobody for dead. */
-static void ask_without_descriptors(bool program_closes_spare)
+static void ask_without_descriptors(enum spare spare)
 {
     struct rlimit limit;
     struct oriel_identity zombie = child_start();
@@ -190,12 +186,13 @@ static void ask_without_descriptors(bool program_closes_spare)
     struct rlimit few = {.rlim_cur = 600, .rlim_max = limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    oriel_identity_keep_spare();
-    if (program_closes_spare)
+    oriel_descriptor_keep_spare();
+    if (spare != STAYS)
         closefrom(first + 1);
+    bool living_alive = spare != IS_CLOSED_AND_MADE_ANEW || oriel_identity_alive(&living);
     int last = descriptors_use_up();
     child_kill(&zombie);
-    bool living_alive = true, zombie_alive = false;
+    bool zombie_alive = false;
     for (int turn = 0; turn < 3; turn++) { /* what was put by is there again */
         living_alive = living_alive && oriel_identity_alive(&living);
         zombie_alive = zombie_alive || oriel_identity_alive(&zombie);
@@ -208,21 +205,27 @@ static void ask_without_descriptors(bool program_closes_spare)
     child_reap(&zombie);
     assert_true(all_are_there);
     assert_true(living_alive);
-    assert_int_equal(zombie_alive, program_closes_spare);
+    assert_int_equal(zombie_alive, spare == IS_CLOSED);
 }
 
 /* Nobody has buried it, so that its number is still there: as long as the job's launcher lives. */
 static void zombies_are_dead_without_descriptors(void **state)
 {
     (void)state;
-    ask_without_descriptors(false);
+    ask_without_descriptors(STAYS);
 }
 
 /* What the program has at the number then is left alone. */
 static void spare_that_the_program_has_closed_is_not_spent(void **state)
 {
     (void)state;
-    ask_without_descriptors(true);
+    ask_without_descriptors(IS_CLOSED);
+}
+
+static void spare_that_the_program_has_closed_is_made_anew(void **state)
+{
+    (void)state;
+    ask_without_descriptors(IS_CLOSED_AND_MADE_ANEW);
 }
 
 static int descriptors_count(void)
@@ -263,6 +266,7 @@ int main(void)
         cmocka_unit_test(asking_leaves_no_descriptor),
         cmocka_unit_test(zombies_are_dead_without_descriptors),
         cmocka_unit_test(spare_that_the_program_has_closed_is_not_spent),
+        cmocka_unit_test(spare_that_the_program_has_closed_is_made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
+#include "base/descriptor.h"
 #include "base/schedule.h"
 #include "transport/writers.h"
 
@@ -37,7 +38,10 @@ static void keep_own_descriptor(void)
 {
     unsigned fd = (unsigned)serving.fd;
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
-    if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0 && fd > 0)
+    if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
+        return;
+    oriel_descriptor_leave_spare();
+    if (fd > 0)
         syscall(SYS_close_range, 0U, fd - 1, 0U);
 #endif
 }
