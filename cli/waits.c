@@ -233,7 +233,8 @@ static void follow(struct search *search, size_t i)
     search->path[search->depth++] = waits->processes[i].world_rank;
     for (size_t k = 0; k < count; k++) {
         int32_t other = waits->by_rank[ranks[k]];
-        if (other < 0 || !is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
+        const bool is_itself = other == (int32_t)i; /* for another thread of it, or in vain: no other rank has a part in that */
+        if (other < 0 || is_itself || !is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
             continue;
         if (search->colours[other] == ON_PATH)
             tell_ring(search, (size_t)other);

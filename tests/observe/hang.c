@@ -1,5 +1,6 @@
 /* Hangs in one way, for those who look at it from outside; the test ends it.  argv[1] is the way:
  *   post       rank 0 starts an access epoch to the last rank, which never posts
+ *   self       rank 0 starts an access epoch to itself, which it never posts
  *   complete   rank 0 posts to the last rank, which never completes
  *   lock       rank 0 holds the lock of the last rank and sleeps; all others want it
  *   lock_all   rank 0 holds an exclusive lock and sleeps; all others want lock_all
@@ -33,11 +34,11 @@ static void sleep_for_good(void)
         sleep(1000);
 }
 
-static void post(MPI_Win win)
+static void post(MPI_Win win, int to)
 {
     MPI_Group world, target;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
-    MPI_Group_incl(world, 1, &last, &target);
+    MPI_Group_incl(world, 1, &to, &target);
     if (rank == 0)
         MPI_Win_start(target, 0, win);
     sleep_for_good();
@@ -104,7 +105,9 @@ int main(int argc, char **argv)
         sleep_for_good();
     MPI_Win win = make(argc > 2 ? argv[2] : "halo");
     if (strcmp(way, "post") == 0)
-        post(win);
+        post(win, last);
+    else if (strcmp(way, "self") == 0)
+        post(win, 0);
     else if (strcmp(way, "complete") == 0)
         complete(win);
     else if (strncmp(way, "lock", 4) == 0)

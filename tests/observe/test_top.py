@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 import unittest
 
 from watched import HOST, RANKS, Case, top, until
@@ -17,6 +18,7 @@ def waits(call, ranks, window="halo"):
 # Of each way to hang: what each rank that waits is seen to wait in and for, and who waits for each other.
 WAYS = {
     "post": ({0: waits("MPI_Win_start", [LAST])}, []),
+    "self": ({0: waits("MPI_Win_start", [0])}, []),
     "complete": ({0: waits("MPI_Win_wait", [LAST])}, []),
     "lock": ({rank: waits("MPI_Win_lock", [0]) for rank in range(1, RANKS)}, []),
     "lock_all": ({rank: waits("MPI_Win_lock_all", [0]) for rank in range(1, RANKS)}, []),
@@ -58,6 +60,13 @@ class Hangs(Case):
 
     def test_rank_that_never_posts(self):
         self.check("post")
+
+    def test_rank_that_waits_for_itself(self):
+        job = self.job("hang", "self")
+        until(lambda: self.look(job) == WAYS["self"])
+        for _ in range(15):  # a ring is told after a second
+            self.assertEqual(self.look(job), WAYS["self"])
+            time.sleep(0.2)
 
     def test_rank_that_never_completes(self):
         self.check("complete")
