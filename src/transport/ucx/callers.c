@@ -5,7 +5,8 @@
  *
  * Order (N1).  The sender counts its messages.  One that comes before its turn is held back until all before it have come; one
  * that came already is dropped.  What is ready goes into one list, which the thread serves in order after its turn, without the
- * mutex, so that whoever answers from another thread does not wait for a message that is being served. */
+ * mutex, so that whoever answers from another thread does not wait for a message that is being served.  A farewell is the last
+ * that becomes ready: once it has been served its caller may be forgotten. */
 #include "transport/ucx/inner.h"
 
 #include "base/log.h"
@@ -161,14 +162,19 @@ static void make_ready(struct oriel_net_held *held)
     *oriel_net.ready_end = held;
     oriel_net.ready_end = &held->next;
     held->caller->expected++;
+    held->caller->says_bye |= held->wire.kind == ORIEL_WIRE_BYE;
 }
 
 static void put_in_order(struct oriel_net_caller *caller, struct oriel_net_held *held)
 {
     uint64_t ahead = held->wire.sequence - caller->expected;
+    if (caller->says_bye) {
+        oriel_net_release(held);
+        return;
+    }
     if (ahead == 0) {
         make_ready(held);
-        while (caller->early != NULL && caller->early->wire.sequence == caller->expected) { /* N1 */
+        while (caller->early != NULL && caller->early->wire.sequence == caller->expected && !caller->says_bye) { /* N1 */
             held = caller->early;
             caller->early = held->next;
             caller->early_count--;

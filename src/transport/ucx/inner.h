@@ -66,6 +66,7 @@ struct oriel_net_caller {
     uint64_t expected;          /* the number of the next message in order */
     struct oriel_net_held *early; /* by sequence */
     unsigned early_count;
+    bool says_bye;   /* which is ready or has been served: nothing behind it is */
     bool is_broken;  /* UCX says so */
     bool has_ended; /* bye, or lost: late messages are dropped, until the same process comes with another session */
     bool is_lost;   /* and no bye */
