@@ -72,7 +72,8 @@ static enum oriel_status no_room(struct oriel_blocks *blocks, uint64_t len_bytes
     if (len_bytes > available_bytes)
         return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available", (unsigned long)len_bytes,
                           (unsigned long)available_bytes);
-    return oriel_fail(ORIEL_E_OTHER, "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, ulimit -f)",
+    return oriel_fail(ORIEL_E_OTHER,
+                      "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, ulimit -v, ulimit -f)",
                       (unsigned long)len_bytes, (unsigned long)oriel_blocks_largest_file(blocks));
 }
 

@@ -41,7 +41,7 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
         return is_another(who);
     void *base = oriel_file_map(fd, header.reserve_bytes);
     if (base == MAP_FAILED)
-        return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s",
+        return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s (ORIEL_RESERVE, ulimit -v)",
                           (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));
     madvise(base, header.reserve_bytes, MADV_DONTDUMP);
     peer->base = base;
