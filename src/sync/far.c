@@ -74,8 +74,8 @@ bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_ar
     char text[sizeof far->failure_text];
     bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK && told->status < ORIEL_STATUS_COUNT;
     enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
-    snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, whole ? (int)sizeof told->text : 20,
-             whole ? told->text : "an answer of no sense");
+    snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, (int)sizeof told->text,
+             whole ? told->text : "an answer that makes no sense");
     oriel_far_note_failure(far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {
         request->pending->status = status;

@@ -237,11 +237,15 @@ struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t
     return peer != NULL ? peer : leader;
 }
 
+void oriel_far_question_leave(struct oriel_far_question *question)
+{
+    if (question != NULL && atomic_load_explicit(&question->net.done, memory_order_acquire))
+        free(question);
+}
+
 void oriel_far_peers_close(struct oriel_window *window)
 {
-    struct oriel_far_question *question = window->far->asked;
-    if (question != NULL && atomic_load_explicit(&question->net.done, memory_order_acquire))
-        free(question); /* else it is left to the net */
+    oriel_far_question_leave(window->far->asked);
     window->far->asked = NULL;
 }
 

@@ -25,6 +25,9 @@ enum oriel_status oriel_far_question_later(const struct oriel_window *window, in
                                            struct oriel_far_head *head, struct oriel_far_question **out);
 enum oriel_status oriel_far_question_end(const struct oriel_window *window, int32_t target, struct oriel_far_question **question);
 
+/* Nobody awaits its answer any more: what has none yet is left to the net.  May be NULL. */
+void oriel_far_question_leave(struct oriel_far_question *question);
+
 /* The number that its answer has brought; 0 for none. */
 uint64_t oriel_far_answered(const struct oriel_far_question *question);
 

@@ -52,8 +52,10 @@ void oriel_far_settle(void)
 
 void oriel_far_ride_leave(const struct oriel_far *far)
 {
-    if (oriel_far_rides && ride.window->far == far)
+    if (oriel_far_rides && ride.window->far == far) {
+        oriel_far_question_leave(ride.question);
         oriel_far_rides = 0;
+    }
 }
 
 static bool is_at(const struct oriel_window *window, int32_t target)
