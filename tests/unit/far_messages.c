@@ -1,5 +1,11 @@
-/* Messages to a target of another machine: they are few and short, and what one says wrongly is refused and harms nothing. */
+/* Messages to a target of another machine: they are few and short, and what one says wrongly is refused and harms nothing; nor
+ * does it if a rank asks for what no rank asks for. */
 #include "ops/far.h"
+
+#include "sync/far_kept.h"
+#include "sync/far_peers.h"
+#include "sync/ticket.h"
+#include "sync/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -323,6 +329,114 @@ static void spoilt_messages_harm_nothing(void **state)
     free(guards);
 }
 
+/* --- locks, with what far_serve.c takes of the rest of the library --- */
+
+static unsigned locks_answered;
+static unsigned refusals;
+
+void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
+{
+    (void)asker, (void)data, (void)pieces;
+    locks_answered++;
+}
+
+void oriel_far_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
+{
+    (void)asker, (void)status;
+    refusals++;
+}
+
+struct oriel_net_peer *oriel_far_peer_known(struct oriel_window *window, int32_t target)
+{
+    (void)window, (void)target;
+    return NULL;
+}
+
+enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
+{
+    (void)peer;
+    return ORIEL_OK;
+}
+
+const struct oriel_machines *oriel_far_machines(const struct oriel_window *window)
+{
+    (void)window;
+    return NULL;
+}
+
+struct oriel_partner *oriel_far_partner(struct oriel_window *window, int32_t rank)
+{
+    (void)window, (void)rank;
+    return NULL;
+}
+
+enum oriel_status oriel_watch_lock(void *context)
+{
+    (void)context;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_watch_reads(void *context)
+{
+    (void)context;
+    return ORIEL_OK;
+}
+
+/* The window's end, which none of these come to. */
+void oriel_far_answers_close(struct oriel_far *far)
+{
+    (void)far;
+}
+
+void oriel_far_withdraw(struct oriel_far *far)
+{
+    (void)far;
+}
+
+void oriel_far_peers_close(struct oriel_window *window)
+{
+    (void)window;
+}
+
+/* As window/serve.c, by which rank 0 asks for or gives back a lock. */
+static void serve_lock(struct oriel_window *window, enum oriel_far_kind kind, bool rides)
+{
+    const struct oriel_net_asker asker = {{0}};
+    const struct oriel_far_head head = {.kind = kind, .a = ORIEL_FAR_WANTS_SHARED, .b = rides};
+    const struct oriel_net_arrived message = {&head, sizeof head, NULL, 0};
+    if (!oriel_far_keeps(window, &asker, &head, &message, true, NULL))
+        oriel_far_serve(window, &asker, &head);
+}
+
+static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state)
+{
+    static struct oriel_control control;
+    static struct oriel_common common;
+    uint8_t refused[2] = {0};
+    struct oriel_far far = {.refused = refused};
+    (void)state;
+    wire_open(ORIEL_BY_ARENA);
+    wire.there.far = &far;
+    wire.there.control = &control;
+    wire.there.common = &common;
+    locks_answered = refusals = 0;
+    assert_true(oriel_ticket_is_first(&control.lock, oriel_ticket_take(&control.lock))); /* the target itself has the lock */
+    serve_lock(&wire.there, ORIEL_FAR_LOCK, false);
+    serve_lock(&wire.there, ORIEL_FAR_LOCK, true);
+    serve_lock(&wire.there, ORIEL_FAR_UNLOCK, false); /* is kept for the second */
+    assert_int_equal(locks_answered + wire.answers, 0);
+    oriel_ticket_unlock(&control.lock, true);
+    oriel_far_look(&wire.there);
+    assert_int_equal(locks_answered, 2);
+    assert_int_equal(wire.answers, 1);
+    assert_true(far.locks != NULL && far.locks->next == NULL && far.locks->stage == STAGE_HELD); /* one has ended */
+    serve_lock(&wire.there, ORIEL_FAR_UNLOCK, false);
+    assert_int_equal(wire.answers, 2);
+    assert_null(far.locks);
+    assert_int_equal(wire.failures + refusals + far.rides + oriel_far_waits(), 0);
+    wire_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +449,7 @@ int main(void)
         cmocka_unit_test(wrong_messages_are_refused),
         cmocka_unit_test(lengths_that_overflow_together_are_refused),
         cmocka_unit_test(spoilt_messages_harm_nothing),
+        cmocka_unit_test(a_kept_unlock_of_a_rank_with_two_locks_is_answered_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
