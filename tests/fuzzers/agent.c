@@ -97,12 +97,21 @@ static void check_untouched(const struct oriel_agent_slot *slot, int error)
     REQUIRE(error != EINVAL || memcmp(slot->data, before_slots + data_at, ORIEL_AGENT_DATA_BYTES) == 0);
 }
 
+/* Nothing of the input before, so that one that fails fails by itself, too; the other slots are as they were. */
+static void forget(struct oriel_agent_slot *slot)
+{
+    memset(slot, 0, sizeof *slot);
+    memset(area->stage, 0, sizeof area->stage);
+    memset(user, 0, USER_BYTES);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     struct input input = {data, len_bytes};
     if (fd < 0)
         start();
     struct oriel_agent_slot *slot = &area->slots[SLOT];
+    forget(slot);
     for (int i = 0; i < REQUESTS && input.left_bytes > 0; i++) {
         memset(may_change, 0, sizeof may_change);
         draw_slot(&input, slot);
