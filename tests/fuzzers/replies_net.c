@@ -1,5 +1,5 @@
 /* See replies.h.  Every message that leaves is looked at, since an answer that may pass must fit a question; an answer is taken
- * exactly where its question is open, of the session that was asked, and in a message for this process.  What devices put and get
+ * exactly where its question is open, of the session that was asked, and in a message for this process that came whole.  What devices put and get
  * goes by keys that answers have told, and ends as the input says. */
 #include "replies.h"
 
@@ -9,6 +9,7 @@
 
 enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64, MOVES_MOST = 64 };
 enum { KEY_MOST_BYTES = ORIEL_NET_KEY_BYTES + 64 }; /* more than is taken */
+enum { GATHERED_MOST = 3, GATHERED_MOST_BYTES = 1000 }; /* no more than is gathered */
 
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER};
 _Thread_local bool oriel_net_in_agent;
@@ -407,6 +408,7 @@ struct reply {
     char data[KEY_MOST_BYTES];
     size_t len_bytes;
     struct asked *question; /* that it ends, if it is open by then; or NULL */
+    bool is_whole;          /* and surely, since all that it says to be comes, behind others that do */
 };
 
 static void draw_reply(struct reply *reply, size_t room)
@@ -439,7 +441,8 @@ static void draw_reply(struct reply *reply, size_t room)
         reply->question = NULL;
 }
 
-static void arrive(const void *header, size_t header_bytes, const void *data, size_t len_bytes)
+/* Whether the data came with it, and not the promise to bring them. */
+static bool arrive(const void *header, size_t header_bytes, const void *data, size_t len_bytes)
 {
     const ucp_am_recv_param_t how = {.recv_attr = input_byte(input) % 64 == 0 ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
     const bool is_shifted = input_byte(input) % 8 == 0;
@@ -452,6 +455,7 @@ static void arrive(const void *header, size_t header_bytes, const void *data, si
     REQUIRE(oriel_net_take_reply(NULL, own_header, header_bytes, own_data + is_shifted, len_bytes, &how) == UCS_OK);
     free(own_header);
     free(own_data);
+    return how.recv_attr == 0;
 }
 
 static bool is_open(const struct asked *question)
@@ -461,7 +465,8 @@ static bool is_open(const struct asked *question)
     return request != NULL && request->number == question->number;
 }
 
-/* Remembers which questions are open; then, that none but those of the replies is not any more. */
+/* Remembers which questions are open; then, that none but those of the replies is not any more, and none of those that are
+ * whole still is. */
 static bool were_open[ASKED_MOST];
 
 static void before_replies(void)
@@ -478,6 +483,9 @@ static void after_replies(const struct reply *replies, unsigned count)
             may_end = may_end || replies[k].question == &asked[i];
         REQUIRE(may_end);
     }
+    for (unsigned k = 0; k < count; k++)
+        REQUIRE(!replies[k].is_whole || replies[k].question == NULL || !were_open[replies[k].question - asked] ||
+                !is_open(replies[k].question));
 }
 
 static void arrive_alone(void)
@@ -491,35 +499,44 @@ static void arrive_alone(void)
     memcpy(header, &reply.wire, sizeof reply.wire);
     memcpy(header + sizeof reply.wire, reply.head, sizeof reply.head);
     before_replies();
-    arrive(header, header_bytes, reply.data, reply.len_bytes);
+    reply.is_whole = arrive(header, header_bytes, reply.data, reply.len_bytes) &&
+                     header_bytes == sizeof reply.wire + reply.wire.head_bytes;
     after_replies(&reply, 1);
 }
 
 static void arrive_gathered(void)
 {
-    static struct reply replies[3];
+    static struct reply replies[GATHERED_MOST];
     static char all[8192];
-    const unsigned count = 1 + input_below(input, 3);
+    size_t ends_at[GATHERED_MOST];
+    const unsigned count = 1 + input_below(input, GATHERED_MOST);
     size_t used_bytes = 0;
+    bool are_whole = true;
     memset(all, 0, sizeof all);
     for (unsigned i = 0; i < count; i++) {
         struct reply *reply = &replies[i];
-        draw_reply(reply, 1000);
+        draw_reply(reply, GATHERED_MOST_BYTES);
         const size_t head_bytes = reply->wire.head_bytes;
         if (input_byte(input) % 16 == 0)
             reply->wire.len_bytes = input_word(input);
         if (input_byte(input) % 16 == 0)
             reply->wire.head_bytes = (uint16_t)input_word(input);
+        are_whole = are_whole && reply->wire.version == ORIEL_WIRE_VERSION && reply->wire.head_bytes == head_bytes &&
+                    reply->wire.len_bytes == reply->len_bytes && reply->len_bytes <= GATHERED_MOST_BYTES;
+        reply->is_whole = are_whole;
         memcpy(all + used_bytes, &reply->wire, sizeof reply->wire);
         memcpy(all + used_bytes + sizeof reply->wire, reply->head, sizeof reply->head);
         used_bytes += sizeof reply->wire + ((head_bytes + 7) & ~(size_t)7);
         memcpy(all + used_bytes, reply->data, reply->len_bytes);
         used_bytes += (reply->len_bytes + 7) & ~(size_t)7;
+        ends_at[i] = used_bytes;
     }
     if (input_byte(input) % 16 == 0)
         used_bytes = input_below(input, (uint32_t)used_bytes + 1);
     before_replies();
-    arrive("", 0, all, used_bytes);
+    const bool is_there = arrive("", 0, all, used_bytes) && replies[0].wire.to == SESSION;
+    for (unsigned i = 0; i < count; i++)
+        replies[i].is_whole = replies[i].is_whole && is_there && ends_at[i] <= used_bytes;
     after_replies(replies, count);
 }
 
