@@ -62,7 +62,7 @@ def main():
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
     programs = [os.path.join(arguments.build, "tests", "fuzzers", name) for name in names]
-    programs = [program for program in programs if os.path.exists(program)]  # one needs headers of UCX
+    programs = [program for program in programs if os.path.exists(program)]  # two need headers of UCX
     limits = ["-seed=1", f"-runs={arguments.runs}", f"-max_total_time={SHORT_S}"]
     if arguments.minutes is not None:
         limits = [f"-max_total_time={max(1, int(60 * arguments.minutes / max(1, len(programs))))}"]

@@ -1,7 +1,7 @@
 /* Contests: operations of several actors on one element, each of whose results depends on who comes first, while all together are
  * known: tickets, replaces, one swap that wins, sums made by loops of swaps or under exclusive locks; and data told by a flag.
  * Who came where is in what the operations fetched; the ranks add that up at the end of the step.
- * Called by update.c, and by step.c at the end. */
+ * Called by update.c, and by run.c at the end. */
 #include "step.h"
 
 #include "../mpi/forms.h"
@@ -30,7 +30,7 @@ static void single_draw(struct plan *plan, struct op *op, uint64_t value)
     area_buffers(plan, op, (const unsigned char *)&value, NULL);
 }
 
-static bool ticket_draw(struct plan *plan, struct op *op)
+static void ticket_draw(struct plan *plan, struct op *op)
 {
     static const enum op_kind kinds[] = { OP_FETCH, OP_GET_ACCUMULATE };
     struct area *area = &plan->areas[op->area];
@@ -43,10 +43,9 @@ static bool ticket_draw(struct plan *plan, struct op *op)
     single_draw(plan, op, swaps ? random_next(&plan->random) : 1);
     area->sum += op->value;
     element_note(plan, area, area->start + area->sum, area->leaf->model->extent_bytes);
-    return true;
 }
 
-static bool elect_draw(struct plan *plan, struct op *op)
+static void elect_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
     op->kind = OP_SWAP;
@@ -55,11 +54,10 @@ static bool elect_draw(struct plan *plan, struct op *op)
     memcpy(op->compare.bytes + op->compare.at, &area->start, area->leaf->model->value_bytes);
     memcpy(op->compare.wanted, op->compare.bytes, op->compare.len_bytes);
     element_note(plan, area, op->value, area->leaf->model->extent_bytes);
-    return true;
 }
 
 /* Loops that the executing actor runs by itself. */
-static bool add_draw(struct plan *plan, struct op *op)
+static void add_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
     op->kind = OP_CAS_ADD;
@@ -68,11 +66,10 @@ static bool add_draw(struct plan *plan, struct op *op)
     area_single(plan, op, &plan->random, &(int){ 0 });
     op->segment = area->segment;
     element_note(plan, area, area->start + area->sum, area->leaf->model->extent_bytes);
-    return true;
 }
 
 /* Two elements that whoever has the lock finds equal; those that have it exclusively add to both. */
-static bool guarded_draw(struct plan *plan, struct op *op, bool exclusive)
+static void guarded_draw(struct plan *plan, struct op *op, bool exclusive)
 {
     struct area *area = &plan->areas[op->area];
     size_t extent = area->leaf->model->extent_bytes;
@@ -85,11 +82,10 @@ static bool guarded_draw(struct plan *plan, struct op *op, bool exclusive)
     unsigned char *first = area_region(plan, area)->model + area->offset;
     element_note(plan, area, area->start + area->sum, 2 * extent);
     memcpy(first + extent, first, extent);
-    return true;
 }
 
 /* The first writes the elements behind the flag and then the flag; later ones wait for that and read them. */
-static bool signal_draw(struct plan *plan, struct op *op)
+static void signal_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
     struct region *region = area_region(plan, area);
@@ -112,28 +108,26 @@ static bool signal_draw(struct plan *plan, struct op *op)
     buffer_want(&op->from, &op->origin, bytes);
     if (op->kind == OP_SIGNAL)
         memcpy(op->from.bytes, op->from.wanted, op->from.len_bytes);
-    return true;
 }
 
 bool contest_draw(struct plan *plan, struct op *op, bool exclusive)
 {
     struct area *area = &plan->areas[op->area];
-    bool drawn = area->joined < JOINED_MOST;
-    if (!drawn)
+    if (area->joined >= JOINED_MOST)
         return false;
     op->kind = OP_FETCH;
     op->operator = NULL;
     switch (area->mode) {
     case AREA_TICKET:
-    case AREA_SWAP: drawn = ticket_draw(plan, op); break;
-    case AREA_ELECT: drawn = elect_draw(plan, op); break;
-    case AREA_SIGNAL: drawn = signal_draw(plan, op); break;
-    case AREA_GUARDED: drawn = guarded_draw(plan, op, exclusive); break;
-    default: drawn = add_draw(plan, op);
+    case AREA_SWAP: ticket_draw(plan, op); break;
+    case AREA_ELECT: elect_draw(plan, op); break;
+    case AREA_SIGNAL: signal_draw(plan, op); break;
+    case AREA_GUARDED: guarded_draw(plan, op, exclusive); break;
+    default: add_draw(plan, op);
     }
     area->joined++;
     op_push(plan, op);
-    return drawn;
+    return true;
 }
 
 /* Tickets as bits: as many powers of two as there are tickets add up to all of them only if no two are the same. */
