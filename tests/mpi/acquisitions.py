@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Each acquisition that a rank makes for its first windows is refused, in a job of its own: the job ends, and what acquisitions.c
-wants holds.  With --start those of the checker's start come first, and nothing but the program's own end is looked at.
+wants holds, up to the first number that is one too many.  With --start they are counted from MPI_Init on, the checker's start
+among them, as many as that says: each is refused (refuse.c tells it), and nothing but the program's own end is looked at.
 Run by CTest for each host; words for tests/launch follow the program."""
 
 import argparse
@@ -8,6 +9,7 @@ import subprocess
 import sys
 
 MOST = 400
+REFUSED = "# refused\n"
 
 
 def arguments():
@@ -43,6 +45,7 @@ def run(args, which):
 def main():
     args = arguments()
     failures = refused = 0
+    is_over = bool(args.start)
     for which in range(args.step, args.start + 1 if args.start else MOST, args.step):
         job = run(args, which)
         if job.returncode != 0:
@@ -50,8 +53,15 @@ def main():
             print(f"not ok acquisition {which}")
             print("\n".join(f"# {line}" for line in [f"status {job.returncode}", *job.stdout.splitlines()]))
         if "is one too many" in job.stdout and not args.start:
+            is_over = True
             break
+        if args.start and REFUSED not in job.stdout:
+            failures += 1
+            print(f"not ok acquisition {which}: nothing was refused")
         refused += 1
+    if not is_over:
+        failures += 1
+        print(f"not ok after {MOST} there are more of them")
     print(f"{'not ok' if failures else 'ok'} {refused} acquisitions, of which {failures} did harm")
     return 1 if failures or refused == 0 else 0
 
