@@ -41,6 +41,14 @@ const char *said_by_oriel(void)
     return oriel_last_error != NULL ? oriel_last_error() : "";
 }
 
+bool through_oriel(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    return strstr(version, "windows by Oriel") != NULL;
+}
+
 bool harness_check(bool condition, const char *file, int line, const char *format, ...)
 {
     if (condition)

@@ -62,6 +62,8 @@ bool harness_failed(void);
 
 /* What Oriel says of the last call that failed here; nothing where the program runs on the host alone. */
 const char *said_by_oriel(void);
+/* Whether the program does not run on the host alone. */
+bool through_oriel(void);
 /* Whether all ranks are on one machine, as far as Oriel may believe it: with ORIEL_NODE_SIZE they are on several. */
 bool ranks_share_memory(void);
 /* The ranks that are on this one's machine, in their order; the caller frees it. Collective. */

@@ -166,6 +166,7 @@ static void next_window_works(enum window_kind kind, MPI_Comm comm)
     if (CHECK_EQUAL(class, MPI_SUCCESS)) {
         window_watch(window.win);
         use(&window);
+        CHECK(memory_file_kib() != 0, "a window lives, and the memory file holds nothing");
     }
     window_close(&window);
 }
@@ -208,6 +209,7 @@ static void all_levels(enum window_kind kind, enum what what)
         if (turn == 1) {
             before = footprint_read();
             before_kib = memory_file_kib();
+            CHECK(before_kib > 0 || !through_oriel(), "there is no memory file to be looked at");
         }
         for (int level = 0; level < levels_of(what); level++)
             for (enum who who = FIRST; who < WHO_END; who++)

@@ -2,6 +2,7 @@
  * were freed, whatever the parent does with its memory afterwards, and what they held is given back when they end.
  * A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
+#include "memory_file.h"
 #include "ways.h"
 
 #include <errno.h>
@@ -10,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LARGE_BYTES = 8 << 20, AREA_BYTES = 20 * PAGE, BEFORE = 7, AFTER = 9 };
+enum { LARGE_KIB = 8 << 10, LARGE_BYTES = LARGE_KIB << 10, AREA_BYTES = 20 * PAGE, BEFORE = 7, AFTER = 9 };
 
 /* A child that waits for a word of its parent. */
 struct child {
@@ -126,21 +126,6 @@ static void a_child_reads_old_or_new_contents_and_nothing_else(enum window_kind 
     munmap(area, AREA_BYTES);
 }
 
-/* Physical memory of Oriel's memory file; 0 on the bare host. */
-static long file_bytes(void)
-{
-    for (int fd = 3; fd < 1024; fd++) {
-        char path[32], name[64];
-        struct stat info;
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        ssize_t len = readlink(path, name, sizeof name - 1);
-        name[len > 0 ? len : 0] = '\0';
-        if (strncmp(name, "/memfd:oriel", 12) == 0 && fstat(fd, &info) == 0)
-            return (long)info.st_blocks * 512;
-    }
-    return 0;
-}
-
 /* Returns when the other program runs. */
 static pid_t child_that_waits(const struct child *child, bool by_another_program)
 {
@@ -174,7 +159,7 @@ static void what_children_held_is_given_back(enum window_kind kind)
         char *area = pages_map(LARGE_BYTES);
         memset(area, BEFORE, LARGE_BYTES);
         use_other_windows(AREA_BYTES);
-        long before_bytes = file_bytes();
+        long before_kib = memory_file_kib();
         MPI_Win win = window_over(area, LARGE_BYTES);
         bool promoted = is_promoted(win);
         if (!child_prepare(&child))
@@ -182,13 +167,13 @@ static void what_children_held_is_given_back(enum window_kind kind)
         child.pid = child_that_waits(&child, by_another_program);
         MPI_Win_free(&win);
         if (promoted && !by_another_program)
-            CHECK(file_bytes() - before_bytes >= LARGE_BYTES / 2, /* what other windows had may go meanwhile */
+            CHECK(memory_file_kib() - before_kib >= LARGE_KIB / 2, /* what other windows had may go meanwhile */
                   "the child's pages are gone from the memory file");
         if (!by_another_program)
             child_go(&child, "a child that waits");
         if (use_other_windows(AREA_BYTES)) /* else nothing has looked at what the child held */
-            CHECK(file_bytes() - before_bytes < LARGE_BYTES / 2, "%ld bytes are left in the memory file",
-                  file_bytes() - before_bytes);
+            CHECK(memory_file_kib() - before_kib < LARGE_KIB / 2, "%ld KiB are left in the memory file",
+                  memory_file_kib() - before_kib);
         if (by_another_program)
             child_go(&child, "a child that runs a program");
         munmap(area, LARGE_BYTES);

@@ -13,14 +13,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-bool through_oriel(void)
-{
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(version, &length);
-    return strstr(version, "windows by Oriel") != NULL;
-}
-
 enum promotion promotion_here(void)
 {
     static int known = -1;

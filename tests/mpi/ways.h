@@ -21,7 +21,6 @@ enum promotion {
     PROMOTION_OUTWARD /* whole pages around it: userfaultfd */
 };
 
-bool through_oriel(void);
 enum promotion promotion_here(void);
 /* Whether each window is promoted that can be; else those that live for a short time may be spared it. */
 bool promotes_always(void);
