@@ -70,16 +70,21 @@ static void trace(pid_t thread, long steps, int ready)
 void die_after_steps(long steps)
 {
     int ready[2];
-    char refused = 0;
+    char refused = ECHILD; /* where the tracer ends before it can say anything */
     pid_t thread = getpid();
     stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (stage == MAP_FAILED || pipe(ready) != 0)
         abort();
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     pid_t tracer = fork();
-    if (tracer == 0)
+    if (tracer == 0) {
+        close(ready[0]);
         trace(thread, steps, ready[1]);
-    if (tracer < 0 || read(ready[0], &refused, 1) != 1 || refused) {
+    }
+    close(ready[1]); /* the tracer's alone, so that the read ends with it */
+    bool is_traced = tracer > 0 && read(ready[0], &refused, 1) == 1 && refused == 0;
+    close(ready[0]);
+    if (!is_traced) {
         fprintf(stderr, "nobody can trace this process: %s\n", strerror(refused)); /* faults.py knows it */
         abort();
     }
