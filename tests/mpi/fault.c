@@ -45,26 +45,18 @@ static bool paused(pid_t process)
     return !read || state == 'T';
 }
 
-/* MPICH's launcher kills all when the connection of one process closes without a farewell, whatever it was told about cleaning
- * up.  A copy of the victim, made before MPI starts, keeps the victim's connection open until the survivors are through; and ends
- * a victim that only stopped. */
-static void keep_connection_open(const char *folder)
+static bool is_victim(int rank) { return rank == victim; }
+
+/* Whom a pause has stopped goes on then. */
+static void outlast_survivors(const char *folder, int size, pid_t process)
 {
-    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
-    const char *size = getenv("PMI_SIZE") ? getenv("PMI_SIZE") : getenv("OMPI_COMM_WORLD_SIZE");
-    pid_t parent = getpid();
-    if (!rank || !size || atoi(rank) != victim || fork() != 0)
-        return;
     if (is_fault("pause")) {
-        while (access(folder, F_OK) == 0 && !paused(parent))
+        while (access(folder, F_OK) == 0 && !paused(process))
             usleep(5000);
         sleep(4);
-        kill(parent, SIGCONT);
+        kill(process, SIGCONT);
     }
-    await_reports(folder, atoi(size));
-    if (getppid() == parent)
-        kill(parent, SIGKILL);
-    _exit(0);
+    await_reports(folder, size);
 }
 
 static void end_victim(const char *folder)
@@ -104,7 +96,7 @@ int main(int argc, char **argv)
     if (getenv("TEST_VICTIM"))
         victim = atoi(getenv("TEST_VICTIM"));
     signal(SIGUSR1, SIG_IGN);
-    keep_connection_open(argv[3]);
+    keep_connection_open(argv[3], is_victim, outlast_survivors);
     MPI_Init(&argc, &argv);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of the death by this signal */
     everybody = MPI_COMM_WORLD;

@@ -10,6 +10,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum { FAULT_ELEMENTS = 1 << 17 };
 
@@ -59,6 +60,11 @@ void die_as_told(void);
 double dead_after_seconds(void);
 
 /* --- fault_window.c, for the programs' ends --- */
+
+/* MPICH's launcher kills all when the connection of one process closes without a farewell, whatever it was told about cleaning
+ * up.  Before MPI starts: a copy of each victim keeps the victim's connection open until outlast, which gets the number of ranks
+ * and the victim's process, returns; and ends a victim that only stopped. */
+void keep_connection_open(const char *folder, bool (*dies)(int rank), void (*outlast)(const char *folder, int size, pid_t process));
 
 enum { VERDICT_BYTES = MPI_MAX_ERROR_STRING + 100 };
 

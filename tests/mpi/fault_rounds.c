@@ -48,22 +48,21 @@ static int dies_in(int rank)
     return round;
 }
 
-/* MPICH's launcher ends all when the connection of one process closes without a farewell (fault.c): a copy of each victim, made
- * before MPI starts, keeps it open until the survivors are through. */
-static void keep_connection_open(const char *folder)
+static bool is_victim(int rank) { return dies_in(rank) < round_count; }
+
+/* Until all who survive are through, or have had more than enough time. */
+static void await_survivors(const char *folder, int size, double most_seconds)
 {
-    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
-    const char *size = getenv("PMI_SIZE") ? getenv("PMI_SIZE") : getenv("OMPI_COMM_WORLD_SIZE");
-    pid_t parent = getpid();
-    if (!rank || !size || dies_in(atoi(rank)) == round_count || fork() != 0)
-        return;
-    double end = seconds_now() + 60;
-    for (int i = 0; i < atoi(size); i++)
-        while (dies_in(i) == round_count && !file_is_there(folder, "rank", i) && seconds_now() < end)
+    double end = seconds_now() + most_seconds;
+    for (int rank = 0; rank < size; rank++)
+        while (!is_victim(rank) && !file_is_there(folder, "rank", rank) && seconds_now() < end)
             usleep(5000);
-    if (getppid() == parent)
-        kill(parent, SIGKILL);
-    _exit(0);
+}
+
+static void outlast_survivors(const char *folder, int size, pid_t process)
+{
+    (void)process;
+    await_survivors(folder, size, 60);
 }
 
 /* Each round's communicator, while all live. */
@@ -125,29 +124,22 @@ static void play(const char *folder, int number, int rank)
 
 int main(int argc, char **argv)
 {
-    int rank, level;
+    int rank, size, level;
     if (argc < 3) {
         fprintf(stderr, "usage: %s FOLDER SCENARIO:MEMORY:VICTIM:MOMENT...\n", argv[0]);
         return 2;
     }
     read_rounds(argc - 2, argv + 2);
     signal(SIGUSR1, SIG_IGN);
-    keep_connection_open(argv[1]);
+    keep_connection_open(argv[1], is_victim, outlast_survivors);
     MPI_Init_thread(&argc, &argv, thread_level(), &level);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of a death by this signal */
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
     make_communicators(rank);
     for (int i = 0; i < round_count; i++)
         play(argv[1], i, rank);
     file_write(argv[1], "rank", rank, "through");
-    for (double end = seconds_now() + 20; seconds_now() < end;) {
-        int missing = 0, size;
-        MPI_Comm_size(MPI_COMM_WORLD, &size);
-        for (int i = 0; i < size; i++)
-            missing += dies_in(i) == round_count && !file_is_there(argv[1], "rank", i);
-        if (missing == 0)
-            break;
-        usleep(5000);
-    }
+    await_survivors(argv[1], size, 20);
     _exit(0);
 }
