@@ -2,8 +2,9 @@
  * next round's window with who is left.  faults.py starts it: PROGRAM FOLDER SCENARIO:MEMORY:VICTIM:MOMENT..., the victims by
  * their ranks in MPI_COMM_WORLD, no rank twice.
  *
- * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c), and after MPI_Win_free, which
- * fails and frees it all the same, how many mappings, descriptors and KiB of its memory file the process has.
+ * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c), how many KiB its memory file
+ * has while the window lives, and after MPI_Win_free, which fails and frees it all the same, how many mappings beside the
+ * hosts' own, sockets, other descriptors and KiB of its memory file the process has.
  * FOLDER/rank.RANK says that it is through. */
 #include "fault.h"
 
@@ -13,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { ROUNDS_MOST = 16 };
 
@@ -96,11 +98,35 @@ static int thread_level(void)
     return MPI_THREAD_SINGLE;
 }
 
+/* Of the hosts' own shared memory, which they map as their ranks meet. */
+static long hosts_mappings(void)
+{
+    char line[512];
+    long count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        count += strstr(line, " /SYSV") != NULL || strstr(line, " /dev/shm/") != NULL;
+    fclose(maps);
+    return count;
+}
+
+/* Connections between machines: those to who has died go. */
+static long sockets(void)
+{
+    long count = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct stat info;
+        count += fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode);
+    }
+    return count;
+}
+
 static void play(const char *folder, int number, int rank)
 {
     const struct round *round = &rounds[number];
     char name[32], line[VERDICT_BYTES], text[VERDICT_BYTES + 200];
     begin_round(round);
+    long lives_kib = memory_file_kib();
     if (world_rank == victim)
         round->scenario->prepare();
     else if (round->scenario->survivor)
@@ -115,9 +141,11 @@ static void play(const char *folder, int number, int rank)
     code = MPI_Win_free(&win);
     window_forget();
     struct footprint print = footprint_read();
+    long socket_count = sockets();
     bool is_right = code != MPI_SUCCESS && win == MPI_WIN_NULL;
-    snprintf(text, sizeof text, "%.3f %d %ld %ld %ld %d %s", seconds_now() - begin, is_right, print.mappings, print.descriptors,
-             memory_file_kib(), victim, line);
+    snprintf(text, sizeof text, "%.3f %d %ld %ld %ld %ld %ld %d %s", seconds_now() - begin, is_right, lives_kib,
+             print.mappings - hosts_mappings(), socket_count, print.descriptors - socket_count, memory_file_kib(), victim,
+             line);
     snprintf(name, sizeof name, "round-%d", number);
     file_write(folder, name, rank, text);
 }
