@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "host/confirm.h"
 #include "observe/observe.h"
 #include "sync/sync.h"
 #include "sync/watch.h"
@@ -25,6 +26,7 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     }
     if (oriel_handle_in_child())
         return oriel_error_not_a_window(call);
+    oriel_host_confirm_once();
     if (comm == MPI_COMM_NULL)
         return oriel_error_raise_nowhere(call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
     int code = oriel_host()->Comm_test_inter(comm, &inter); /* the host raises what it does not like */

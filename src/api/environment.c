@@ -25,13 +25,13 @@ static int begin(int code)
 
 int oriel_entry_Init(int *argc, char ***argv)
 {
-    oriel_launch_enter();
+    oriel_launch_enter(ORIEL_CALLER);
     return begin(oriel_host()->Init(argc, argv));
 }
 
 int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    oriel_launch_enter();
+    oriel_launch_enter(ORIEL_CALLER);
     return begin(oriel_host()->Init_thread(argc, argv, required, provided));
 }
 

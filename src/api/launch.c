@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "host/confirm.h"
 #include "host/host.h"
 
 #include <dlfcn.h>
@@ -61,9 +62,11 @@ static void print_options(void)
         oriel_note("%s=%s", option.name, oriel_option_value(&option));
 }
 
-void oriel_launch_enter(void)
+void oriel_launch_enter(const void *caller)
 {
     oriel_options(); /* read before the environment changes */
+    if (!oriel_options()->bypass)
+        oriel_host_confirm(caller);
     clean_environment();
     print_options();
 }

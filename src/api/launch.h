@@ -6,9 +6,12 @@
 
 /* What every way of starting MPI does first.  Removes from LD_PRELOAD what `oriel run` put there (ORIEL_PRELOADED), and then
  * that variable too: children of the program start without Oriel.  Harmless when `oriel run` was not used.  With
- * ORIEL_VERBOSE the options in effect are printed, once per process. */
-void oriel_launch_enter(void);
+ * ORIEL_VERBOSE the options in effect are printed, once per process.  Before all that, a program of another host is ended
+ * (host/confirm.h); caller is where the program called, ORIEL_CALLER. */
+void oriel_launch_enter(const void *caller);
 
+/* In an entry: exported names jump to it where compilers optimise and count nothing, else this is an address of Oriel's own. */
+#define ORIEL_CALLER __builtin_return_address(0)
 
 /* A command line of MPI_Comm_spawn under `oriel run`. */
 struct oriel_spawn {

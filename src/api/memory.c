@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/table.h"
+#include "host/confirm.h"
 #include "memory/file.h"
 #include "window/create.h"
 #include "window/handle.h"
@@ -48,6 +49,7 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
     struct oriel_hints hints;
     if (oriel_options()->bypass || oriel_handle_in_child())
         return oriel_host()->Alloc_mem(size, info, baseptr);
+    oriel_host_confirm_once();
     if (size < 0)
         return oriel_error_raise_nowhere("MPI_Alloc_mem", oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size));
     oriel_hints_init(&hints);

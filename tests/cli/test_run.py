@@ -25,6 +25,12 @@ def other(host):
     return "openmpi" if host == "mpich" else "mpich"
 
 
+def callers_are_known():
+    """Exported functions jump to what they stand for, so that it sees who has called, but not in all builds."""
+    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
+        return not SANITIZE and not {"CMAKE_BUILD_TYPE:STRING=Debug\n", "COVERAGE:BOOL=ON\n"} & set(file)
+
+
 def listed(text):
     """A preload without the runtime that this build's own programs need in front, where it is sanitised."""
     return re.sub(r"(?m)[^:=\n]*/lib(asan\.so|clang_rt\.asan)[^:\n]*(:|$)", "", text) if "address" in SANITIZE else text
@@ -212,6 +218,92 @@ class Start(RunCase):
             self.assertEqual(values(result.stdout)["ORIEL_PRELOADED"], "(unset)")
         static = self.compile("static", SHOW, "-static")
         self.assertEqual(start(ORIEL, "run", static, ORIEL_BYPASS="1").returncode, 7)
+
+
+class OtherHost(RunCase):
+    """Oriel for one host in a program of the other."""
+
+    def setUp(self):
+        super().setUp()
+        if len(HOSTS) < 2:
+            self.skipTest("needs both hosts")
+
+    def ended(self, result, host, where=BUILD):
+        """By the one line, before MPI said anything."""
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        title = {"mpich": "MPICH", "openmpi": "Open MPI"}
+        self.assertRegex(result.stderr, rf"\Aoriel\[\d+\]: this is Oriel for {title[other(host)]} "
+                                        rf"\({re.escape(liboriel(other(host), where))}\), but the program uses {title[host]} \([^ ]*"
+                                        rf"{re.escape(SONAMES[host])}\): start it with oriel run --host {host}, or link it to "
+                                        rf"oriel-{host}\n\Z")
+
+    def test_program_that_a_script_starts(self):
+        for host in HOSTS:
+            for name in ("one_put", "one_put_linked", "one_put_tooled", "mistaken_fortran"):
+                if not os.path.exists(program(host, name)):
+                    continue  # no compiler for Fortran
+                script = self.write("script", f"#!/bin/sh\nexec {program(host, name)}\n")
+                self.ended(start(ORIEL, "run", "--host", other(host), script), host)
+            if os.path.exists(os.path.join(os.path.dirname(liboriel(host)), "liboriel_check.so")):
+                self.ended(start(ORIEL, "check", "--host", other(host), self.write("script", "exec " + program(host, "one_put"))),
+                           host)
+
+    def test_program_linked_to_it(self):
+        for host in HOSTS:
+            if shutil.which(f"mpicc.{host}") is None:
+                self.skipTest(f"no mpicc.{host}")
+            path, library = self.path(f"linked-{host}"), liboriel(other(host))
+            subprocess.run([f"mpicc.{host}", os.path.join(HERE, "one_put.c"), "-o", path, "-Wl,--no-as-needed", library,
+                            f"-Wl,-rpath,{os.path.dirname(library)}"], check=True, capture_output=True, env=environment())
+            result = start(path)
+            self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
+            self.assertIn(f"or link it to oriel-{host}\n", result.stderr)
+
+    @unittest.skipUnless("mpich" in HOSTS, "only MPICH has sessions")
+    def test_program_that_starts_sessions_alone(self):
+        self.ended(start(os.path.join(BUILD, "tests", "mpi", "mpich", "sessions"), LD_PRELOAD=liboriel("openmpi")), "mpich")
+
+    def test_entry_of_the_user(self):
+        for host in HOSTS:
+            self.ended(start(program(host, "one_put"), LD_PRELOAD=liboriel(other(host))), host)
+
+    def module(self, host, *flags):
+        """A library that calls MPI, and a program without MPI that loads it, as interpreters do."""
+        if shutil.which(f"mpicc.{host}") is None:
+            self.skipTest(f"no mpicc.{host}")
+        module = self.path(f"module-{host}.so")
+        subprocess.run([f"mpicc.{host}", "-shared", "-fPIC", "-Dmain=module", os.path.join(HERE, "one_put.c"), "-o", module,
+                        *flags], check=True, capture_output=True, env=environment())
+        return self.compile(f"loader-{host}", f"""
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{{
+    void *library = dlopen("{module}", RTLD_NOW);
+    if (library == NULL) return puts(dlerror()), 1;
+    return ((int (*)(int, char **))dlsym(library, "module"))(argc, argv);
+}}
+""")
+
+    def test_module_of_its_own_host_is_served(self):
+        for host in HOSTS:
+            result = start(ORIEL, "run", "--host", host, self.module(host))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("memory=42", result.stdout)
+            self.assertIn("Oriel", result.stdout)
+
+    def test_module_that_has_both_hosts_is_served_by_the_one_that_was_said(self):
+        for host in HOSTS:
+            found = start(shutil.which("ldd"), program(other(host), "one_put")).stdout
+            library = re.search(rf"{re.escape(SONAMES[other(host)])} => (\S+)", found).group(1)
+            result = start(ORIEL, "run", "--host", host, self.module(host, "-Wl,--no-as-needed", library))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("Oriel", result.stdout)
+
+    @unittest.skipUnless(callers_are_known(), "who has called is not known in this build")
+    def test_module_of_the_other_host(self):
+        for host in HOSTS:
+            self.ended(start(ORIEL, "run", "--host", other(host), self.module(host)), host)
 
 
 class Preload(RunCase):

@@ -1,0 +1,86 @@
+/* Tells hosts apart by what each one's libraries, and those that keep to its binary interface, must define for programs
+ * compiled with its mpi.h.  Both may be loaded, since this library brings its own: so the object is asked that the program's
+ * calls lead to, or that has called; and where both names are found, or none, the program is left as it is.
+ * api/ calls, through confirm.h. */
+#include "host/confirm.h"
+
+#include "base/log.h"
+#include "host/host.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATUS_REFUSED = 2 }; /* as of `oriel run` */
+
+/* What MPI_COMM_WORLD is in Open MPI, and MPI_DUP_FN in MPICH. */
+static const struct interface {
+    const char *name, *title, *mark;
+} interfaces[] = {
+    {"mpich", "MPICH", "MPIR_Dup_fn"},
+    {"openmpi", "Open MPI", "ompi_mpi_comm_world"},
+};
+
+static bool is_own(const struct interface *interface)
+{
+    return strcmp(interface->name, oriel_host_name()) == 0;
+}
+
+/* The one interface that an object has, or with its libraries, and where: NULL for none, or several. */
+static const struct interface *interface_of(void *object, Dl_info *where)
+{
+    const struct interface *found = NULL;
+    int count = 0;
+    for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++) {
+        void *mark = dlsym(object, interfaces[i].mark);
+        if (mark != NULL && dladdr(mark, where) != 0) {
+            found = &interfaces[i];
+            count++;
+        }
+    }
+    return count == 1 ? found : NULL;
+}
+
+/* The same of the object at an address.  The program itself is not asked: its libraries are all that it was started with. */
+static const struct interface *interface_at(const void *address, Dl_info *where)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    if (address == NULL || dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL ||
+        map->l_name[0] == '\0')
+        return NULL;
+    void *object = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (object == NULL)
+        return NULL;
+    const struct interface *found = interface_of(object, where);
+    dlclose(object);
+    return found;
+}
+
+void oriel_host_confirm(const void *caller)
+{
+    Dl_info where, self;
+    const struct interface *interface = interface_at(oriel_host_symbol("PMPI_Init"), &where);
+    if (interface == NULL || is_own(interface))
+        interface = interface_at(caller, &where);
+    if (interface == NULL || is_own(interface))
+        return;
+    for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
+        if (is_own(&interfaces[i]) && dladdr((void *)(uintptr_t)oriel_host_confirm, &self) != 0)
+            oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with oriel run --host %s, or link "
+                       "it to oriel-%s",
+                       interfaces[i].title, self.dli_fname, interface->title, where.dli_fname, interface->name,
+                       interface->name);
+    exit(STATUS_REFUSED);
+}
+
+void oriel_host_confirm_once(void)
+{
+    static _Atomic bool confirmed;
+    if (atomic_load_explicit(&confirmed, memory_order_relaxed))
+        return;
+    oriel_host_confirm(NULL);
+    atomic_store_explicit(&confirmed, true, memory_order_relaxed);
+}
