@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/hosts.h"
+#include "cli/launcher.h"
 #include "cli/preload.h"
 #include "cli/program.h"
 
@@ -41,6 +42,21 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
             "--host mpich or --host openmpi",
             program->path);
     return chosen;
+}
+
+/* Each process would be a job of its own, which the checker would find nothing in.  To run is allowed, since such jobs may be
+ * what is wanted; the first process says what they are. */
+static void launcher_check(const struct oriel_way *way, const struct oriel_host *host, const struct oriel_program *program)
+{
+    struct oriel_launcher launcher;
+    if (!oriel_launcher_is_foreign(host, program, &launcher))
+        return;
+    static const char line[] = "%s uses %s, but %s's launcher has started it: each process %s a job of its own; "
+                               "use %s's mpiexec (on Debian mpiexec.%s)";
+    if (way->checked)
+        oriel_die(line, program->path, host->title, launcher.host->title, "would be", host->title, host->name);
+    if (launcher.rank == 0)
+        oriel_say(line, program->path, host->title, launcher.host->title, "is", host->title, host->name);
 }
 
 /* Whether the program is this very command, as in `oriel run oriel run app`: then the inner one does the work. */
@@ -112,6 +128,7 @@ _Noreturn void oriel_become(const struct oriel_way *way, char **command)
 
     oriel_program_inspect(&program);
     const struct oriel_host *host = host_choose(way->host, &program);
+    launcher_check(way, host, &program);
     char sanitizer[PATH_MAX];
     char checker[PATH_MAX];
     char liboriel[PATH_MAX];

@@ -13,18 +13,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void oriel_die(const char *format, ...)
+static void say(const char *format, va_list args)
 {
     char line[PIPE_BUF]; /* written at once, so that the lines of several ranks do not mix */
     int used = snprintf(line, sizeof line, "oriel: ");
-    va_list args;
-    va_start(args, format);
     vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
-    va_end(args);
     size_t len = strlen(line);
     line[len++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, len);
     (void)written; /* nobody is left to tell when standard error is closed */
+}
+
+void oriel_say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+void oriel_die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
     exit(ORIEL_EXIT_REFUSED);
 }
 

@@ -23,6 +23,9 @@ int oriel_command_top(int argc, char **argv);
 /* Prints "oriel: " and the message as one line on stderr and exits with status 2. */
 _Noreturn void oriel_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same line, and the command goes on. */
+void oriel_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Memory that must be there, and what is made of it: these end the command when it is not. */
 void *oriel_needed(void *memory);
 void *oriel_alloc(size_t len_bytes);

@@ -220,6 +220,72 @@ class Start(RunCase):
         self.assertEqual(start(ORIEL, "run", static, ORIEL_BYPASS="1").returncode, 7)
 
 
+class Launcher(RunCase):
+    """A launcher of the other host makes each process a job of its own."""
+
+    ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+    def setUp(self):
+        super().setUp()
+        if len(HOSTS) < 2:
+            self.skipTest("needs both hosts")
+
+    def job(self, launcher, ranks, *command, **changes):
+        return subprocess.run([LAUNCH, "--build", BUILD, "--host", launcher, "-n", str(ranks), "--plain", *command],
+                              env=environment(**changes), capture_output=True, text=True, timeout=60, check=False)
+
+    def line(self, host, verb):
+        title = {"mpich": "MPICH", "openmpi": "Open MPI"}
+        return (f"oriel: {program(host, 'one_put')} uses {title[host]}, but {title[other(host)]}'s launcher has started it: "
+                f"each process {verb} a job of its own; use {title[host]}'s mpiexec (on Debian mpiexec.{host})\n")
+
+    def test_check_refuses_the_other_hosts(self):
+        for host in HOSTS:
+            job = self.job(other(host), 2, ORIEL, "check", program(host, "one_put"))
+            self.assertEqual((job.returncode, job.stdout), (2, ""), job.stderr)
+            self.assertIn(self.line(host, "would be"), job.stderr)
+            self.assertNotIn("no findings", job.stderr)
+
+    def test_run_says_it_once_and_runs(self):
+        for host in HOSTS:
+            job = self.job(other(host), 3, ORIEL, "run", program(host, "one_put"))
+            self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 3), job.stderr)
+            self.assertEqual(job.stderr.count(self.line(host, "is")), 1, job.stderr)
+
+    def test_script_that_is_said_to_use_the_other_host(self):
+        script = self.write("script", "true\n")
+        self.assertIn(f"oriel: {script} uses Open MPI, but MPICH's launcher has started it: each process would be",
+                      self.job("mpich", 2, ORIEL, "check", "--host", "openmpi", script).stderr)
+        job = self.job("openmpi", 2, ORIEL, "check", "--host", "mpich", script)  # by PMIx, perhaps
+        self.assertEqual((job.returncode, job.stderr), (0, ""))
+
+    def test_mpich_that_has_pmix_may_join_the_other_launchers_job(self):
+        fake = self.using(self.library(SONAMES["mpich"]), self.library("libpmix.so.2"))
+        job = self.job("openmpi", 2, self.stand_in(), "run", fake)
+        self.assertEqual(job.stdout, self.stood_in("mpich") * 2)
+        self.assertNotIn("launcher has started", job.stderr)
+
+    def test_programs_own_launcher_inside_of_another_is_right(self):
+        for host in HOSTS:
+            for command in ("check", "run"):
+                job = self.job(other(host), 2, shutil.which(f"mpiexec.{host}"), "-n", "2", ORIEL, command,
+                               program(host, "one_put"), **self.ROOT)
+                self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 4), job.stderr)  # two jobs
+                self.assertNotIn("launcher", job.stderr)
+
+    def test_what_may_be_meant_so_is_left_alone(self):
+        """One process; a script of the other host's job, which starts programs by themselves; variables that somebody has left."""
+        left = {"mpich": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
+                "openmpi": {"PMI_RANK": "0", "PMI_SIZE": "2", "PMI_FD": "0", "HYDI_CONTROL_FD": "0", "MPI_LOCALNRANKS": "2"}}
+        for host in HOSTS:
+            check = [ORIEL, "check", program(host, "one_put")]
+            for job in (self.job(other(host), 1, *check), self.job(other(host), 2, "sh", "-c", '"$@"; exit $?', "sh", *check),
+                        start(*check, **left[host])):
+                self.assertEqual(job.returncode, 0, job.stderr)
+                self.assertIn("no findings", job.stderr)
+                self.assertNotIn("launcher", job.stderr)
+
+
 class OtherHost(RunCase):
     """Oriel for one host in a program of the other."""
 
