@@ -8,13 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define SPARE_NAME "oriel-spare"
-enum { HIGH = 200, NONE = -1 };
+enum { HIGH = 200, NONE = -1, LEAVES = 16, LOOKS_MOST = 1024, NUMBERS_MOST = 1 << 20 };
 
 static _Atomic bool keeps_spare;
 static _Atomic int spare = NONE;
+static _Atomic bool is_spent; /* and is put back, however few are free by then */
 static _Thread_local bool is_elsewhere;
 
 int oriel_descriptor_high(int fd)
@@ -36,6 +38,19 @@ static bool is_spare(int fd)
            memcmp(target, wanted, sizeof wanted - 1) == 0;
 }
 
+/* So many are left to a program that needs its last ones.  Numbers are looked at, not taken. */
+static bool has_room(void)
+{
+    struct rlimit limit;
+    int left = LEAVES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return false;
+    int end = limit.rlim_cur < NUMBERS_MOST ? (int)limit.rlim_cur : NUMBERS_MOST;
+    for (int fd = end - 1; fd >= 0 && fd >= end - LOOKS_MOST && left > 0; fd--)
+        left -= fcntl(fd, F_GETFD) < 0;
+    return left == 0;
+}
+
 static int take_spare(void)
 {
     int fd = atomic_exchange(&spare, NONE);
@@ -49,8 +64,10 @@ void oriel_descriptor_keep_spare(void)
         return;
     atomic_store_explicit(&keeps_spare, true, memory_order_relaxed);
     int fd = take_spare();
-    if (fd < 0)
+    if (fd < 0 && (atomic_load_explicit(&is_spent, memory_order_relaxed) || has_room()))
         fd = oriel_descriptor_high(memfd_create(SPARE_NAME, MFD_CLOEXEC));
+    if (fd >= 0)
+        atomic_store_explicit(&is_spent, false, memory_order_relaxed);
     if (fd >= 0 && !atomic_compare_exchange_strong(&spare, &none, fd))
         close(fd);
 }
@@ -64,8 +81,10 @@ void oriel_descriptor_restore_spare(void)
 bool oriel_descriptor_spend_spare(int reason)
 {
     int fd = (reason == EMFILE || reason == ENFILE) && !is_elsewhere ? take_spare() : NONE;
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+        atomic_store_explicit(&is_spent, true, memory_order_relaxed);
+    }
     errno = reason;
     return fd >= 0;
 }

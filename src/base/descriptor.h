@@ -9,7 +9,8 @@
  * ones stay; errno is kept for these. */
 int oriel_descriptor_high(int fd);
 
-/* Puts one by.  Where the program has closed it, or nothing was free, the next call does. */
+/* Puts one by, where some more are free, or back that was spent.  Where the program has closed it, or few were free, the next
+ * call does. */
 void oriel_descriptor_keep_spare(void);
 
 /* The same in a process that has put one by before; elsewhere nothing. */

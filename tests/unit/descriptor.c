@@ -72,6 +72,31 @@ static void memory_is_opened_with_the_last_descriptor(void **state)
     assert_true(is_there_again);
 }
 
+/* A program that works at its limit has its last descriptors for itself. */
+static void none_is_put_by_where_few_are_free(void **state)
+{
+    int fds[FEW];
+    (void)state;
+    struct rlimit before = limit_to(FEW);
+    int last = descriptors_use_up();
+    int few = last - 10;
+    closefrom(few);
+    oriel_descriptor_keep_spare();
+    bool is_put_by = oriel_descriptor_spend_spare(EMFILE);
+    int count = 0;
+    while (count < FEW && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        count++;
+    closefrom(few);
+    setrlimit(RLIMIT_NOFILE, &before);
+    oriel_descriptor_keep_spare();
+    bool is_put_by_later = oriel_descriptor_spend_spare(EMFILE);
+    for (int fd = few - 1; fd > STDERR_FILENO; fd--)
+        close(fd);
+    assert_false(is_put_by);
+    assert_int_equal(count, FEW - few);
+    assert_true(is_put_by_later);
+}
+
 static void *spend_elsewhere(void *spent)
 {
     oriel_descriptor_leave_spare();
@@ -99,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptors_lie_high_or_stay),
+        cmocka_unit_test(none_is_put_by_where_few_are_free),
         cmocka_unit_test(memory_is_opened_with_the_last_descriptor),
         cmocka_unit_test(spare_one_is_not_among_those_of_another_table),
     };
