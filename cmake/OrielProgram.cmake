@@ -4,7 +4,7 @@
 #
 # builds <build>/<this folder>/<host>/<name> once for every host, with the flags that the host's
 # compiler wrapper gives and without any of Oriel's. LINKED places liboriel ahead of the host's
-# library, as `mpicc app.c -loriel` does. A language that this machine cannot compile for a host
+# library, as pkg-config's flags do. A language that this machine cannot compile for a host
 # leaves that host's program out. The target is called by oriel_program_target().
 
 # The name of the target that builds a program of this folder for a host.

@@ -1,11 +1,12 @@
-"""Programs that are built against an installation by pkg-config and by CMake are served by it, without `oriel run` and
-with it."""
+"""Programs that are built against an installation by pkg-config, by CMake and by hand, as the README and oriel(7) say it, are
+served by it, without `oriel run` and with it."""
 
 import os
+import re
 import shutil
 import unittest
 
-from place import HOSTS, PROGRAM, RANKS, SANITIZE, VERSION, Case, launch, run
+from place import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
@@ -84,6 +85,26 @@ class Linked(Case):
             self.served(launch(host, 2, app, through=self.prefix), 2)
             version = self.good("pkg-config", "--modversion", f"oriel-{host}", PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig")
             self.assertEqual(version, VERSION + "\n")
+
+    def test_as_the_pages_say_it(self):
+        """Each command of the README and of oriel(7) that compiles app.c, as a reader would copy it."""
+        commands = []
+        for page in ("README.md", "docs/man/oriel.7.in"):
+            with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+                text = re.sub(r"\\\n +", "", file.read().replace("\\-", "-").replace("\\e", "\\"))
+            found = re.findall(r"(?m)^ *(mpicc app\.c\b.*)", text)
+            self.assertEqual(len(found), 2, page)
+            commands += found
+        for host in HOSTS:
+            os.makedirs(self.path(f"bin-{host}"))
+            os.chmod(self.write(f"bin-{host}/mpicc", f'#!/bin/sh\nexec "{wrapper(host)}" "$@"\n'), 0o755)
+            for number, command in enumerate(commands):
+                command = command.replace("PREFIX", self.prefix).replace("HOST", host).replace("oriel-mpich", f"oriel-{host}")
+                app = self.path(f"copied-{host}-{number}")
+                self.good("sh", "-c", f"cd '{self.folder}' && {command.split('#')[0]} -o '{app}'",
+                          PATH=f"{self.path(f'bin-{host}')}:{os.environ['PATH']}",
+                          PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig")
+                self.served(launch(host, 2, app), 2)
 
     def test_by_cmake_in_either_order(self):
         for host in HOSTS:
