@@ -1,9 +1,10 @@
 """docs/tutorial.md, as a reader goes through it: its program is written, its changes made, its commands run, and their output
 compared.
 
-The block of C is histogram.c, a diff is applied to it, a line that begins with "$ " is run; below that stand the lines of its
-output that matter, in any order. Numbers and folders may differ, but not the numbers of lines; and so may which of two operations
-a run saw first. As root the reader is nobody, since the page tells what an ordinary user sees.
+The block of C is histogram.c, a diff is applied to it, a line that begins with "$ " is run, what it exports is there for all that
+follow; below that stand the lines of its output that matter, in any order. Numbers and folders may differ, but not the numbers of
+lines; and so may which of two operations a run saw first. As root the reader is nobody, since the page tells what an ordinary user
+sees.
 Called by the test rows: test_tutorial.py HOST"""
 
 import json
@@ -82,7 +83,7 @@ class Tutorial(unittest.TestCase):
             self.write(f"bin/{name}", f'#!/bin/sh\nexec "{found}" "$@"\n')
             os.chmod(self.path(f"bin/{name}"), 0o755)
         self.environment = environment(PATH=f"{self.path('bin')}:{os.environ['PATH']}", HOME=self.folder, TMPDIR=self.folder,
-                                       XDG_RUNTIME_DIR=self.folder, OMPI_MCA_rmaps_base_oversubscribe="1")
+                                       XDG_RUNTIME_DIR=self.folder)
 
         told = subprocess.run([*self.prefix, os.path.join(BUILD, "bin", "oriel"), "info", "--json"], env=self.environment,
                               capture_output=True, text=True, check=True)
@@ -118,7 +119,10 @@ class Tutorial(unittest.TestCase):
                 self.assertEqual((done.returncode, "offset" in done.stdout), (0, False), f"{text}\n{done.stdout}{done.stderr}")
             else:
                 for command, wanted in steps(text):
-                    self.run_step(command, wanted)
+                    if command.startswith("export "):
+                        self.environment.update(word.split("=", 1) for word in command.split()[1:])
+                    else:
+                        self.run_step(command, wanted)
                     commands += 1
         self.assertGreater(commands, 15)
 
