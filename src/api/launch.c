@@ -52,6 +52,7 @@ static void clean_environment(void)
     free(kept);
 }
 
+/* Those that are set: the others are at their defaults, which oriel(5) has. */
 static void print_options(void)
 {
     static atomic_flag printed = ATOMIC_FLAG_INIT;
@@ -59,7 +60,8 @@ static void print_options(void)
     if (atomic_flag_test_and_set(&printed))
         return;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        oriel_note("%s=%s", option.name, oriel_option_value(&option));
+        if (option.is_set)
+            oriel_note("%s=%s", option.name, oriel_option_value(&option));
 }
 
 void oriel_launch_enter(const void *caller)

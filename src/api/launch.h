@@ -6,7 +6,7 @@
 
 /* What every way of starting MPI does first.  Removes from LD_PRELOAD what `oriel run` put there (ORIEL_PRELOADED), and then
  * that variable too: children of the program start without Oriel.  Harmless when `oriel run` was not used.  With
- * ORIEL_VERBOSE the options in effect are printed, once per process.  Before all that, a program of another host is ended
+ * ORIEL_VERBOSE the options that are set are printed, once per process.  Before all that, a program of another host is ended
  * (host/confirm.h); caller is where the program called, ORIEL_CALLER. */
 void oriel_launch_enter(const void *caller);
 

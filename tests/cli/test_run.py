@@ -192,6 +192,14 @@ class Start(RunCase):
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
         self.assertIn("MPI_Win_allocate_shared: the window goes to the host: the ranks are on 2 machines\n", job.stderr)
 
+    def test_verbose_tells_the_options_that_are_set(self):
+        for host in HOSTS:
+            job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "1", program(host, "one_put")],
+                                 env=environment(ORIEL_VERBOSE="1", ORIEL_SPIN="1000", ORIEL_TIMEOUT="30", ORIEL_PROMOTE=""),
+                                 capture_output=True, text=True, timeout=60, check=False)
+            told = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
+            self.assertEqual(told, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
+
     def test_the_options_are_told_once_however_often_mpi_is_started(self):
         if "mpich" not in HOSTS:
             self.skipTest("Open MPI 4 has no sessions, of which a program may have several")
@@ -199,7 +207,7 @@ class Start(RunCase):
         job = subprocess.run([LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "2", program_of_two],
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(job.returncode, 0, job.stderr)
-        self.assertEqual(len(re.findall(r"(?m)^oriel\[\d+\]: ORIEL_CMA=auto$", job.stderr)), 2, job.stderr)
+        self.assertEqual(len(re.findall(r"(?m)^oriel\[\d+\]: ORIEL_VERBOSE=1$", job.stderr)), 2, job.stderr)
 
     def test_children_of_a_program_whose_oriel_is_gone_start_without(self):
         if "openmpi" not in HOSTS:
