@@ -15,12 +15,17 @@
 
 static void say(const char *format, va_list args)
 {
+    enum { LEN_MAX = PIPE_BUF - 16, HALF = LEN_MAX / 2 };
     char line[PIPE_BUF]; /* written at once, so that the lines of several ranks do not mix */
-    int used = snprintf(line, sizeof line, "oriel: ");
-    vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
-    size_t len = strlen(line);
-    line[len++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, len);
+    char *text = NULL;
+    int len = vasprintf(&text, format, args);
+    if (len < 0)
+        len = snprintf(line, sizeof line, "oriel: out of memory\n");
+    else if (len <= LEN_MAX)
+        len = snprintf(line, sizeof line, "oriel: %s\n", text);
+    else /* the middle is left out: the reason stands at the end, behind a long name */
+        len = snprintf(line, sizeof line, "oriel: %.*s...%s\n", HALF, text, text + len - HALF);
+    ssize_t written = write(STDERR_FILENO, line, (size_t)len);
     (void)written; /* nobody is left to tell when standard error is closed */
 }
 
@@ -69,11 +74,18 @@ void oriel_variable_set(const char *name, const char *value)
         oriel_die("out of memory");
 }
 
-int oriel_output_end(void)
+/* What ends in this function ends again: glibc goes on with the functions that are left, and the last status counts. */
+static void output_end(void)
 {
+    errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout))
-        oriel_die("the output could not be written");
-    return 0;
+        oriel_die("stdout: %s", errno != 0 ? strerror(errno) : "it could not be written whole");
+}
+
+void oriel_output_watch(void)
+{
+    if (atexit(output_end) != 0)
+        oriel_die("out of memory");
 }
 
 void oriel_take_away(const char *path)

@@ -36,8 +36,8 @@ void oriel_variable_set(const char *name, const char *value);
  * could not be started or ended with a status other than 0. The caller frees it. */
 char *oriel_output_of(char *const argv[]);
 
-/* The end of what goes to standard output: 0; where not all of it could be written, that ends the command. */
-int oriel_output_end(void);
+/* Once, from main: where not all that went to standard output could be written, the command ends with status 2 and a line. */
+void oriel_output_watch(void);
 
 /* What could only be written in part is taken away, unless it is a device or a pipe. */
 void oriel_take_away(const char *path);

@@ -70,7 +70,7 @@ int oriel_explain_rule(const char *number)
         indented_print(rules[i].example);
         printf("\nInstead:\n\n");
         wrapped_print(rules[i].remedy);
-        return oriel_output_end();
+        return 0;
     }
     oriel_die("there is no rule \"%s\"; oriel check --rules lists them", number);
 }
@@ -81,7 +81,7 @@ int oriel_explain_list(void)
         for (size_t i = 0; i < RULES; i++)
             if (rules[i].number[0] == groups[group].letter)
                 printf("%-4s %s\n", rules[i].number, rules[i].title);
-    return oriel_output_end();
+    return 0;
 }
 
 static void rule_page_print(const struct rule *rule)
@@ -106,5 +106,5 @@ int oriel_explain_page(void)
             rule_page_print(&rules[i]);
         }
     }
-    return oriel_output_end();
+    return 0;
 }

@@ -175,5 +175,5 @@ int oriel_command_info(int argc, char **argv)
         options_print(json_object_get(info, "options"));
     }
     json_decref(info);
-    return oriel_output_end();
+    return 0;
 }

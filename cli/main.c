@@ -89,6 +89,7 @@ int main(int argc, char **argv)
     };
     int first = 0;
     fill_streams();
+    oriel_output_watch();
     argp_program_version = "oriel " ORIEL_VERSION;
     argp_err_exit_status = ORIEL_EXIT_REFUSED;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);

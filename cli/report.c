@@ -43,15 +43,22 @@ static bool argument_take(struct request *request, const char *argument)
     return is_first;
 }
 
+static const char *named(const char *option, const char *what, const char *argument)
+{
+    if (argument[0] == '\0')
+        oriel_die("%s: no %s is named", option, what);
+    return argument;
+}
+
 static error_t option_take(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
-    case OPTION_PERFETTO: request->perfetto = argument; return 0;
-    case OPTION_OTF2: request->otf2 = argument; return 0;
-    case 'o': request->page = argument; return 0;
+    case OPTION_PERFETTO: request->perfetto = named("--perfetto", "file", argument); return 0;
+    case OPTION_OTF2: request->otf2 = named("--otf2", "folder", argument); return 0;
+    case 'o': request->page = named("--output", "file", argument); return 0;
     case ARGP_KEY_ARG:
-        if (!argument_take(request, argument))
+        if (!argument_take(request, named("report", "folder or file", argument)))
             argp_usage(state);
         return 0;
     case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
@@ -135,6 +142,5 @@ int oriel_command_report(int argc, char **argv)
         oriel_traces_close(traces);
     if (found.job != NULL)
         oriel_found_close(&found);
-    oriel_output_end();
     return done ? 0 : ORIEL_EXIT_REFUSED;
 }

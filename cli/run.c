@@ -35,7 +35,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     case OPTION_WATCH: request->watch = true; return 0;
     case OPTION_COUNTERS:
         oriel_counters_print(stdout);
-        exit(oriel_output_end());
+        exit(0);
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
         state->next = state->argc; /* the rest is the program's */

@@ -182,7 +182,7 @@ static int show_once(struct oriel_jobs *jobs, const struct request *request, str
     size_t shown = request->json ? print_json(jobs, request, waits) : print(jobs, request, waits, stdout);
     if (shown == 0)
         refuse(request);
-    return oriel_output_end();
+    return 0;
 }
 
 /* --- the full screen --- */

@@ -76,7 +76,7 @@ class Summary(Known):
     def test_full_disk_and_a_single_file_are_refused(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = subprocess.run([ORIEL, "report", self.traces], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        self.assertEqual((result.returncode, result.stderr), (2, "oriel: the output could not be written\n"))
+        self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"))
         file = os.path.join(self.traces, "rank-0.oriel")
         self.refused(self.report(file), "rank-0.oriel is one rank's trace: give the folder that it is in")
 

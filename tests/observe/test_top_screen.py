@@ -169,7 +169,7 @@ class Files(Case):
             for words in (["--once"], ["--once", "--json"]):
                 result = subprocess.run([ORIEL, "top", *words, str(os.getpid())], stdout=full, stderr=subprocess.PIPE, text=True,
                                         timeout=60, check=False)
-                self.assertEqual((result.returncode, result.stderr), (2, "oriel: the output could not be written\n"))
+                self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"))
 
     def test_state_that_is_being_written_for_good(self):
         self.file(state=self.state(changed=1))

@@ -53,6 +53,11 @@ class Command(report.Reports):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, TEXT)
 
+    def test_names_that_are_empty(self):
+        for option, short, what in (("--output", "-o", "file"), ("--perfetto", "--perfetto", "file"), ("--otf2", "--otf2", "folder")):
+            self.assertEqual(self.refused(self.findings(), short, ""), f"oriel: {option}: no {what} is named\n")
+        self.assertEqual(self.refused(""), "oriel: report: no folder or file is named\n")
+
     def test_traces_and_findings_are_told_in_turn(self):
         result = oriel(self.findings(), self.traces(traces.known))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
