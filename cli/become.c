@@ -37,10 +37,9 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
     if (chosen == NULL)
         chosen = oriel_host_only_built();
     if (chosen == NULL)
-        oriel_die(
-            "cannot tell which MPI %s uses: neither its libraries nor a launcher's environment say so; choose with "
-            "--host mpich or --host openmpi",
-            program->path);
+        oriel_die("cannot tell which MPI %s uses: %s; choose with --host mpich or --host openmpi", program->path,
+                  access(program->path, R_OK) == 0 ? "neither its libraries nor a launcher's environment say so"
+                                                   : "the file cannot be read, and no launcher's environment says so");
     return chosen;
 }
 
@@ -110,12 +109,18 @@ static const char *first_find(const struct oriel_program *program)
     return library == NULL ? NULL : library->path;
 }
 
+/* `oriel check` does not bypass: a program that is not checked is started by itself. */
+static const char *way_out(const struct oriel_way *way)
+{
+    return way->checked ? "start the program without oriel" : "ORIEL_BYPASS=1 runs the program without Oriel";
+}
+
 _Noreturn void oriel_become(const struct oriel_way *way, char **command)
 {
     struct oriel_options options;
     oriel_options_read(NULL, &options); /* quietly: the library complains in the program itself */
     struct oriel_program program;
-    oriel_program_find(command[0], &program);
+    oriel_program_find(command[0], way_out(way), &program);
     if (options.bypass && way->checked)
         oriel_die("ORIEL_BYPASS=1 leaves the program as it is, which cannot be checked then; unset it");
     if (is_oriel(&program)) {

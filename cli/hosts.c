@@ -80,7 +80,7 @@ static bool is_unknown_host(const char *soname)
 }
 
 /* A version that cannot be read is a derivative's; its library's name has vouched for its interface. */
-static void version_check(const struct oriel_host *host, const char *path)
+static void version_check(const struct oriel_host *host, const char *path, const char *way_out)
 {
     struct oriel_elf_file file;
     char version[64] = "";
@@ -91,9 +91,8 @@ static void version_check(const struct oriel_host *host, const char *path)
             version[0] = '\0';
     oriel_elf_close(&file);
     if (isdigit((unsigned char)version[0]) && atoi(version) != host->tested_major)
-        oriel_die("%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); ORIEL_BYPASS=1 runs the "
-                  "program without Oriel",
-                  path, host->title, version, host->title, host->tested_major);
+        oriel_die("%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); %s", path,
+                  host->title, version, host->title, host->tested_major, way_out);
 }
 
 const struct oriel_host *oriel_host_of_program(const struct oriel_program *program)
@@ -104,15 +103,14 @@ const struct oriel_host *oriel_host_of_program(const struct oriel_program *progr
         const struct oriel_library *library = &program->libraries[i];
         const struct oriel_host *host = host_by_soname(library->soname);
         if (host == NULL && is_unknown_host(library->soname))
-            oriel_die("%s uses %s, a host MPI that Oriel does not know (known: MPICH 4 and Open MPI 4); ORIEL_BYPASS=1 "
-                      "runs it without Oriel",
-                      program->path, library->soname);
+            oriel_die("%s uses %s, a host MPI that Oriel does not know (known: MPICH 4 and Open MPI 4); %s", program->path,
+                      library->soname, program->way_out);
         if (host == NULL)
             continue;
         if (found != NULL && found != host)
             oriel_die("%s uses two host MPIs at once, by %s and %s", program->path, found_library->soname,
                       library->soname);
-        version_check(host, library->path);
+        version_check(host, library->path, program->way_out);
         found = host;
         found_library = library;
     }

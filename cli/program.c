@@ -16,8 +16,6 @@
 #include "cli/cli.h"
 #include "cli/elf_file.h"
 
-static const char bypass_hint[] = "ORIEL_BYPASS=1 runs it without Oriel";
-
 /* 0, or the errno that executing path would give. */
 static int executable_check(const char *path)
 {
@@ -25,13 +23,14 @@ static int executable_check(const char *path)
     if (stat(path, &status) != 0)
         return errno;
     if (!S_ISREG(status.st_mode))
-        return EACCES;
+        return S_ISDIR(status.st_mode) ? EISDIR : EACCES;
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-void oriel_program_find(const char *name, struct oriel_program *out)
+void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out)
 {
     memset(out, 0, sizeof *out);
+    out->way_out = way_out;
     if (name[0] == '\0')
         oriel_die("the program's name is empty");
     const char *search = strchr(name, '/') != NULL ? "" : getenv("PATH");
@@ -45,7 +44,8 @@ void oriel_program_find(const char *name, struct oriel_program *out)
         int refusal = used < (int)sizeof out->path ? executable_check(out->path) : ENAMETOOLONG;
         if (refusal == 0)
             return;
-        if (refusal != ENOENT && refusal != ENOTDIR)
+        bool is_passed_over = refusal == ENOENT || refusal == ENOTDIR || (refusal == EISDIR && search[0] != '\0');
+        if (!is_passed_over)
             reason = refusal;
         folder += len;
         if (*folder == '\0')
@@ -54,17 +54,17 @@ void oriel_program_find(const char *name, struct oriel_program *out)
     oriel_die("%s: %s", name, reason == ENOENT ? "program not found" : strerror(reason));
 }
 
-static void privileges_refuse(const char *path)
+static void privileges_refuse(const char *path, const char *way_out)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
         oriel_die("%s is a %s program, for which the loader ignores every preload; %s", path,
-                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", bypass_hint);
+                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", way_out);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
-        oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path, bypass_hint);
+        oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path, way_out);
 }
 
-static void machine_refuse(const char *path, const struct oriel_elf_file *file)
+static void machine_refuse(const char *path, const struct oriel_elf_file *file, const char *way_out)
 {
     struct oriel_elf_file self;
     if (!oriel_elf_open(oriel_self(), &self))
@@ -72,7 +72,7 @@ static void machine_refuse(const char *path, const struct oriel_elf_file *file)
     bool same = oriel_elf_same_machine(file, &self);
     oriel_elf_close(&self);
     if (!same)
-        oriel_die("%s is for another architecture than this oriel; %s", path, bypass_hint);
+        oriel_die("%s is for another architecture than this oriel; %s", path, way_out);
 }
 
 /* The interpreter that the first line of a script names; false for a file that is no script. */
@@ -137,12 +137,12 @@ void oriel_program_inspect(struct oriel_program *program)
     struct oriel_elf_file file;
     if (!oriel_elf_open(path, &file))
         return; /* a script without a first line that says so: the shell's, as execvp has it */
-    machine_refuse(path, &file);
-    privileges_refuse(path);
+    machine_refuse(path, &file, program->way_out);
+    privileges_refuse(path, program->way_out);
     char loader[PATH_MAX];
     bool is_dynamic = oriel_elf_interpreter(&file, loader);
     oriel_elf_close(&file);
     if (!is_dynamic)
-        oriel_die("%s is a static program, which loads no libraries; %s", path, bypass_hint);
+        oriel_die("%s is a static program, which loads no libraries; %s", path, program->way_out);
     libraries_list(program, loader, path);
 }

@@ -14,13 +14,14 @@ struct oriel_library {
 
 struct oriel_program {
     char path[PATH_MAX]; /* as execve takes it */
+    const char *way_out; /* ends the refusal of a program that Oriel cannot serve */
     struct oriel_library *libraries;
     size_t libraries_count;
 };
 
 /* Finds the program as a shell would, by PATH unless the name has a slash. Refuses what is not there or cannot be
  * executed. */
-void oriel_program_find(const char *name, struct oriel_program *out);
+void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out);
 
 /* Refuses a program that a preload does not reach: static, with privileges of its own, for another architecture.
  * Otherwise lists the libraries it needs, and those that they need. Those of a script are its interpreter's. */

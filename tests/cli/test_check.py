@@ -70,6 +70,9 @@ class Refusal(Case):
     def test_what_cannot_be_checked(self):
         target = program(HOSTS[0], "mistaken")
         self.refused(start(ORIEL, "check", target, ORIEL_BYPASS="1"), "ORIEL_BYPASS=1")
+        static = start(ORIEL, "check", self.compile("static", "int main(void) { return 0; }", "-static"))
+        self.refused(static, "static program", "start the program without oriel")
+        self.assertNotIn("ORIEL_BYPASS", static.stderr)
         self.refused(start(ORIEL, "check", ORIEL, "run", target), "leave out the inner oriel run")
         self.refused(start(ORIEL, "check", self.path("none")), "program not found")
         self.refused(start(ORIEL, "check", "--host", "mpi", target), 'no host MPI called "mpi"')

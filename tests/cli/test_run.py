@@ -574,7 +574,25 @@ class Refusal(RunCase):
 
     def test_program_that_cannot_be_executed(self):
         self.refused(start(ORIEL, "run", self.write("text", "echo no\n", 0o644)), "Permission denied")
-        self.refused(start(ORIEL, "run", self.folder), "Permission denied")
+        self.refused(start(ORIEL, "run", self.folder), f"{self.folder}: Is a directory")
+        os.mkdir(self.path("folder"))
+        self.refused(start(ORIEL, "run", "folder", PATH=self.folder), "folder: program not found")
+
+    def test_program_that_cannot_be_read(self):
+        path = self.compile("unreadable", SHOW)
+        os.chmod(path, 0o711)
+        os.chmod(self.folder, 0o755)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        if not user:
+            os.chmod(path, 0o111)
+        if start(*user, ORIEL, "--version").returncode != 0:
+            self.skipTest(f"another user cannot start {ORIEL}")
+        self.refused(start(*user, ORIEL, "run", path), "unreadable", "the file cannot be read")
+        self.assertEqual(start(*user, ORIEL, "run", "--host", HOSTS[0], path).returncode, 7)
+
+    def test_long_names_leave_room_for_the_reason(self):
+        name = "begin" + 5000 * "x" + "end"
+        self.refused(start(ORIEL, "run", name), "oriel: beginx", "xend: File name too long")
 
     def test_static_program(self):
         self.refused(start(ORIEL, "run", self.compile("static", SHOW, "-static")), "static program", "ORIEL_BYPASS=1")
