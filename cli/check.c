@@ -64,8 +64,11 @@ static void request_parse(int argc, char **argv, struct request *out)
     static const struct argp argp = {
         .options = options,
         .parser = option_take,
-        .args_doc = "[--] PROGRAM [ARGUMENT...]\n--explain RULE\n--rules",
-        .doc = "Run an MPI program and tell what is wrong with its one-sided communication.\v"
+        .args_doc = "[--] PROGRAM [ARGUMENT...]",
+        /* Two more ways, which argp would have take all options. */
+        .doc = "  or:  oriel check --explain RULE\n"
+               "  or:  oriel check --rules\n"
+               "Run an MPI program and tell what is wrong with its one-sided communication.\v"
                "Under any launcher: mpiexec -n 4 oriel check ./app. The program goes on after a finding; at its end there is a "
                "summary, and status 86 if anything was found and the program itself ended with 0. Compile it with -g for lines, "
                "and with -fsanitize=thread to have its own loads and stores watched. docs/checker.md tells what is found.",

@@ -71,6 +71,15 @@ class Manual(unittest.TestCase):
                 for option in options:
                     self.assertIn(option, text, page)
 
+    def test_every_command_tells_its_statuses(self):
+        for page in PAGES:
+            if page.endswith(".1"):
+                self.assertIn(" EXIT STATUS ", shown(os.path.basename(page)), page)
+
+    def test_questions_of_check_take_no_options(self):
+        self.assertRegex(shown("oriel-check.1"), r"oriel check \[option\.\.\.\] \[--\] program \[argument\.\.\.\] "
+                                                 r"oriel check --explain rule oriel check --rules DESCRIPTION")
+
     def test_statuses_of_bench_and_the_words_of_the_library(self):
         text = shown("oriel-bench.1")
         source = read("bench", "bench.py") + read("scripts", "testnet")
