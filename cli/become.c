@@ -4,6 +4,7 @@
 #include "cli/become.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -109,6 +110,20 @@ static const char *first_find(const struct oriel_program *program)
     return library == NULL ? NULL : library->path;
 }
 
+/* Should the job die, the findings of an earlier one are not to be taken for its own: a file of them is empty from now on.  Each
+ * rank does it, and none writes before all have come to MPI_Init.  A device or a pipe has nothing from earlier. */
+static void findings_empty(const char *path)
+{
+    struct stat status;
+    if (path == NULL || path[0] != '/' || stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return;
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd, 0) != 0)
+        oriel_die("--json: %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
 /* `oriel check` does not bypass: a program that is not checked is started by itself. */
 static const char *way_out(const struct oriel_way *way)
 {
@@ -145,5 +160,7 @@ _Noreturn void oriel_become(const struct oriel_way *way, char **command)
         preload.sanitizer = sanitizer_find(&program, host, sanitizer) ? sanitizer : NULL;
     }
     oriel_preload_set(&program, &preload);
+    if (way->checked)
+        findings_empty(options.check_json);
     become(&program, command);
 }

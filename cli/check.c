@@ -86,7 +86,7 @@ static bool is_mixed(const struct request *request)
 }
 
 /* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
- * What is in it from an earlier job stays until then. */
+ * What is in it from an earlier job goes when nothing is left that refuses this one (become.c). */
 static void json_file_set(const char *file)
 {
     if (file[0] == '\0')

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/trace_text.h"
 
@@ -53,9 +54,19 @@ static void texts_clean(json_t *value)
         texts_clean(inner);
 }
 
+static bool is_empty(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
+
 bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *out)
 {
     json_error_t error;
+    if (is_empty(path)) {
+        fprintf(complaints, "oriel: %s is empty: the job that was to write it has not come to its end\n", path);
+        return false;
+    }
     out->job = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (out->job == NULL) {
         oriel_trace_text_clean(error.text, sizeof error.text); /* has of the file what was not understood */

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct oriel_api oriel_observe_before;
@@ -32,9 +33,11 @@ static bool find_path(const char *name, char out[PATH_MAX])
     return snprintf(out, PATH_MAX, "%s%s%s", whole ? "" : folder, whole ? "" : "/", name) < PATH_MAX;
 }
 
-/* By opening it; one that was not there is not left behind, since the job may never come to write it. */
+/* By opening it; one that was not there is not left behind, since the job may never come to write it.  What an earlier job wrote
+ * would then be taken for this one's: a file is empty from now on. */
 static bool can_write(const char *path)
 {
+    struct stat status;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool is_new = fd >= 0;
     if (!is_new && errno == EEXIST)
@@ -42,10 +45,11 @@ static bool can_write(const char *path)
         fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
+    bool is_fine = is_new || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || ftruncate(fd, 0) == 0;
     close(fd);
     if (is_new)
         unlink(path);
-    return true;
+    return is_fine;
 }
 
 bool oriel_observe_is_spawned(void)

@@ -390,6 +390,18 @@ class Json(Case):
         self.write("found.json", "x" * 100000, 0o644)
         self.assertEqual(len(self.found(HOSTS[0])["findings"]), 1)
 
+    def test_an_earlier_jobs_findings_are_gone_when_this_one_dies(self):
+        os.symlink("found.json", self.path("link.json"))
+        dies = self.write("dies", "#!/bin/sh\nkill -9 $$\n")
+        for words, left in (([self.path("none")], "earlier"), ([dies], "")):
+            self.write("found.json", "earlier", 0o644)
+            result = start(ORIEL, "check", "--host", HOSTS[0], "--json", self.path("link.json"), *words)
+            self.assertNotEqual(result.returncode, 0)
+            with open(self.path("found.json"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), left)
+        self.assertTrue(os.path.islink(self.path("link.json")))
+        self.refused(start(ORIEL, "report", self.path("found.json")), "is empty: the job that was to write it")
+
     def test_program_may_go_to_another_folder(self):
         os.makedirs(self.path("elsewhere"))
         before = os.getcwd()

@@ -219,6 +219,15 @@ class Start(RunCase):
                                  env=environment(), capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((job.returncode, job.stdout), (0, f"child: {child}\n"), job.stderr)
 
+    def test_an_earlier_jobs_statistics_are_gone_when_this_one_dies(self):
+        os.symlink("told.json", self.path("link.json"))
+        for host in HOSTS:
+            self.write("told.json", "earlier", 0o644)
+            result = start(ORIEL, "run", f"--stats={self.path('link.json')}", program(host, "mistaken"), "right", "abort")
+            self.assertNotEqual(result.returncode, 0)
+            self.assertEqual(os.path.getsize(self.path("told.json")), 0, result.stderr)
+            self.assertTrue(os.path.islink(self.path("link.json")))
+
     def test_bypass_changes_nothing(self):
         for host in HOSTS:
             result = start(ORIEL, "run", program(host, "environment"), ORIEL_BYPASS="1", LD_PRELOAD="")

@@ -85,7 +85,7 @@ class Command(report.Reports):
         self.assertEqual(oriel(self.findings(odd)).stdout, "a program: 1 finding\n\nC1: odd\n")
 
     def test_files_that_are_no_findings_are_named(self):
-        for name, content, words in (("empty", "", "line 1"), ("list", "[]", "no findings of oriel check"),
+        for name, content, words in (("empty", "", "is empty: the job"), ("list", "[]", "no findings of oriel check"),
                                      ("foreign", '{"format": "sarif"}', "no findings of oriel check"),
                                      ("newer", '{"format": "oriel-check", "version": 2}', "another version"),
                                      ("none", '{"format": "oriel-check", "version": 1}', "no list of findings"),
