@@ -21,8 +21,14 @@ class Spack(types.ModuleType):
         for name in ("version", "variant", "depends_on", "conflicts", "license", "generator"):
             setattr(self, name, lambda *words, _name=name, **ways: self.said.append((_name, words, ways)))
 
+        class Spec(dict):
+            has_ucx = True
+
+            def satisfies(self, variant):
+                return variant == ("+ucx" if self.has_ucx else "~ucx")
+
         class CMakePackage:
-            spec = {"mpi": types.SimpleNamespace(mpicc="/spack/mpich/bin/mpicc")}
+            spec = Spec(mpi=types.SimpleNamespace(mpicc="/spack/mpich/bin/mpicc"))
 
             def define(self, name, value):
                 return f"-D{name}:STRING={value}" if isinstance(value, str) else f"-D{name}:BOOL={'ON' if value else 'OFF'}"
@@ -50,6 +56,13 @@ class Recipe(unittest.TestCase):
         for word in self.names["Oriel"]().cmake_args():
             name, kind = re.fullmatch(r"-D(\w+):(BOOL|STRING)=\S+", word).groups()
             self.assertRegex(cache, rf"(?m)^{name}:{kind}=")
+
+    def test_variants_reach_the_build(self):
+        self.assertEqual([words for name, words, _ in self.spack.said if name == "variant"], [("ucx",)])
+        recipe = self.names["Oriel"]()
+        for has_ucx, value in ((True, "ON"), (False, "OFF")):
+            recipe.spec.has_ucx = has_ucx
+            self.assertIn(f"-DORIEL_UCX:STRING={value}", recipe.cmake_args())
 
     def test_what_the_build_looks_for_is_depended_on(self):
         known = {words[0].split("@")[0] for name, words, _ in self.spack.said if name == "depends_on"}

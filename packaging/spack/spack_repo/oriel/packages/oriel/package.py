@@ -35,7 +35,9 @@ class Oriel(CMakePackage):
     conflicts("platform=windows")
 
     def cmake_args(self):
-        return [self.define("BUILD_TESTING", False), self.define("ORIEL_MPICC", self.spec["mpi"].mpicc)]
+        ucx = "ON" if self.spec.satisfies("+ucx") else "OFF"
+        return [self.define("BUILD_TESTING", False), self.define("ORIEL_MPICC", self.spec["mpi"].mpicc),
+                self.define("ORIEL_UCX", ucx)]
 
     def setup_run_environment(self, env):
         env.prepend_path("PKG_CONFIG_PATH", self.prefix.lib.pkgconfig)
