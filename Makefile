@@ -114,6 +114,7 @@ uninstall:
 
 deb: all
 	cd $(BUILD) && cpack
+	@cmake -D "ORIEL_BUILD=$$(realpath $(BUILD))" -P packaging/after.cmake
 
 help:
 	@sed -n 's/^#   //p' Makefile

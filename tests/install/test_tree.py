@@ -99,6 +99,19 @@ class Make(Case):
         return run("make", "-C", ROOT, "-o", "all", target, f"BUILD={BUILD}", f"CC={CC}", f"PREFIX={prefix}",
                    f"DESTDIR={destination}")
 
+    def test_missing_pages_are_told(self):
+        """By the last step of the installation, which `make deb` takes as well."""
+        with open(os.path.join(BUILD, "cmake_install.cmake"), encoding="utf-8") as file:
+            last = re.findall(r"include\(\"(.*?)\"\)", file.read())[-1]
+        self.assertEqual(last, os.path.join(ROOT, "packaging", "after.cmake"))
+        for name in ("without", "with/share/oriel"):
+            os.makedirs(self.path(name))
+        self.write("with/share/oriel/report.html", "")
+        for name, words in (("without", "oriel: without the HTML pages.*scripts/install-deps.*\n"), ("with", "")):
+            result = run("cmake", "-D", f"ORIEL_BUILD={self.path(name)}", "-P", last)
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, rf"\A{words}\Z")
+
     def test_all_may_read_it_whatever_the_umask(self):
         self.addCleanup(os.umask, os.umask(0o077))
         os.makedirs(self.path("dest"))
