@@ -20,6 +20,8 @@ static void say(const char *format, va_list args)
     char *text = NULL;
     int len = vasprintf(&text, format, args);
     if (len < 0)
+        text = NULL;
+    if (text == NULL)
         len = snprintf(line, sizeof line, "oriel: out of memory\n");
     else if (len <= LEN_MAX)
         len = snprintf(line, sizeof line, "oriel: %s\n", text);
@@ -27,6 +29,7 @@ static void say(const char *format, va_list args)
         len = snprintf(line, sizeof line, "oriel: %.*s...%s\n", HALF, text, text + len - HALF);
     ssize_t written = write(STDERR_FILENO, line, (size_t)len);
     (void)written; /* nobody is left to tell when standard error is closed */
+    free(text);
 }
 
 void oriel_say(const char *format, ...)
