@@ -434,6 +434,7 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     assert_int_equal(wire.answers, 2);
     assert_null(far.locks);
     assert_int_equal(wire.failures + refusals + far.rides + oriel_far_waits(), 0);
+    free(far.spare_lock);
     wire_close();
 }
 
