@@ -244,7 +244,8 @@ void oriel_again_take(const struct oriel_again *again)
 void oriel_again_refuse(const struct oriel_again *again)
 {
     oriel_held_let_go();
-    oriel_window_refused(again->window, again->target);
+    if (again->window != NULL) /* else an error handler's own calls have taken its place */
+        oriel_window_refused(again->window, again->target);
 }
 
 /* The site of a call that comes through a binding is another one each time. */

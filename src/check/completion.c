@@ -49,10 +49,11 @@ static void drop_room(struct watch *watch)
 }
 
 /* Whether the call is to be looked at; *statuses is then the room for statuses where the program gives none (none). */
-static bool watch_begin(struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses, const MPI_Status *none)
+static bool watch_begin_from(const void *address, struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses,
+                             const MPI_Status *none)
 {
     bool any = false;
-    if (!oriel_check_looks() || !oriel_request_records_exist() || count <= 0 || requests == NULL)
+    if (!oriel_check_looks_from(address) || !oriel_request_records_exist() || count <= 0 || requests == NULL)
         return false;
     watch->count = count;
     watch->requests = requests;
@@ -75,6 +76,8 @@ static bool watch_begin(struct watch *watch, int count, MPI_Request *requests, M
     oriel_check_enter();
     return true;
 }
+
+#define watch_begin(...) watch_begin_from(__builtin_return_address(0), __VA_ARGS__) /* in an exported function itself */
 
 /* The call waits for all of them, or for any. */
 static bool wait_begin(const struct watch *watch, const void *address, uint16_t call, enum oriel_wait_mode mode)

@@ -2,7 +2,7 @@
  * every wrapper counts its depth. */
 #include "check/guard.h"
 
-_Thread_local int oriel_check_depth;
+_Thread_local union oriel_check_where oriel_check_where;
 _Atomic bool oriel_check_running;
 void (*oriel_check_held)(void);
 _Atomic uint64_t oriel_check_changes = 1; /* nothing was found out with 0 */

@@ -1,6 +1,6 @@
 /* How deep this thread is in calls of MPI: the checker looks at the program's own calls only.  Every exported wrapper asks
- * before it looks, and counts itself while the call behind it runs: what a host, a library of it or a callback calls there
- * passes untouched. */
+ * before it looks, and counts itself while the call behind it runs: what a host or a library of it calls there passes untouched.
+ * What the program's own functions call there, which the host calls back, is looked at (callbacks.h). */
 #ifndef ORIEL_CHECK_GUARD_H
 #define ORIEL_CHECK_GUARD_H
 
@@ -9,7 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-extern _Thread_local int oriel_check_depth __attribute__((visibility("hidden")));
+union oriel_check_where {
+    uint64_t any; /* 0: in the program's own code, as far as this tells */
+    struct {
+        uint32_t depth;
+        uint32_t handlers; /* error handlers of the program's that this thread has entered: perhaps it has left them by a jump */
+    } in;
+};
+extern _Thread_local union oriel_check_where oriel_check_where __attribute__((visibility("hidden")));
 
 /* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
 extern _Atomic bool oriel_check_running __attribute__((visibility("hidden")));
@@ -37,31 +44,44 @@ static inline void oriel_check_change(void)
     atomic_store_explicit(&oriel_check_changes, before + 1, memory_order_relaxed); /* of several threads nobody asks */
 }
 
+/* The same where that has more to it; address: to which the call returns.  callbacks.c's own. */
+bool oriel_check_is_programs_yet(const void *address) __attribute__((visibility("hidden")));
+
 /* Whether this call is the program's, and to be looked at. */
-static inline bool oriel_check_is_programs(void)
+static inline bool oriel_check_is_programs(const void *address)
 {
-    return oriel_check_depth == 0 && oriel_check_running;
+    if (__builtin_expect(oriel_check_where.any != 0, 0))
+        return oriel_check_is_programs_yet(address);
+    return oriel_check_running;
 }
 
-/* The same for all calls but those that held.h names. */
-static inline bool oriel_check_looks(void)
+/* It is looked at. */
+static inline void oriel_check_look(void)
 {
-    if (!oriel_check_is_programs())
-        return false;
     if (__builtin_expect(oriel_check_held != NULL, 0))
         oriel_check_held();
     oriel_check_change();
+}
+
+/* The same, and whether it is to be: for all calls but those that held.h names. */
+static inline bool oriel_check_looks_from(const void *address)
+{
+    if (!oriel_check_is_programs(address))
+        return false;
+    oriel_check_look();
     return true;
 }
 
+#define oriel_check_looks() oriel_check_looks_from(__builtin_return_address(0)) /* of an exported function itself */
+
 static inline void oriel_check_enter(void)
 {
-    oriel_check_depth++;
+    oriel_check_where.in.depth++;
 }
 
 static inline void oriel_check_leave(void)
 {
-    oriel_check_depth--;
+    oriel_check_where.in.depth--;
 }
 
 #endif

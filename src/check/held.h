@@ -25,9 +25,9 @@ struct oriel_cell_entry *oriel_held_enter(const struct oriel_again *again, const
                                           oriel_tick issued);
 
 /* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
-static inline bool oriel_held_look(void)
+static inline bool oriel_held_look(const void *address)
 {
-    if (!oriel_check_is_programs())
+    if (!oriel_check_is_programs(address))
         return false;
     oriel_check_enter();
     return true;

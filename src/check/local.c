@@ -344,8 +344,9 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
 {
     uint64_t low = (uint64_t)(uintptr_t)address;
     struct oriel_access access;
-    if (own.history == 0 || inside || !oriel_check_looks() || len_bytes == 0)
+    if (own.history == 0 || inside || oriel_check_where.in.depth != 0 || !oriel_check_running || len_bytes == 0)
         return;
+    oriel_check_look();
     settle_owed();
     if (atomic) {
         access_atomically(low, len_bytes, writes);

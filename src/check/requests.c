@@ -20,7 +20,10 @@ struct oriel_request_record {
     struct oriel_startable *startable; /* NULL: not persistent */
     bool active;
     bool claimed;
+    const void *claimer; /* of a claimed one: which thread */
 };
+
+static _Thread_local char this_thread; /* stands for it by its address */
 
 static struct oriel_request_record *buckets[BUCKETS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -179,8 +182,10 @@ static struct oriel_request_record *claim(MPI_Request request, bool inactive_too
     struct oriel_request_record *record = find(key_of(request));
     if (record != NULL && !record->active && !inactive_too)
         record = NULL;
-    if (record != NULL)
+    if (record != NULL) {
         record->claimed = true;
+        record->claimer = &this_thread;
+    }
     pthread_mutex_unlock(&mutex);
     return record;
 }
@@ -204,6 +209,16 @@ void oriel_request_unclaim(struct oriel_request_record *record)
 {
     pthread_mutex_lock(&mutex);
     record->claimed = false;
+    pthread_mutex_unlock(&mutex);
+}
+
+void oriel_requests_let_go(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
+            if (record->claimed && record->claimer == &this_thread)
+                record->claimed = false;
     pthread_mutex_unlock(&mutex);
 }
 

@@ -1,6 +1,7 @@
 /* The checker's start and end: behind MPI_Init the ranks of each machine come to one board, the machines to each other, and if
- * that fails anywhere, nothing is checked, or without order between machines; before MPI_Finalize is passed on, what is left over
- * is told and the findings of all ranks meet.  Between them oriel_check_running is true.  Programs call. */
+ * that fails anywhere, nothing is checked, or without order between machines; in MPI_Finalize, behind the program's own callbacks
+ * on MPI_COMM_SELF, what is left over is told and the findings of all ranks meet.  Between them oriel_check_running is true.
+ * Programs call. */
 #include "check/windows_table.h"
 
 #include "base/fork.h"
@@ -209,6 +210,7 @@ static void start(bool threads)
 
 static void stop(const struct oriel_site *site)
 {
+    oriel_check_look(); /* at what callbacks have left held */
     oriel_windows_finalise(site);
     oriel_waits_finish(site);
     oriel_finding_end();
@@ -226,12 +228,41 @@ static void stop(const struct oriel_site *site)
     oriel_afar_stop();
 }
 
+static struct oriel_site finalize_site;
+static bool stops_with_self;
+
+static int stop_with_self(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    if (oriel_check_running)
+        stop(&finalize_site);
+    return MPI_SUCCESS;
+}
+
+/* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, the last one first, while MPI still works.
+ * This one is older than all of the program's, whose callbacks may communicate and free windows, and younger than the library's. */
+static void attach_stop(void)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    int keyval;
+    if (!oriel_check_running ||
+        host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop_with_self, &keyval, NULL) != MPI_SUCCESS)
+        return;
+    stops_with_self = host->Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS;
+    host->Comm_free_keyval(&keyval);
+}
+
 ORIEL_EXPORT int PMPI_Init(int *argc, char ***argv)
 {
     int code = oriel_host()->Init(argc, argv);
     oriel_check_enter();
-    if (code == MPI_SUCCESS)
+    if (code == MPI_SUCCESS) {
         start(false);
+        attach_stop();
+    }
     oriel_check_leave();
     return code;
 }
@@ -242,8 +273,10 @@ ORIEL_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *pr
     oriel_waits_before();
     int code = oriel_host()->Init_thread(argc, argv, required, provided);
     oriel_check_enter();
-    if (code == MPI_SUCCESS)
+    if (code == MPI_SUCCESS) {
         start(*provided >= MPI_THREAD_SERIALIZED);
+        attach_stop();
+    }
     oriel_check_leave();
     return code;
 }
@@ -256,22 +289,24 @@ typedef int abort_fn(MPI_Comm comm, int errorcode);
 ORIEL_EXPORT int PMPI_Finalize(void)
 {
     finalize_fn *behind = (finalize_fn *)oriel_host_symbol("PMPI_Finalize");
-    if (oriel_window_look()) {
-        struct oriel_site site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Finalize);
-        stop(&site);
-        oriel_check_leave();
-    }
-    return behind();
+    if (!oriel_window_look())
+        return behind();
+    finalize_site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Finalize);
+    if (!stops_with_self)
+        stop(&finalize_site);
+    int code = behind();
+    oriel_check_leave();
+    return code;
 }
 ORIEL_EXPORT int MPI_Finalize(void) __attribute__((weak, alias("PMPI_Finalize")));
 
 ORIEL_EXPORT int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
     abort_fn *behind = (abort_fn *)oriel_host_symbol("PMPI_Abort");
-    if (oriel_window_look()) {
-        oriel_finding_end_alone();
+    if (oriel_window_look())
         oriel_check_leave();
-    }
+    if (oriel_check_running) /* also from where nothing is looked at: MPI allows it in reduction operators */
+        oriel_finding_end_alone();
     return behind(comm, errorcode);
 }
 ORIEL_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode) __attribute__((weak, alias("PMPI_Abort")));

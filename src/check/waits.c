@@ -69,6 +69,37 @@ void oriel_wait_end(void)
     noting = false;
 }
 
+struct oriel_wait_suspended {
+    struct oriel_wait_noted noted;
+};
+
+void oriel_wait_interrupt(void)
+{
+    if (this_thread == THREAD_FIRST && noting)
+        oriel_wait_end();
+}
+
+struct oriel_wait_suspended *oriel_wait_suspend(void)
+{
+    if (this_thread != THREAD_FIRST || !waiting)
+        return NULL;
+    struct oriel_wait_suspended *suspended = malloc(sizeof *suspended);
+    if (suspended != NULL)
+        suspended->noted = own->noted;
+    oriel_wait_end();
+    return suspended;
+}
+
+void oriel_wait_resume(struct oriel_wait_suspended *suspended)
+{
+    if (suspended != NULL && own != NULL && !noting && oriel_board_is_open()) {
+        noting = true;
+        own->noted = suspended->noted;
+        oriel_wait_begin();
+    }
+    free(suspended);
+}
+
 void oriel_wait_add(const struct oriel_wait_need *need)
 {
     struct oriel_wait_noted *noted = &own->noted;

@@ -56,6 +56,15 @@ bool oriel_wait_open(const struct oriel_site *site, const char *name, enum oriel
 void oriel_wait_begin(void);
 void oriel_wait_end(void);
 
+/* A function of the program's runs inside the call: what this thread has noted does not stand meanwhile, and does again when it
+ * is resumed.  NULL: there is nothing to resume. */
+struct oriel_wait_suspended;
+struct oriel_wait_suspended *oriel_wait_suspend(void);
+void oriel_wait_resume(struct oriel_wait_suspended *suspended);
+
+/* The same for good: the call goes on unseen. */
+void oriel_wait_interrupt(void);
+
 /* The end of a wait that may have been noted. */
 static inline void oriel_wait_done(bool noted)
 {

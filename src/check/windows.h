@@ -143,6 +143,7 @@ struct oriel_checked {
     bool known_all;                      /* every exclusive lock's entry was taken once for lock_all */
     struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
     struct oriel_way *ways;              /* to each member */
+    struct oriel_checked *next_kept;     /* of those that are freed and stay */
 };
 
 /* Another number after each change of the windows that there are, or of their promises. */

@@ -2,6 +2,7 @@
  * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
  * member comes before what follows on any other.  Programs call. */
 #include "check/afar_waits.h"
+#include "check/handlers.h"
 #include "check/messages_waits.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
@@ -369,8 +370,30 @@ void oriel_checked_part(struct oriel_checked *window)
     window->here = window->ordered = window->prompt = false;
 }
 
+/* Where somebody may still hold it: nothing is known of it, and all of it stays. */
+static void keep_freed(struct oriel_checked *window)
+{
+    static struct oriel_checked *kept;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    oriel_gathering_leave(window->gathering, window->id);
+    window->gathering = NULL;
+    window->common = NULL;
+    window->notes = NULL;
+    window->here = window->ordered = window->prompt = window->late_more = window->touched_any = false;
+    window->late_count = 0;
+    memset(window->touched, 0, (size_t)(unsigned)window->n * sizeof *window->touched);
+    pthread_mutex_lock(&mutex);
+    window->next_kept = kept;
+    kept = window;
+    pthread_mutex_unlock(&mutex);
+}
+
 void oriel_checked_free(struct oriel_checked *window)
 {
+    if (window->touched != NULL && oriel_handlers_run()) {
+        keep_freed(window);
+        return;
+    }
     if (window->since != 0)
         oriel_order_moment_release(window->since);
     if (window->group != MPI_GROUP_NULL)

@@ -105,7 +105,7 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
 #define OPERATION(name, access_kind, parameters, arguments, ...)                                                                \
     ORIEL_EXPORT int PMPI_##name parameters                                                                                     \
     {                                                                                                                           \
-        if (!oriel_held_look())                                                                                                 \
+        if (!oriel_held_look(ORIEL_CALLER))                                                                                     \
             return oriel_host()->name arguments;                                                                                \
         int code;                                                                                                               \
         const struct oriel_operation asked = GIVEN(name, access_kind, __VA_ARGS__);                                             \

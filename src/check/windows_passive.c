@@ -334,7 +334,7 @@ SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
 
 static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const void *address)
 {
-    if (!oriel_window_look())
+    if (!oriel_window_look_from(address))
         return oriel_host()->Win_flush(rank, win);
     struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
     struct oriel_site site = site_unmade(address, ORIEL_CALL_Win_flush);
@@ -346,7 +346,7 @@ static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const voi
 
 ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
 {
-    if (oriel_unlikely(!oriel_check_is_programs() || !oriel_held_flush(win, rank)))
+    if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) || !oriel_held_flush(win, rank)))
         return flush_rank(rank, win, ORIEL_CALLER);
     oriel_check_enter();
     int code = oriel_host_calls.Win_flush(rank, win);

@@ -93,7 +93,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
     struct oriel_asked *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
     oriel_place history = operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
     if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
-        if (operation->ticket != 0)
+        if (history != 0)
             oriel_part_complete_one(history, operation->ticket, oriel_order_now());
         oriel_local_complete(operation->buffers);
         return;

@@ -11,14 +11,16 @@
 /* Where the program called an exported function. */
 #define ORIEL_CALLER __builtin_return_address(0)
 
-/* True: a call of the program's to look at, oriel_check_leave must follow. */
-static inline bool oriel_window_look(void)
+/* True: a call of the program's to look at, oriel_check_leave must follow.  address: to which it returns. */
+static inline bool oriel_window_look_from(const void *address)
 {
-    if (!oriel_check_looks())
+    if (!oriel_check_looks_from(address))
         return false;
     oriel_check_enter();
     return true;
 }
+
+#define oriel_window_look() oriel_window_look_from(ORIEL_CALLER) /* of an exported function itself */
 
 /* The window's lock, where the program may call from several threads. */
 static inline void oriel_window_enter(struct oriel_checked *window)

@@ -3,6 +3,7 @@
 #include "check/messages_other.h"
 
 #include "base/log.h"
+#include "check/handlers.h"
 #include "check/requests.h"
 
 #include <stdlib.h>
@@ -99,6 +100,13 @@ ORIEL_CHECK_WRAP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *n
     ORIEL_CHECK_PASS(code, Comm_idup_with_info, (comm, info, newcomm, request));
     oriel_idup_started(idup, code != MPI_SUCCESS, *request);
     return code;
+}
+
+ORIEL_CHECK_WRAP(Session_create_errhandler, (MPI_Session_errhandler_function * function, MPI_Errhandler *errhandler))
+{
+    oriel_handler_fn *own =
+        oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_SESSION, __builtin_return_address(0));
+    return BEHIND(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
 }
 
 /* The checker starts with MPI_Init: of who never calls it, it says so, by the first process. */

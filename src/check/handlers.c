@@ -1,0 +1,141 @@
+/* Error handlers have nothing with them that could tell whose they are: so each function of the program's has one of a table in its
+ * place, which knows it by its own place there.  The same function is entered once; functions that find no room pass as they are,
+ * and what they call is not looked at.  Programs call, and callbacks.c. */
+#include "check/handlers.h"
+
+#include "base/place.h"
+#include "check/behind.h"
+#include "check/callbacks.h"
+#include "check/finding.h"
+#include "check/order.h"
+#include "check/requests.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+
+enum { HANDLERS = 64, FRAMES = 256 };
+
+enum { WORDS = 4 }; /* behind the code: in registers */
+
+static struct {
+    oriel_handler_fn *function; /* NULL: free */
+    enum oriel_handler_kind kind;
+} handlers[HANDLERS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* The innermost one of this thread. */
+static _Thread_local struct running {
+    const void *inside; /* an address of its frame, as it stands in the thread's stack */
+    bool may_lose;      /* calls that fail with it have to do with messages and requests */
+} running;
+
+bool oriel_handlers_run(void)
+{
+    return oriel_check_where.in.handlers != 0;
+}
+
+static __attribute__((noinline)) void run(int at, void *handle, int *code, void *const words[WORDS])
+{
+    struct running outer = running;
+    uint32_t outer_handlers = oriel_check_where.in.handlers;
+    uint32_t depth = oriel_check_where.in.depth;
+    if (oriel_check_running)
+        oriel_wait_interrupt(); /* the call has failed */
+    running = (struct running){__builtin_return_address(0), handlers[at].kind != ORIEL_HANDLER_WIN && handlers[at].kind != ORIEL_HANDLER_FILE};
+    oriel_check_where.in.handlers = outer_handlers + 1;
+    oriel_check_where.in.depth = 0;
+    handlers[at].function(handle, code, words[0], words[1], words[2], words[3]);
+    oriel_check_where.in.depth = depth;
+    oriel_check_where.in.handlers = outer_handlers;
+    running = outer;
+}
+
+/* Whether the address is one to which this thread's stack returns; one of more frames than are looked at is taken for it. */
+static bool is_in_stack(const void *address)
+{
+    void *frames[FRAMES];
+    int count = oriel_place_stack(frames, FRAMES);
+    for (int i = 0; i < count; i++)
+        if (frames[i] == address)
+            return true;
+    return count == FRAMES;
+}
+
+void oriel_handlers_look(void)
+{
+    if (is_in_stack(running.inside))
+        return;
+    bool may_lose = running.may_lose;
+    running = (struct running){NULL, false};
+    oriel_check_where.in.handlers = 0;
+    if (may_lose) {
+        oriel_requests_let_go();
+        oriel_order_doubt();
+    }
+    oriel_order_unknown_begin("one that failed, whose error handler did not return");
+    oriel_order_unknown_end();
+}
+
+/* --- the table --- */
+
+/* Reads more words than the host may have given: of registers, whatever is in them. */
+#define HANDLER(at)                                                                              \
+    static void handler_##at(void *handle, int *code, ...)                                       \
+    {                                                                                            \
+        void *words[WORDS];                                                                      \
+        va_list list;                                                                            \
+        va_start(list, code);                                                                    \
+        for (int i = 0; i < WORDS; i++)                                                          \
+            words[i] = va_arg(list, void *);                                                     \
+        va_end(list);                                                                            \
+        run(at, handle, code, words);                                                            \
+        __asm__ volatile(""); /* run returns to here: is_in_stack */                              \
+    }
+#define EIGHT(EACH, tens) EACH(tens##0) EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)
+#define NAME(at)          handler_##at,
+#define ALL(EACH)                                                                                \
+    EIGHT(EACH, 00) EIGHT(EACH, 01) EIGHT(EACH, 02) EIGHT(EACH, 03) EIGHT(EACH, 04) EIGHT(EACH, 05) EIGHT(EACH, 06) EIGHT(EACH, 07)
+ALL(HANDLER)
+
+static oriel_handler_fn *const in_place[] = {ALL(NAME)};
+_Static_assert(sizeof in_place / sizeof in_place[0] == HANDLERS, "numbered in octal");
+
+oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_handler_kind kind, const void *address)
+{
+    if (function == NULL || oriel_callback_is_others(address))
+        return function;
+    pthread_mutex_lock(&mutex);
+    int at = 0;
+    while (at < HANDLERS && handlers[at].function != NULL && (handlers[at].function != function || handlers[at].kind != kind))
+        at++;
+    if (at < HANDLERS) {
+        handlers[at].kind = kind;
+        handlers[at].function = function;
+    }
+    pthread_mutex_unlock(&mutex);
+    if (at == HANDLERS)
+        oriel_finding_count("error handlers for which there was no room: what they call is not looked at");
+    return at == HANDLERS ? function : in_place[at];
+}
+
+#define CREATE(name, Function, kind)                                                                                   \
+    ORIEL_CHECK_WRAP(name, (Function * function, MPI_Errhandler * errhandler))                                          \
+    {                                                                                                                  \
+        oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, kind, __builtin_return_address(0));                      \
+        return BEHIND(name)((Function *)own, errhandler);                                                              \
+    }
+CREATE(Comm_create_errhandler, MPI_Comm_errhandler_function, ORIEL_HANDLER_COMM)
+CREATE(Win_create_errhandler, MPI_Win_errhandler_function, ORIEL_HANDLER_WIN)
+CREATE(File_create_errhandler, MPI_File_errhandler_function, ORIEL_HANDLER_FILE)
+
+/* Of MPI-1, which has gone with MPI-3.0: hosts have it still, without a prototype, or with one that nobody may use. */
+#undef MPI_Errhandler_create
+typedef int create_fn(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
+ORIEL_CHECK_EXPORT int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler)
+{
+    static _Atomic(void *) behind;
+    oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_COMM, __builtin_return_address(0));
+    return ((create_fn *)oriel_behind(&behind, "PMPI_Errhandler_create"))((MPI_Comm_errhandler_function *)own, errhandler);
+}
+ORIEL_CHECK_EXPORT int MPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler)
+    __attribute__((weak, alias("PMPI_Errhandler_create")));
