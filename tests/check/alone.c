@@ -10,7 +10,7 @@ static void end(void)
     exit(0);
 }
 
-CASE_ALONE(E13, window_left_at_the_end, 2)
+CASE_APART(E13, window_left_at_the_end, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Win_fence(0, win);
@@ -20,7 +20,7 @@ CASE_ALONE(E13, window_left_at_the_end, 2)
     end();
 }
 
-CASE_ALONE(E14, lock_left_at_the_end, 2)
+CASE_APART(E14, lock_left_at_the_end, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);

@@ -116,7 +116,7 @@ static int list(void)
     for (const struct offender_case *at = cases; at != NULL; at = at->next)
         for (int right = 0; right < 2; right++)
             printf("%s%s\t%s\t%s\t%d\t%d\t%s\t%s\n", at->name, right ? twin : "", at->rule, at->file, at->line, at->ranks,
-                   right ? "innocent" : "guilty", at->alone ? "alone" : "together");
+                   right ? "innocent" : "guilty", at->apart ? "apart" : at->alone ? "alone" : "together");
     return 0;
 }
 

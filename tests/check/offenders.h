@@ -16,16 +16,18 @@ struct offender_case {
     int line;
     int ranks;  /* needed at least */
     bool alone; /* not in one job with others: it says something about the job's end */
+    bool apart; /* nor is its twin: it ends the job, or changes what is looked at in it */
     void (*run)(bool right);
     struct offender_case *next;
 };
 
 /* A case that needs at least so many ranks: CASE(C1, puts_in_one_epoch, 2) { ... right ? ... : ... }; its twin is called
  * puts_in_one_epoch_innocent. */
-#define CASE(rule, name, ranks)       CASE_ENTER(rule, name, ranks, false)
-#define CASE_ALONE(rule, name, ranks) CASE_ENTER(rule, name, ranks, true)
+#define CASE(rule, name, ranks)       CASE_ENTER(rule, name, ranks, false, false)
+#define CASE_ALONE(rule, name, ranks) CASE_ENTER(rule, name, ranks, true, false)
+#define CASE_APART(rule, name, ranks) CASE_ENTER(rule, name, ranks, true, true)
 
-#define CASE_ENTER(rule_, name_, ranks_, alone_)                                                                       \
+#define CASE_ENTER(rule_, name_, ranks_, alone_, apart_)                                                               \
     static void name_(bool right);                                                                                     \
     static struct offender_case case_of_##name_ = {.name = #name_,                                                     \
                                                    .rule = #rule_,                                                     \
@@ -33,6 +35,7 @@ struct offender_case {
                                                    .line = __LINE__,                                                   \
                                                    .ranks = (ranks_),                                                  \
                                                    .alone = (alone_),                                                  \
+                                                   .apart = (apart_),                                                  \
                                                    .run = (name_)};                                                    \
     __attribute__((constructor)) static void enter_##name_(void)                                                       \
     {                                                                                                                  \

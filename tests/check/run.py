@@ -23,7 +23,7 @@ TIMED_OUT = 124
 TWIN = "_innocent"  # behind the offender's name
 MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here(?:, (not )?saying '([^']+)')? \*/")
 
-Case = collections.namedtuple("Case", "name rule file line ranks innocent alone end marks says")
+Case = collections.namedtuple("Case", "name rule file line ranks innocent alone apart end marks says")
 
 
 def arguments():
@@ -72,7 +72,7 @@ def read_cases(program):
         own = {number for number, rules in source.items() if rule in rules and line <= number < end}
         # Where the call at fault stands in a function that cases share, it is marked there, ahead of them.
         shared = {number for number, rules in source.items() if rule in rules and number < min(by_file[path])}
-        cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone == "alone", end,
+        cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone != "together", alone == "apart", end,
                           set() if guilt == "innocent" else own or shared,
                           [says[number] for number in own if number in says]))
     return cases
@@ -170,15 +170,16 @@ def guilty_judge(status, findings, ran, cases):
 
 
 def jobs_of(args, chosen):
-    """The jobs of all runs, as seed, ranks, whether threads may call MPI, and cases: of each run all twins together, all
-    offenders that can be, and those that need a job of their own.  In about half of the latter two threads may call, though none
+    """The jobs of all runs, as seed, ranks, whether threads may call MPI, and cases: of each run all twins together that can be,
+    all offenders that can be, and those that need a job of their own.  In about half of the latter two threads may call, though none
     does; twins run both ways."""
     least, _, most = args.ranks.partition("-")
     for seed in range(args.seed, args.seed + args.runs):
         ranks = random.Random(seed).randint(int(least), int(most or least))
         here = [case for case in chosen if case.ranks <= ranks]
-        together = [[case for case in here if case.innocent], [case for case in here if not case.innocent and not case.alone]]
-        for job in together + [[case] for case in here if case.alone and not case.innocent]:
+        together = [[case for case in here if case.innocent and not case.apart],
+                    [case for case in here if not case.innocent and not case.alone]]
+        for job in together + [[case] for case in here if case.apart or (case.alone and not case.innocent)]:
             if not job:
                 continue
             drawn = (seed + len(job[0].name)) % 2 == 1  # the same when a case runs alone

@@ -1,0 +1,413 @@
+/* What the program's own functions do that MPI calls back: attributes' copy and delete functions, generalised requests', error
+ * handlers, of which one does not return.  It counts as what the program does elsewhere. */
+#include "offenders.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Where threads may call, MPICH 4.0 calls back with its lock, which another call in the callback meets. */
+static bool calls_back(void)
+{
+    int level;
+    MPI_Query_thread(&level);
+    return level < MPI_THREAD_MULTIPLE;
+}
+
+/* What a callback does with what it is registered for. */
+typedef void doing(void *what);
+
+struct todo {
+    doing *does;
+    void *what;
+};
+
+static void nothing(void *at_all)
+{
+    (void)at_all;
+}
+
+static int deleted(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    const struct todo *todo = value;
+    (void)comm, (void)keyval, (void)extra;
+    todo->does(todo->what);
+    return MPI_SUCCESS;
+}
+
+static int copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    const struct todo *todo = in;
+    (void)comm, (void)keyval, (void)extra, (void)out;
+    todo->does(todo->what);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* A communicator of this process alone, whose end does that. */
+static MPI_Comm comm_with(struct todo *todo, MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *del)
+{
+    static struct todo none = {nothing, NULL};
+    MPI_Comm comm;
+    int keyval;
+    if (!calls_back()) {
+        todo->does(todo->what);
+        todo = &none;
+    }
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_keyval(copy, del, &keyval, NULL);
+    MPI_Comm_set_attr(comm, keyval, todo);
+    MPI_Comm_free_keyval(&keyval);
+    return comm;
+}
+
+static void at_free_of_comm(doing *does, void *what)
+{
+    struct todo todo = {does, what};
+    MPI_Comm comm = comm_with(&todo, MPI_COMM_NULL_COPY_FN, deleted);
+    MPI_Comm_free(&comm);
+}
+
+static void at_dup_of_comm(doing *does, void *what)
+{
+    struct todo todo = {does, what};
+    MPI_Comm comm = comm_with(&todo, copied, MPI_COMM_NULL_DELETE_FN), copy;
+    MPI_Comm_dup(comm, &copy);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&comm);
+}
+
+static void meet(void *nothing)
+{
+    (void)nothing;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void free_win(void *win)
+{
+    MPI_Win_free(win); /* FINDS E12 here */
+}
+
+static void unlock_all_and_free(void *what)
+{
+    MPI_Win *win = what;
+    MPI_Win_unlock_all(*win);
+    MPI_Win_free(win);
+}
+
+/* --- order --- */
+
+CASE(C1, order_by_barriers_in_delete_functions, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(0, win);
+    }
+    at_free_of_comm(right ? meet : nothing, NULL);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, order_by_barriers_in_copy_functions, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(0, win);
+    }
+    at_dup_of_comm(right ? meet : nothing, NULL);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+static int deleted_of_type(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+    const struct todo *todo = value;
+    (void)type, (void)keyval, (void)extra;
+    todo->does(todo->what);
+    return MPI_SUCCESS;
+}
+
+CASE(C1, order_by_a_datatypes_end, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Datatype type;
+    int keyval;
+    struct todo todo = {right && calls_back() ? meet : nothing, NULL};
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, deleted_of_type, &keyval, NULL);
+    MPI_Type_set_attr(type, keyval, &todo);
+    MPI_Type_free_keyval(&keyval);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(0, win);
+    }
+    MPI_Type_free(&type);
+    if (right && !calls_back())
+        meet(NULL);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+static int asked(void *extra, MPI_Status *status)
+{
+    (void)extra;
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int dropped(void *extra)
+{
+    const struct todo *todo = extra;
+    todo->does(todo->what);
+    return MPI_SUCCESS;
+}
+
+static int cancelled(void *extra, int complete)
+{
+    (void)extra, (void)complete;
+    return MPI_SUCCESS;
+}
+
+CASE(C1, order_by_a_generalised_requests_end, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Request request;
+    struct todo todo = {right && calls_back() ? meet : nothing, NULL};
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(0, win);
+    }
+    MPI_Grequest_start(asked, dropped, cancelled, &todo, &request);
+    MPI_Grequest_complete(request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (right && !calls_back())
+        meet(NULL);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+static void meet_in_handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+CASE(C1, order_by_barriers_in_error_handlers, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_errhandler(meet_in_handler, &handler);
+    MPI_Comm_set_errhandler(comm, right && calls_back() ? handler : MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(0, win);
+    }
+    MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
+    if (right && !calls_back())
+        meet(NULL);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+/* --- windows --- */
+
+/* A library's window goes with the communicator that it belongs to, here on one rank only. */
+CASE(E12, freed_by_a_delete_function, 2)
+{
+    MPI_Win win = ints_window(4);
+    if (rank == 0) {
+        MPI_Win_lock_all(0, win);
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        at_free_of_comm(right ? unlock_all_and_free : free_win, &win);
+    } else {
+        MPI_Win_free(&win);
+    }
+}
+
+static int deleted_of_win(MPI_Win win, int keyval, void *value, void *extra)
+{
+    (void)win, (void)keyval, (void)extra;
+    free_win(value);
+    return MPI_SUCCESS;
+}
+
+CASE(E12, freed_by_a_windows_end, 2)
+{
+    MPI_Win win = ints_window(4), other = ints_window(4);
+    int keyval;
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, deleted_of_win, &keyval, NULL);
+    if (calls_back())
+        MPI_Win_set_attr(win, keyval, &other);
+    MPI_Win_free_keyval(&keyval);
+    if (!right && rank == 0)
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, other);
+    MPI_Win_free(&win);
+    if (!calls_back())
+        free_win(&other);
+}
+
+static MPI_Win freed_in_handler;
+
+static void free_in_handler(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    MPI_Win_free(&freed_in_handler);
+}
+
+/* The call that has failed returns into what there was of the window. */
+CASE(A4, freed_by_its_error_handler, 2)
+{
+    MPI_Errhandler handler;
+    MPI_Win win = ints_window(4);
+    MPI_Win_create_errhandler(free_in_handler, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Errhandler_free(&handler);
+    freed_in_handler = win;
+    if (!calls_back())
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (right)
+        MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
+    else
+        MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win); /* FINDS A4 here */
+    if (!calls_back())
+        MPI_Win_free(&win);
+}
+
+/* --- what does not return --- */
+
+static jmp_buf back;
+
+static void jump_of_comm(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    longjmp(back, 1);
+}
+
+static void jump_of_win(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    longjmp(back, 1);
+}
+
+CASE_APART(E1, behind_a_handler_that_jumps, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_errhandler(jump_of_comm, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    if (rank == 1 && calls_back() && setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&size, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+CASE(E1, behind_a_windows_handler_that_jumps, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Errhandler handler;
+    MPI_Win_create_errhandler(jump_of_win, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Errhandler_free(&handler);
+    if (rank == 1 && calls_back() && setjmp(back) == 0)
+        MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
+    if (!right)
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (rank == 1 && !right)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS E1 here */
+    MPI_Win_fence(0, win);
+    MPI_Put(&rank, 1, MPI_INT, rank, 0, 1, MPI_INT, win);
+    fence_and_free(win);
+}
+
+/* --- who waits --- */
+
+static void tell_late(void *whom)
+{
+    sleep(3); /* longer than it takes to be told */
+    tell(*(int *)whom);
+}
+
+/* What the call waits for does not count while it is in the function, and does behind it.  Hosts copy before they meet. */
+CASE_ALONE(D1, told_in_a_copy_function, 2)
+{
+    MPI_Comm comm, copy;
+    int other = 1, keyval;
+    struct todo todo = {right && rank == 0 && calls_back() ? tell_late : nothing, &other};
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_keyval(copied, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_set_attr(comm, keyval, &todo);
+    MPI_Comm_free_keyval(&keyval);
+    if (right && rank == 0 && !calls_back())
+        tell(1);
+    if (rank == 1)
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
+    MPI_Comm_dup(comm, &copy);                                                /* FINDS D1 here */
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&comm);
+}
+
+/* --- at the end --- */
+
+static void at_the_end(doing *does, void *what)
+{
+    static struct todo todo;
+    int keyval;
+    todo = (struct todo){does, what};
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &todo);
+    MPI_Comm_free_keyval(&keyval);
+}
+
+CASE_APART(E13, window_that_goes_with_self, 2)
+{
+    static MPI_Win win;
+    win = ints_window(4);
+    at_the_end(right && calls_back() ? free_win : nothing, &win);
+    if (right && !calls_back())
+        MPI_Win_free(&win);
+    MPI_Finalize(); /* FINDS E13 here */
+    exit(0);
+}
+
+CASE_APART(D1, message_of_one_in_finalize, 2)
+{
+    static int other = 0;
+    if (rank == 1)
+        at_the_end(right && calls_back() ? tell_late : nothing, &other);
+    if (rank == 1 && right && !calls_back())
+        tell(0);
+    if (rank == 0)
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
+    MPI_Finalize();
+    exit(0);
+}
