@@ -92,14 +92,43 @@ static void counts_merge(struct oriel_summary *summary)
     summary->counts_count = kept;
 }
 
+/* What stands before the colon, with it: counts that have it in common are said behind it once. */
+static size_t label_of(const char *what)
+{
+    const char *colon = strstr(what, ": ");
+    return colon == NULL ? strlen(what) : (size_t)(colon - what) + 2;
+}
+
+static bool same_label(const struct oriel_record_count *a, const struct oriel_record_count *b)
+{
+    size_t len_bytes = label_of(a->what);
+    return label_of(b->what) == len_bytes && memcmp(a->what, b->what, len_bytes) == 0;
+}
+
+static void counts_add(struct oriel_text *text, const struct oriel_summary *summary)
+{
+    for (uint32_t i = 0; i < summary->counts_count; i++) {
+        const struct oriel_record_count *first = &summary->counts[i];
+        uint32_t before = 0;
+        while (before < i && !same_label(&summary->counts[before], first))
+            before++;
+        if (before < i)
+            continue;
+        oriel_text_add(text, "; %s (%" PRIu64 ")", first->what, first->count);
+        for (uint32_t k = i + 1; k < summary->counts_count; k++)
+            if (same_label(&summary->counts[k], first))
+                oriel_text_add(text, ", %s (%" PRIu64 ")", summary->counts[k].what + label_of(first->what),
+                               summary->counts[k].count);
+    }
+}
+
 static void unseen_add(struct oriel_text *text, const struct oriel_summary *summary)
 {
     oriel_text_add(text, "local accesses were %s",
                    summary->local_watched ? "watched" : "not watched (compile with -fsanitize=thread)");
     if (summary->lost > 0)
         oriel_text_add(text, "; %" PRIu64 " more findings than there is room for", summary->lost);
-    for (uint32_t i = 0; i < summary->counts_count; i++)
-        oriel_text_add(text, "; %s (%" PRIu64 ")", summary->counts[i].what, summary->counts[i].count);
+    counts_add(text, summary);
 }
 
 static void text_write(const struct oriel_summary *summary)
