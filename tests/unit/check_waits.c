@@ -247,6 +247,54 @@ static void key_that_was_given(int rank)
         wait_for_key_of(1 - rank);
 }
 
+/* One of both is in a function of the program's inside its call, or has been. */
+static void key_suspended(int rank, bool resumes)
+{
+    struct oriel_key other = key_from(1 - rank);
+    enter(rank);
+    if (is_looker(rank)) {
+        expect_found(resumes ? 3 : 0);
+        return;
+    }
+    wait_open();
+    oriel_wait_for_key(1 - rank, &other);
+    oriel_wait_begin();
+    struct oriel_wait_suspended *suspended = oriel_wait_suspend();
+    EXPECT(suspended != NULL);
+    if (rank == 0 && !resumes) {
+        struct oriel_key ended = key_from(0);
+        wait_open(); /* another call, which returns */
+        oriel_wait_for_key(0, &ended);
+        oriel_wait_begin();
+        oriel_wait_end();
+    } else {
+        oriel_wait_resume(suspended);
+    }
+    team_meet();
+    while (atomic_load(&team->step) == 0)
+        pause_ms(2);
+    oriel_wait_end();
+    if (rank == 0 && !resumes)
+        oriel_wait_resume(suspended);
+}
+
+static void key_inside_a_function(int rank)
+{
+    key_suspended(rank, false);
+}
+
+static void key_behind_a_function(int rank)
+{
+    key_suspended(rank, true);
+}
+
+static void waits_do_not_stand_inside_the_programs_functions(void **state)
+{
+    (void)state;
+    team_run(3, BOARD_BYTES, 0, key_inside_a_function);
+    team_run(3, BOARD_BYTES, 0, key_behind_a_function);
+}
+
 static void posts_that_do_not_come_are_found(void **state)
 {
     (void)state;
@@ -539,6 +587,7 @@ int main(void)
         cmocka_unit_test(holder_that_computes_is_not_stuck),
         cmocka_unit_test(lock_of_a_finished_rank_is_found),
         cmocka_unit_test(posts_that_do_not_come_are_found),
+        cmocka_unit_test(waits_do_not_stand_inside_the_programs_functions),
         cmocka_unit_test(collective_that_a_waiting_rank_misses_is_found),
         cmocka_unit_test(collective_to_which_all_have_come_goes_on),
         cmocka_unit_test(different_collectives_in_one_place_are_found),
