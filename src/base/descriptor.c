@@ -1,5 +1,5 @@
-/* Who takes the spare descriptor's number owns it until it is put back: nobody else finds one meanwhile, and two threads never close
- * or keep the same.  The program may close it, too, and have something else at the number: it is known by its file's name. */
+/* Who takes the spare descriptor's number owns it until it is put back: nobody else finds one meanwhile, and two threads never
+ * close or keep the same.  The program may close it, too, and have something else at the number: it is known by its file's name. */
 #include "base/descriptor.h"
 
 #include <errno.h>

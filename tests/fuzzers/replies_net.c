@@ -1,6 +1,6 @@
 /* See replies.h.  Every message that leaves is looked at, since an answer that may pass must fit a question; an answer is taken
- * exactly where its question is open, of the session that was asked, and in a message for this process that came whole.  What devices put and get
- * goes by keys that answers have told, and ends as the input says. */
+ * exactly where its question is open, of the session that was asked, and in a message for this process that came whole.  What
+ * devices put and get goes by keys that answers have told, and ends as the input says. */
 #include "replies.h"
 
 #include "ops/far_pack.h"
