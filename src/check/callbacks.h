@@ -10,8 +10,8 @@
  * which no host calls itself: so it is known to be the program's, inside whatever call.  Only what the call around them waits for
  * is then forgotten for good.
  *
- * Users' reduction operators, and their conversions of files' data, stay as they are, and what they call is not looked at: MPI
- * forbids them to communicate (MPI-4.1, 6.9.5, 14.5.3). */
+ * Users' reduction operators, which MPI forbids to communicate (MPI-4.1, 6.9.5), their conversions of files' data, and functions
+ * that a host's own extensions take (MPIX_Grequest_start) stay as they are, and what they call is not looked at. */
 #ifndef ORIEL_CHECK_CALLBACKS_H
 #define ORIEL_CHECK_CALLBACKS_H
 

@@ -36,17 +36,19 @@ bool oriel_handlers_run(void)
 
 static __attribute__((noinline)) void run(int at, void *handle, int *code, void *const words[WORDS])
 {
+    union oriel_check_where where = oriel_check_where;
     struct running outer = running;
-    uint32_t outer_handlers = oriel_check_where.in.handlers;
-    uint32_t depth = oriel_check_where.in.depth;
-    if (oriel_check_running)
+    oriel_handler_fn *function = handlers[at].function;
+    enum oriel_handler_kind kind = handlers[at].kind;
+    if (where.in.depth > 0) { /* else no wrapper is left behind */
         oriel_wait_interrupt(); /* the call has failed */
-    running = (struct running){__builtin_return_address(0), handlers[at].kind != ORIEL_HANDLER_WIN && handlers[at].kind != ORIEL_HANDLER_FILE};
-    oriel_check_where.in.handlers = outer_handlers + 1;
-    oriel_check_where.in.depth = 0;
-    handlers[at].function(handle, code, words[0], words[1], words[2], words[3]);
-    oriel_check_where.in.depth = depth;
-    oriel_check_where.in.handlers = outer_handlers;
+        running.inside = __builtin_return_address(0);
+        running.may_lose = kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION;
+        oriel_check_where.in.handlers++;
+        oriel_check_where.in.depth = 0;
+    }
+    function(handle, code, words[0], words[1], words[2], words[3]);
+    oriel_check_where = where;
     running = outer;
 }
 
@@ -89,12 +91,15 @@ void oriel_handlers_look(void)
             words[i] = va_arg(list, void *);                                                     \
         va_end(list);                                                                            \
         run(at, handle, code, words);                                                            \
-        __asm__ volatile(""); /* run returns to here: is_in_stack */                              \
+        __asm__ volatile(""); /* run returns to here: is_in_stack */                             \
     }
-#define EIGHT(EACH, tens) EACH(tens##0) EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)
-#define NAME(at)          handler_##at,
+#define NAME(at) handler_##at,
+#define EIGHT(EACH, tens)                                                                        \
+    EACH(tens##0) EACH(tens##1) EACH(tens##2) EACH(tens##3)                                      \
+    EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)
 #define ALL(EACH)                                                                                \
-    EIGHT(EACH, 00) EIGHT(EACH, 01) EIGHT(EACH, 02) EIGHT(EACH, 03) EIGHT(EACH, 04) EIGHT(EACH, 05) EIGHT(EACH, 06) EIGHT(EACH, 07)
+    EIGHT(EACH, 00) EIGHT(EACH, 01) EIGHT(EACH, 02) EIGHT(EACH, 03)                              \
+    EIGHT(EACH, 04) EIGHT(EACH, 05) EIGHT(EACH, 06) EIGHT(EACH, 07)
 ALL(HANDLER)
 
 static oriel_handler_fn *const in_place[] = {ALL(NAME)};

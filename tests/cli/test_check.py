@@ -361,8 +361,7 @@ class Json(Case):
             self.assertEqual({row["what"].split(": ")[-1]: row["count"] for row in job["not_looked_at"]},
                              {"MPI_File_open": 3, "MPI_File_close": 3})
             text = start(ORIEL, "check", program(host, "mistaken"), "right", "file").stderr
-            self.assertIn("MPI_File_open (3)", text)
-            self.assertIn("MPI_File_close (3)", text)
+            self.assertRegex(text, r"; calls not modelled: MPI_File_open \(3\), MPI_File_close \(3\)\n")
 
     def test_what_several_machines_have_not_looked_at_is_counted_together(self):
         for host in HOSTS:
