@@ -123,11 +123,12 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
     return at == HANDLERS ? function : in_place[at];
 }
 
-#define CREATE(name, Function, kind)                                                                                   \
-    ORIEL_CHECK_WRAP(name, (Function * function, MPI_Errhandler * errhandler))                                          \
-    {                                                                                                                  \
-        oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, kind, __builtin_return_address(0));                      \
-        return BEHIND(name)((Function *)own, errhandler);                                                              \
+#define CREATE(name, Function, kind)                                                             \
+    ORIEL_CHECK_WRAP(name, (Function * function, MPI_Errhandler * errhandler))                   \
+    {                                                                                            \
+        const void *address = __builtin_return_address(0);                                       \
+        oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, kind, address); \
+        return BEHIND(name)((Function *)own, errhandler);                                        \
     }
 CREATE(Comm_create_errhandler, MPI_Comm_errhandler_function, ORIEL_HANDLER_COMM)
 CREATE(Win_create_errhandler, MPI_Win_errhandler_function, ORIEL_HANDLER_WIN)
