@@ -12,7 +12,9 @@
 static int open_at(int directory, const char *name, int flags)
 {
     int fd = openat(directory, name, flags | O_CLOEXEC);
-    return fd < 0 && oriel_descriptor_spend_spare(errno) ? openat(directory, name, flags | O_CLOEXEC) : fd;
+    if (fd < 0 && oriel_descriptor_spend_spare(errno))
+        fd = openat(directory, name, flags | O_CLOEXEC);
+    return fd;
 }
 
 int oriel_seen_file(int directory, const char *name, struct stat *out)

@@ -168,15 +168,14 @@ static void buffers_registered_meanwhile_are_the_programs_later(void **state)
     (void)state;
     memset(page, 'a', ORIEL_PAGE_BYTES);
     memset(wanted, 'b', sizeof wanted);
-    int file = memfd_create("pins", MFD_CLOEXEC);
-    assert_int_equal(write(file, wanted, sizeof wanted), sizeof wanted);
     assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted), ORIEL_OK);
     if (!open_ring(&ring)) {
         print_message("io_uring_setup: %s\n", strerror(errno));
         oriel_promote_release(&promoted);
-        close(file);
         skip();
     }
+    int file = memfd_create("pins", MFD_CLOEXEC);
+    assert_int_equal(write(file, wanted, sizeof wanted), sizeof wanted);
     struct iovec whole = {page, ORIEL_PAGE_BYTES};
     assert_int_equal(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &whole, 1), 0);
     assert_int_equal(oriel_promote_release(&promoted), 0);
