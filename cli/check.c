@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/helper.h"
@@ -85,6 +86,17 @@ static bool is_mixed(const struct request *request)
     return questions > 1 || (questions == 1 && runs);
 }
 
+/* Whether the file is where a standard stream goes, which others write, too. */
+static bool is_output(int fd)
+{
+    struct stat file, stream;
+    bool is_same = false;
+    for (int out = STDOUT_FILENO; out <= STDERR_FILENO; out++)
+        is_same |= fstat(fd, &file) == 0 && fstat(out, &stream) == 0 && S_ISREG(file.st_mode) && file.st_dev == stream.st_dev &&
+                   file.st_ino == stream.st_ino;
+    return is_same;
+}
+
 /* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
  * What is in it from an earlier job goes when nothing is left that refuses this one (become.c). */
 static void json_file_set(const char *file)
@@ -94,6 +106,8 @@ static void json_file_set(const char *file)
     int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         oriel_die("--json: %s: %s", file, strerror(errno));
+    if (is_output(fd))
+        oriel_die("--json: %s is where the program's own output goes; name another file", file);
     close(fd);
     char *path = realpath(file, NULL);
     if (path == NULL)

@@ -1,22 +1,26 @@
-/* Who takes the spare descriptor's number owns it until it is put back: nobody else finds one meanwhile, and two threads never
- * close or keep the same.  The program may close it, too, and have something else at the number: it is known by its file's name. */
+/* One thread at a time has the spare descriptor at hand; who finds another there goes on as if there were none, for which any
+ * caller is prepared: so nobody waits, and a child that was forked meanwhile does not either.  The program may close it, too, and
+ * have something else at the number: it is known by its file. */
 #include "base/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define SPARE_NAME "oriel-spare"
 enum { HIGH = 200, NONE = -1, LEAVES = 16, LOOKS_MOST = 1024, NUMBERS_MOST = 1 << 20 };
 
 static _Atomic bool keeps_spare;
-static _Atomic int spare = NONE;
-static _Atomic bool is_spent; /* and is put back, however few are free by then */
+static atomic_flag is_at_hand = ATOMIC_FLAG_INIT;
+static struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    bool is_spent; /* and is put back, however few are free by then */
+} spare = {.fd = NONE};
 static _Thread_local bool is_elsewhere;
 
 int oriel_descriptor_high(int fd)
@@ -26,16 +30,6 @@ int oriel_descriptor_high(int fd)
         return fd;
     close(fd);
     return high;
-}
-
-static bool is_spare(int fd)
-{
-    static const char wanted[] = "/memfd:" SPARE_NAME " (deleted)";
-    char path[64];
-    char target[sizeof wanted];
-    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", fd);
-    return fd >= 0 && readlink(path, target, sizeof target) == (ssize_t)sizeof wanted - 1 &&
-           memcmp(target, wanted, sizeof wanted - 1) == 0;
 }
 
 /* So many are left to a program that needs its last ones.  Numbers are looked at, not taken. */
@@ -51,25 +45,41 @@ static bool has_room(void)
     return left == 0;
 }
 
-static int take_spare(void)
+static bool take(void)
 {
-    int fd = atomic_exchange(&spare, NONE);
-    return is_spare(fd) ? fd : NONE;
+    return !is_elsewhere && !atomic_flag_test_and_set_explicit(&is_at_hand, memory_order_acquire);
+}
+
+static void put_back(void)
+{
+    atomic_flag_clear_explicit(&is_at_hand, memory_order_release);
+}
+
+static bool is_there(void)
+{
+    struct stat info;
+    return spare.fd >= 0 && fstat(spare.fd, &info) == 0 && info.st_dev == spare.device && info.st_ino == spare.inode;
+}
+
+static void make(void)
+{
+    struct stat info = {.st_ino = 0};
+    spare.fd = oriel_descriptor_high(memfd_create("oriel-spare", MFD_CLOEXEC));
+    if (spare.fd < 0 || fstat(spare.fd, &info) != 0)
+        return;
+    spare.device = info.st_dev;
+    spare.inode = info.st_ino;
+    spare.is_spent = false;
 }
 
 void oriel_descriptor_keep_spare(void)
 {
-    int none = NONE;
-    if (is_elsewhere)
-        return;
     atomic_store_explicit(&keeps_spare, true, memory_order_relaxed);
-    int fd = take_spare();
-    if (fd < 0 && (atomic_load_explicit(&is_spent, memory_order_relaxed) || has_room()))
-        fd = oriel_descriptor_high(memfd_create(SPARE_NAME, MFD_CLOEXEC));
-    if (fd >= 0)
-        atomic_store_explicit(&is_spent, false, memory_order_relaxed);
-    if (fd >= 0 && !atomic_compare_exchange_strong(&spare, &none, fd))
-        close(fd);
+    if (!take())
+        return;
+    if (!is_there() && (spare.is_spent || has_room()))
+        make();
+    put_back();
 }
 
 void oriel_descriptor_restore_spare(void)
@@ -80,13 +90,17 @@ void oriel_descriptor_restore_spare(void)
 
 bool oriel_descriptor_spend_spare(int reason)
 {
-    int fd = (reason == EMFILE || reason == ENFILE) && !is_elsewhere ? take_spare() : NONE;
-    if (fd >= 0) {
-        close(fd);
-        atomic_store_explicit(&is_spent, true, memory_order_relaxed);
+    bool is_free = false;
+    if ((reason == EMFILE || reason == ENFILE) && take()) {
+        is_free = is_there();
+        if (is_free)
+            close(spare.fd);
+        spare.is_spent |= is_free;
+        spare.fd = NONE;
+        put_back();
     }
     errno = reason;
-    return fd >= 0;
+    return is_free;
 }
 
 void oriel_descriptor_leave_spare(void)

@@ -73,13 +73,24 @@ static const char *last_part(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-bool oriel_place_is_binding(const char *module)
+static bool is_one_of(const char *module, const char *const *stems, size_t count)
 {
-    static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempi"};
-    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++)
+    for (size_t i = 0; i < count; i++)
         if (strncmp(last_part(module), stems[i], strlen(stems[i])) == 0)
             return true;
     return false;
+}
+
+bool oriel_place_is_binding(const char *module)
+{
+    static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempi"};
+    return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
+}
+
+bool oriel_place_is_cxx_binding(const char *module)
+{
+    static const char *const stems[] = {"libmpichcxx", "libmpicxx"};
+    return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
 }
 
 __attribute__((noinline)) int oriel_place_stack(void **out, int room)

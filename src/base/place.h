@@ -27,6 +27,9 @@ bool oriel_place_find(uint64_t address, struct oriel_place *out);
 /* Whether a module is a host's own functions for Fortran: then the place in the program is who called that. */
 bool oriel_place_is_binding(const char *module);
 
+/* Whether it has a host's classes for C++, where a library has them. */
+bool oriel_place_is_cxx_binding(const char *module);
+
 /* The return addresses of the stack from the caller's own on, as backtrace has them, and how many; without what a sanitiser of
  * the program puts in front, whose backtrace is a function of its own. */
 int oriel_place_stack(void **out, int room);

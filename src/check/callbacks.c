@@ -4,6 +4,7 @@
  * pass as they are: hosts know them by their addresses.  Programs call. */
 #include "check/callbacks.h"
 
+#include "base/place.h"
 #include "check/behind.h"
 #include "check/handlers.h"
 #include "check/sites.h"
@@ -40,12 +41,27 @@ bool oriel_check_is_programs_yet(const void *address)
     return true;
 }
 
+/* MPICH's classes for C++ hand over functions that take references to objects, and call what they find by proxies of their own. */
+static bool is_cxx(const void *address)
+{
+    struct oriel_place place;
+    return oriel_place_find((uint64_t)(uintptr_t)address, &place) && oriel_place_is_cxx_binding(place.module);
+}
+
 bool oriel_callback_is_others(const void *address)
 {
-    return !oriel_check_is_programs(address) || oriel_site_is_bound(address);
+    return !oriel_check_is_programs(address) || oriel_site_is_bound(address) || is_cxx(address);
 }
 
 /* --- attributes --- */
+
+void (*oriel_callback_failed_at_end)(void);
+
+static void attribute_stays(uintptr_t object)
+{
+    if (oriel_callback_failed_at_end != NULL && object == (uintptr_t)MPI_COMM_SELF)
+        oriel_callback_failed_at_end();
+}
 
 typedef void any_fn(void); /* in the place of copy and delete functions of the three kinds of objects */
 
@@ -96,6 +112,8 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
         oriel_callback_begin(&callback);                                                                               \
         int code = ((MPI_##Kind##_delete_attr_function *)attribute->del)(object, keyval, value, attribute->extra);     \
         oriel_callback_end(&callback);                                                                                 \
+        if (code != MPI_SUCCESS)                                                                                       \
+            attribute_stays((uintptr_t)object);                                                                        \
         return code;                                                                                                   \
     }                                                                                                                  \
     ORIEL_CHECK_WRAP(name, (MPI_##Kind##_copy_attr_function * copy, MPI_##Kind##_delete_attr_function * del, int *keyval, \

@@ -26,7 +26,11 @@ struct oriel_callback {
 void oriel_callback_begin(struct oriel_callback *callback);
 void oriel_callback_end(struct oriel_callback *callback);
 
-/* Whether a function that is registered comes from Fortran; address: where the registering call returns to.  Or the call is not to
+/* While MPI_Finalize runs, NULL before: what has to be done at the latest when a function of the program's has failed with the end
+ * of MPI_COMM_SELF, for Open MPI deletes no more of its attributes then. */
+extern void (*oriel_callback_failed_at_end)(void);
+
+/* Whether a function that is registered comes from Fortran or from classes for C++; address: where the registering call returns to.  Or the call is not to
  * be looked at. */
 bool oriel_callback_is_others(const void *address);
 

@@ -151,6 +151,16 @@ ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status
 
 /* --- any of many --- */
 
+/* With an error, of one of them: no index says which, but the host has made an end of it where it completed. */
+static void any_ended(struct watch *watch, int code, bool is_one, int index, const MPI_Status *status)
+{
+    if (code == MPI_SUCCESS && is_one)
+        ended(watch, index, status);
+    for (int i = 0; i < watch->count && code != MPI_SUCCESS; i++)
+        if (watch->requests[i] == MPI_REQUEST_NULL)
+            ended(watch, i, status);
+}
+
 ORIEL_CHECK_WRAP(Waitany, (int count, MPI_Request array_of_requests[], int *index, MPI_Status *status))
 {
     struct watch watch;
@@ -160,8 +170,7 @@ ORIEL_CHECK_WRAP(Waitany, (int count, MPI_Request array_of_requests[], int *inde
     bool waits = WAITS(Waitany, ANY);
     code = BEHIND(Waitany)(count, array_of_requests, index, status);
     oriel_wait_done(waits);
-    if (code == MPI_SUCCESS)
-        ended(&watch, *index, status);
+    any_ended(&watch, code, true, *index, status);
     watch_end(&watch);
     return code;
 }
@@ -173,8 +182,7 @@ ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *inde
     if (!watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Testany, (count, array_of_requests, index, flag, status));
     code = BEHIND(Testany)(count, array_of_requests, index, flag, status);
-    if (code == MPI_SUCCESS && *flag)
-        ended(&watch, *index, status);
+    any_ended(&watch, code, *flag, *index, status);
     watch_end(&watch);
     return code;
 }

@@ -3,7 +3,6 @@
  * and what they call is not looked at.  Programs call, and callbacks.c. */
 #include "check/handlers.h"
 
-#include "base/place.h"
 #include "check/behind.h"
 #include "check/callbacks.h"
 #include "check/finding.h"
@@ -12,8 +11,9 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <unwind.h>
 
-enum { HANDLERS = 64, FRAMES = 256 };
+enum { HANDLERS = 64, LEVELS = 8 };
 
 enum { WORDS = 4 }; /* behind the code: in registers */
 
@@ -23,11 +23,12 @@ static struct {
 } handlers[HANDLERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The innermost one of this thread. */
+/* Of this thread, the innermost last, as many as oriel_check_where says.  Not in the frames themselves, which may be gone. */
 static _Thread_local struct running {
-    const void *inside; /* an address of its frame, as it stands in the thread's stack */
+    uintptr_t frame;    /* lies in the stack where the handler runs */
+    const void *inside; /* an address to which that frame returns */
     bool may_lose;      /* calls that fail with it have to do with messages and requests */
-} running;
+} running[LEVELS];
 
 bool oriel_handlers_run(void)
 {
@@ -37,41 +38,54 @@ bool oriel_handlers_run(void)
 static __attribute__((noinline)) void run(int at, void *handle, int *code, void *const words[WORDS])
 {
     union oriel_check_where where = oriel_check_where;
-    struct running outer = running;
     oriel_handler_fn *function = handlers[at].function;
     enum oriel_handler_kind kind = handlers[at].kind;
-    if (where.in.depth > 0) { /* else no wrapper is left behind */
+    if (where.in.depth > 0 && where.in.handlers < LEVELS) { /* else no wrapper is left behind, or what it calls is not looked at */
         oriel_wait_interrupt(); /* the call has failed */
-        running.inside = __builtin_return_address(0);
-        running.may_lose = kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION;
-        oriel_check_where.in.handlers++;
+        running[oriel_check_where.in.handlers++] = (struct running){
+            (uintptr_t)__builtin_frame_address(0), __builtin_return_address(0),
+            kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION};
         oriel_check_where.in.depth = 0;
     }
     function(handle, code, words[0], words[1], words[2], words[3]);
     oriel_check_where = where;
-    running = outer;
 }
 
-/* Whether the address is one to which this thread's stack returns; one of more frames than are looked at is taken for it. */
-static bool is_in_stack(const void *address)
+struct walk {
+    const struct running *handler;
+    bool is_left;
+};
+
+/* From the innermost frame on: the handler's, or one that lies behind its place. */
+static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *closure)
 {
-    void *frames[FRAMES];
-    int count = oriel_place_stack(frames, FRAMES);
-    for (int i = 0; i < count; i++)
-        if (frames[i] == address)
-            return true;
-    return count == FRAMES;
+    enum { OWN_BYTES = 64 }; /* the frame's address and the frame's end are not the same */
+    struct walk *walk = closure;
+    if ((const void *)_Unwind_GetIP(frame) == walk->handler->inside)
+        return _URC_NORMAL_STOP;
+    walk->is_left = (uintptr_t)_Unwind_GetCFA(frame) > walk->handler->frame + OWN_BYTES;
+    return walk->is_left ? _URC_NORMAL_STOP : _URC_NO_REASON;
+}
+
+/* One that a walk through the stack does not come to, since functions on the way do not say how, runs still. */
+static bool is_left(const struct running *handler)
+{
+    struct walk walk = {handler, false};
+    (void)_Unwind_Backtrace(look_at_frame, &walk);
+    return walk.is_left;
 }
 
 void oriel_handlers_look(void)
 {
-    if (is_in_stack(running.inside))
+    uint32_t left = oriel_check_where.in.handlers;
+    bool may_lose = false;
+    while (left > 0 && is_left(&running[left - 1]))
+        may_lose |= running[--left].may_lose;
+    if (left == oriel_check_where.in.handlers)
         return;
-    bool may_lose = running.may_lose;
-    running = (struct running){NULL, false};
-    oriel_check_where.in.handlers = 0;
+    oriel_check_where.in.handlers = left;
     if (may_lose) {
-        oriel_requests_let_go();
+        oriel_requests_let_go(left);
         oriel_order_doubt();
     }
     oriel_order_unknown_begin("one that failed, whose error handler did not return");

@@ -20,7 +20,8 @@ struct oriel_request_record {
     struct oriel_startable *startable; /* NULL: not persistent */
     bool active;
     bool claimed;
-    const void *claimer; /* of a claimed one: which thread */
+    const void *claimer; /* of a claimed one: which thread, and */
+    uint32_t handlers;   /* inside how many of its error handlers */
 };
 
 static _Thread_local char this_thread; /* stands for it by its address */
@@ -185,6 +186,7 @@ static struct oriel_request_record *claim(MPI_Request request, bool inactive_too
     if (record != NULL) {
         record->claimed = true;
         record->claimer = &this_thread;
+        record->handlers = oriel_check_where.in.handlers;
     }
     pthread_mutex_unlock(&mutex);
     return record;
@@ -212,12 +214,12 @@ void oriel_request_unclaim(struct oriel_request_record *record)
     pthread_mutex_unlock(&mutex);
 }
 
-void oriel_requests_let_go(void)
+void oriel_requests_let_go(uint32_t handlers)
 {
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
-            if (record->claimed && record->claimer == &this_thread)
+            if (record->claimed && record->claimer == &this_thread && record->handlers >= handlers)
                 record->claimed = false;
     pthread_mutex_unlock(&mutex);
 }

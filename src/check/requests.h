@@ -43,8 +43,9 @@ bool oriel_request_records_exist(void);
 struct oriel_request_record *oriel_request_claim(MPI_Request request);
 void oriel_request_unclaim(struct oriel_request_record *record);
 
-/* This thread has left the call in which it has claimed some, and will not come back to it. */
-void oriel_requests_let_go(void);
+/* This thread has left the calls in which it has claimed some, inside so many of its error handlers or more, and will not come
+ * back to them. */
+void oriel_requests_let_go(uint32_t handlers);
 
 /* Of a claimed one: it is complete.  In the order of their making the functions done are called. */
 struct oriel_request_end {

@@ -7,6 +7,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "check/callbacks.h"
 #include "check/communicators.h"
 #include "check/lent.h"
 #include "check/loans.h"
@@ -231,14 +232,19 @@ static void stop(const struct oriel_site *site)
 static struct oriel_site finalize_site;
 static bool stops_with_self;
 
+static void stop_at_end(void)
+{
+    if (oriel_check_running)
+        stop(&finalize_site);
+}
+
 static int stop_with_self(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)keyval;
     (void)value;
     (void)extra;
-    if (oriel_check_running)
-        stop(&finalize_site);
+    stop_at_end();
     return MPI_SUCCESS;
 }
 
@@ -294,6 +300,9 @@ ORIEL_EXPORT int PMPI_Finalize(void)
     finalize_site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Finalize);
     if (!stops_with_self)
         stop(&finalize_site);
+#ifdef OPEN_MPI
+    oriel_callback_failed_at_end = stop_at_end;
+#endif
     int code = behind();
     oriel_check_leave();
     return code;

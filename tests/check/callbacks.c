@@ -347,6 +347,40 @@ CASE(E1, behind_a_windows_handler_that_jumps, 2)
     fence_and_free(win);
 }
 
+static MPI_Comm jumps;
+
+static void free_behind_a_jump(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    if (setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, jumps); /* there is no such rank */
+    MPI_Win_free(&freed_in_handler);
+}
+
+/* The handler that jumps is left, the one around it is not. */
+CASE_APART(A4, freed_behind_a_jump_inside_its_error_handler, 2)
+{
+    MPI_Errhandler handler;
+    MPI_Win win = ints_window(4);
+    MPI_Comm_dup(MPI_COMM_SELF, &jumps);
+    MPI_Comm_create_errhandler(jump_of_comm, &handler);
+    MPI_Comm_set_errhandler(jumps, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_Win_create_errhandler(free_behind_a_jump, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Errhandler_free(&handler);
+    freed_in_handler = win;
+    if (!calls_back())
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (right)
+        MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
+    else
+        MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win); /* FINDS A4 here */
+    if (!calls_back())
+        MPI_Win_free(&win);
+    MPI_Comm_free(&jumps);
+}
+
 /* --- who waits --- */
 
 static void tell_late(void *whom)
@@ -392,6 +426,26 @@ CASE_APART(E13, window_that_goes_with_self, 2)
     win = ints_window(4);
     at_the_end(right && calls_back() ? free_win : nothing, &win);
     if (right && !calls_back())
+        MPI_Win_free(&win);
+    MPI_Finalize(); /* FINDS E13 here */
+    exit(0);
+}
+
+static int refuses(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    return MPI_ERR_OTHER;
+}
+
+/* Open MPI goes no further with the attributes of MPI_COMM_SELF. */
+CASE_APART(E13, window_that_stays_where_self_keeps_an_attribute, 2)
+{
+    MPI_Win win = ints_window(4);
+    int keyval;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuses, &keyval, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    MPI_Comm_free_keyval(&keyval);
+    if (right)
         MPI_Win_free(&win);
     MPI_Finalize(); /* FINDS E13 here */
     exit(0);

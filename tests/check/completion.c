@@ -56,3 +56,65 @@ CASE(E19, flush_of_the_wrong_rank, 2)
     }
     read_after_news(win);
 }
+
+/* --- receives that are cut: one that fails is complete, too, whatever waits for it --- */
+
+static int room;
+
+/* MPICH raises what fails while requests are awaited there, and not at their communicator. */
+static void set_handlers(MPI_Errhandler handler)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+}
+
+static MPI_Win receive_less_than_is_sent(MPI_Comm *comm, MPI_Request *request)
+{
+    static const int sent[2] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Comm_dup(MPI_COMM_WORLD, comm);
+    MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+    set_handlers(MPI_ERRORS_RETURN);
+    *request = MPI_REQUEST_NULL;
+    if (rank == 0)
+        MPI_Send(sent, 2, MPI_INT, 1, 0, *comm);
+    if (rank == 1)
+        MPI_Irecv(&room, 1, MPI_INT, 0, 0, *comm, request);
+    MPI_Win_lock_all(0, win);
+    return win;
+}
+
+static void end_of_receive(MPI_Win win, MPI_Comm *comm, MPI_Request *request)
+{
+    MPI_Win_unlock_all(win);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    set_handlers(MPI_ERRORS_ARE_FATAL);
+    MPI_Win_free(&win);
+    MPI_Comm_free(comm);
+}
+
+CASE(C4, put_of_what_a_receive_will_cut, 2)
+{
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Win win = receive_less_than_is_sent(&comm, &request);
+    int at;
+    while (right && request != MPI_REQUEST_NULL)
+        MPI_Waitany(1, &request, &at, MPI_STATUS_IGNORE);
+    if (rank == 1)
+        MPI_Put(&room, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+    end_of_receive(win, &comm, &request);
+}
+
+CASE(C4, put_of_what_a_tested_receive_will_cut, 2)
+{
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Win win = receive_less_than_is_sent(&comm, &request);
+    int at, flag;
+    while (right && request != MPI_REQUEST_NULL)
+        MPI_Testany(1, &request, &at, &flag, MPI_STATUS_IGNORE);
+    if (rank == 1)
+        MPI_Put(&room, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+    end_of_receive(win, &comm, &request);
+}

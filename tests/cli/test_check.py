@@ -66,6 +66,15 @@ class Refusal(Case):
         self.refused(start(ORIEL, "check", "--json", self.path("none/found.json"), target), "none/found.json", "No such file")
         self.refused(start(ORIEL, "check", "--json", self.folder, target), "Is a directory")
         self.refused(start(ORIEL, "check", "--json", "", target), "--json: no file is named")
+        with open(self.path("log"), "w+", encoding="utf-8") as log:  # what is there already, and what the program will say
+            log.write("precious\n")
+            log.flush()
+            job = subprocess.run([ORIEL, "check", "--json=/dev/stdout", target], stdout=log, stderr=subprocess.PIPE, text=True,
+                                 env=environment(), timeout=60, check=False)
+            self.assertEqual((job.returncode, job.stderr),
+                             (2, "oriel: --json: /dev/stdout is where the program's own output goes; name another file\n"))
+            log.seek(0)
+            self.assertEqual(log.read(), "precious\n")
 
     def test_what_cannot_be_checked(self):
         target = program(HOSTS[0], "mistaken")
