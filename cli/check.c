@@ -90,11 +90,12 @@ static bool is_mixed(const struct request *request)
 static bool is_output(int fd)
 {
     struct stat file, stream;
-    bool is_same = false;
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return false;
     for (int out = STDOUT_FILENO; out <= STDERR_FILENO; out++)
-        is_same |= fstat(fd, &file) == 0 && fstat(out, &stream) == 0 && S_ISREG(file.st_mode) && file.st_dev == stream.st_dev &&
-                   file.st_ino == stream.st_ino;
-    return is_same;
+        if (fstat(out, &stream) == 0 && file.st_dev == stream.st_dev && file.st_ino == stream.st_ino)
+            return true;
+    return false;
 }
 
 /* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,10 @@ static void say(const char *format, va_list args)
 {
     enum { LEN_MAX = PIPE_BUF - 16, HALF = LEN_MAX / 2 };
     char line[PIPE_BUF]; /* written at once, so that the lines of several ranks do not mix */
-    char *text = NULL;
+    char *text;
     int len = vasprintf(&text, format, args);
-    if (len < 0)
-        text = NULL;
-    if (text == NULL)
+    bool is_made = len >= 0;
+    if (!is_made)
         len = snprintf(line, sizeof line, "oriel: out of memory\n");
     else if (len <= LEN_MAX)
         len = snprintf(line, sizeof line, "oriel: %s\n", text);
@@ -29,7 +29,8 @@ static void say(const char *format, va_list args)
         len = snprintf(line, sizeof line, "oriel: %.*s...%s\n", HALF, text, text + len - HALF);
     ssize_t written = write(STDERR_FILENO, line, (size_t)len);
     (void)written; /* nobody is left to tell when standard error is closed */
-    free(text);
+    if (is_made)
+        free(text);
 }
 
 void oriel_say(const char *format, ...)
