@@ -265,13 +265,15 @@ static int first_absent(int from)
     return from;
 }
 
-/* Whether a thread that blocks the signal may do so for want of a processor. */
+/* Whether a thread that blocks the signal may do so for want of a processor: one that has just been made has had none at all. */
 static bool lacks_processor(struct slot *slot)
 {
     uint64_t ran_ns = oriel_threads_ran_ns(slot->tid);
+    if (ran_ns == 0 && oriel_threads_ran_ns((int32_t)syscall(SYS_gettid)) == 0)
+        return false; /* this kernel does not count */
     if (slot->ran_ns == 0)
         slot->ran_ns = ran_ns;
-    return ran_ns != 0 && ran_ns - slot->ran_ns < MOMENT_NS && oriel_threads_is_running(slot->tid);
+    return ran_ns - slot->ran_ns < MOMENT_NS && oriel_threads_is_running(slot->tid);
 }
 
 /* For how long in all a try waits for a thread that has not come. */

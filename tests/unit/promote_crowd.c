@@ -108,43 +108,68 @@ static void *count_deafly(void *count)
     return NULL;
 }
 
-/* Beside eight that compute, one that takes what is left gets some milliseconds in ten seconds. */
-static void is_waited_for(void *(*counts)(void *))
+static pid_t crowders[CROWDERS];
+static int gate[2]; /* a pipe, closed when the crowders are to begin */
+
+/* Eight that compute on the first processor once the gate is open. */
+static void make_crowders(void)
 {
-    static _Atomic uint64_t count;
-    char *memory = map_private(PAGE);
-    struct oriel_promoted promoted;
-    pid_t crowders[CROWDERS];
-    pthread_t thread;
-    skip_where_nothing_moves();
-    atomic_store(&count, 0);
-    atomic_store(&stop, false);
-    assert_int_equal(pthread_create(&thread, NULL, counts, &count), 0);
-    while (atomic_load(&count) == 0)
-        usleep(1000);
+    char byte;
+    assert_int_equal(pipe(gate), 0);
     for (int i = 0; i < CROWDERS; i++) {
         crowders[i] = fork();
         assert_true(crowders[i] >= 0);
         if (crowders[i] > 0)
             continue;
+        close(gate[1]);
         go_to_first_processor(SCHED_OTHER);
+        while (read(gate[0], &byte, 1) != 0)
+            continue;
         ualarm(CROWDED_MS * 1000, 0);
         for (;;)
             atomic_signal_fence(memory_order_seq_cst);
     }
-    usleep(50000);
-    uint64_t before = atomic_load(&count);
-    promote(memory, PAGE, &quiesce, &promoted);
-    print_message("%llu rounds meanwhile\n", (unsigned long long)(atomic_load(&count) - before));
-    oriel_promote_release(&promoted);
-    atomic_store(&stop, true);
-    pthread_join(thread, NULL);
+    close(gate[0]);
+}
+
+static void await_crowders(void)
+{
     for (int i = 0; i < CROWDERS; i++) {
         int status;
         assert_int_equal(waitpid(crowders[i], &status, 0), crowders[i]);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
     }
+}
+
+static void promote_a_page(void)
+{
+    char *memory = map_private(PAGE);
+    struct oriel_promoted promoted;
+    promote(memory, PAGE, &quiesce, &promoted);
+    oriel_promote_release(&promoted);
     munmap(memory, PAGE);
+}
+
+/* Beside eight that compute, one that takes what is left gets some milliseconds in ten seconds. */
+static void is_waited_for(void *(*counts)(void *))
+{
+    static _Atomic uint64_t count;
+    pthread_t thread;
+    skip_where_nothing_moves();
+    make_crowders();
+    atomic_store(&count, 0);
+    atomic_store(&stop, false);
+    assert_int_equal(pthread_create(&thread, NULL, counts, &count), 0);
+    while (atomic_load(&count) == 0)
+        usleep(1000);
+    close(gate[1]);
+    usleep(50000);
+    uint64_t before = atomic_load(&count);
+    promote_a_page();
+    print_message("%llu rounds meanwhile\n", (unsigned long long)(atomic_load(&count) - before));
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    await_crowders();
 }
 
 static void a_thread_that_gets_no_processor_is_waited_for(void **state)
@@ -159,12 +184,59 @@ static void also_while_it_blocks_all_signals(void **state)
     is_waited_for(count_deafly);
 }
 
+enum { NEW = 32 };
+
+static void *count_one(void *count)
+{
+    atomic_fetch_add((_Atomic int *)count, 1);
+    return NULL;
+}
+
+/* Makes threads where the crowders come at once, and goes on elsewhere. */
+static void *make_threads(void *count)
+{
+    pthread_t threads[NEW];
+    cpu_set_t all;
+    sched_getaffinity(0, sizeof all, &all);
+    go_to_first_processor(SCHED_IDLE);
+    for (int i = 0; i < NEW; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count_one, count), 0);
+    sched_setaffinity(0, sizeof all, &all);
+    close(gate[1]);
+    for (int i = 0; i < NEW; i++)
+        pthread_join(threads[i], NULL);
+    return NULL;
+}
+
+/* The C library begins threads with all signals blocked, and the kernel has counted no time for them then. */
+static void also_before_it_ran_for_the_first_time(void **state)
+{
+    enum { TRIES = 10 };
+    int ran = NEW;
+    (void)state;
+    skip_where_nothing_moves();
+    for (int tries = 0; ran == NEW && tries < TRIES; tries++) {
+        _Atomic int count = 0;
+        pthread_t thread;
+        make_crowders();
+        assert_int_equal(pthread_create(&thread, NULL, make_threads, (void *)&count), 0);
+        usleep(100000);
+        ran = atomic_load(&count);
+        promote_a_page();
+        pthread_join(thread, NULL);
+        await_crowders();
+        print_message("%d of %d had run before\n", ran, NEW);
+    }
+    assert_true(ran < NEW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_loses_no_write_though_others_end),
         cmocka_unit_test(a_thread_that_gets_no_processor_is_waited_for),
         cmocka_unit_test(also_while_it_blocks_all_signals),
+        cmocka_unit_test(also_before_it_ran_for_the_first_time),
     };
     setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a case that has failed would go on in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
