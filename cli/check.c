@@ -98,21 +98,33 @@ static bool is_output(int fd)
     return false;
 }
 
-/* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
- * What is in it from an earlier job goes when nothing is left that refuses this one (become.c). */
-static void json_file_set(const char *file)
+/* By opening it; but to the reader of a pipe, what opens it and closes it again is its writer and has come to its end. */
+static void json_file_look(const char *file)
 {
-    if (file[0] == '\0')
-        oriel_die("--json: no file is named");
+    struct stat status;
+    if (stat(file, &status) == 0 && S_ISFIFO(status.st_mode)) {
+        if (access(file, W_OK) != 0)
+            oriel_die("--json: %s: %s", file, strerror(errno));
+        return;
+    }
     int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         oriel_die("--json: %s: %s", file, strerror(errno));
     if (is_output(fd))
         oriel_die("--json: %s is where the program's own output goes; name another file", file);
     close(fd);
+}
+
+/* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
+ * What is in it from an earlier job goes when nothing is left that refuses this one (become.c). */
+static void json_file_set(const char *file)
+{
+    if (file[0] == '\0')
+        oriel_die("--json: no file is named");
+    json_file_look(file);
     char *path = realpath(file, NULL);
-    if (path == NULL)
-        oriel_die("--json: %s: %s", file, strerror(errno));
+    if (path == NULL) /* a pipe of the shell's, or a file that was deleted: known by a descriptor alone */
+        oriel_die("--json: %s has no name that leads to it at the end of the job; name a file", file);
     oriel_variable_set("ORIEL_CHECK_JSON", path);
     free(path);
 }

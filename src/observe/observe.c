@@ -34,10 +34,13 @@ static bool find_path(const char *name, char out[PATH_MAX])
 }
 
 /* By opening it; one that was not there is not left behind, since the job may never come to write it.  What an earlier job wrote
- * would then be taken for this one's: a file is empty from now on. */
+ * would then be taken for this one's: a file is empty from now on.  To the reader of a pipe, what opens it and closes it again is
+ * its writer and has come to its end. */
 static bool can_write(const char *path)
 {
     struct stat status;
+    if (stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
+        return access(path, W_OK) == 0;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool is_new = fd >= 0;
     if (!is_new && errno == EEXIST)

@@ -76,6 +76,10 @@ class Refusal(Case):
             log.seek(0)
             self.assertEqual(log.read(), "precious\n")
 
+    def test_pipe_without_a_name(self):
+        self.refused(start(ORIEL, "check", "--json=/dev/stdout", program(HOSTS[0], "mistaken")),
+                     "--json: /dev/stdout has no name that leads to it at the end of the job; name a file")
+
     def test_what_cannot_be_checked(self):
         target = program(HOSTS[0], "mistaken")
         self.refused(start(ORIEL, "check", target, ORIEL_BYPASS="1"), "ORIEL_BYPASS=1")
@@ -409,6 +413,15 @@ class Json(Case):
                 self.assertEqual(file.read(), left)
         self.assertTrue(os.path.islink(self.path("link.json")))
         self.refused(start(ORIEL, "report", self.path("found.json")), "is empty: the job that was to write it")
+
+    def test_the_reader_of_a_pipe_gets_all(self):
+        os.mkfifo(self.path("pipe"))
+        for host in HOSTS:
+            with subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE, text=True) as reader:
+                result = start(ORIEL, "check", "--json", self.path("pipe"), program(host, "mistaken"))
+                os.close(os.open(self.path("pipe"), os.O_RDWR))  # ends a reader to whom nobody came
+                self.assertEqual(result.returncode, 86, result.stderr)
+                self.assertEqual(len(json.load(reader.stdout)["findings"]), 1)
 
     def test_program_may_go_to_another_folder(self):
         os.makedirs(self.path("elsewhere"))

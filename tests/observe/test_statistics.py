@@ -285,6 +285,17 @@ class End(Case):
         self.assertEqual(job.stderr.count(": ORIEL_STATS: /proc/nowhere/s.json cannot be written: "), 1)
         self.assertIn("oriel: statistics of counted", job.stderr)
 
+    def test_the_reader_of_a_pipe_gets_all(self):
+        path = os.path.join(self.folder, "pipe.json")
+        os.mkfifo(path)
+        os.chmod(path, 0o666)
+        with subprocess.Popen(["cat", path], stdout=subprocess.PIPE, text=True) as reader:
+            try:
+                self.launch("counts", 2, stats=path, timeout=60)
+            finally:
+                os.close(os.open(path, os.O_RDWR))  # ends a reader to whom nobody came
+            self.assertEqual(json.load(reader.stdout)["ranks"], 2)
+
     def test_contended_locks_are_told(self):
         self.assertRegex(self.launch("late", 2).stderr, r"\n  contended locks: [1-9]\d* of \d+ \(\d+ %\) waited, \S+ \S+ each\n")
 
