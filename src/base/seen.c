@@ -38,7 +38,7 @@ int oriel_seen_open(int seen, int flags)
     return fd;
 }
 
-int oriel_seen_open_memory(const char *link, uid_t owner)
+static int open_memory(const char *link, uid_t owner)
 {
     struct stat about;
     int seen = oriel_seen_file(AT_FDCWD, link, &about);
@@ -49,4 +49,14 @@ int oriel_seen_open_memory(const char *link, uid_t owner)
     close(seen);
     errno = 0;
     return -1;
+}
+
+int oriel_seen_open_memory(const char *link, uid_t owner)
+{
+    int fd = open_memory(link, owner);
+    int reason = errno;
+    if (fd < 0)
+        oriel_descriptor_restore_spare(); /* what it was spent for is closed again */
+    errno = reason;
+    return fd;
 }
