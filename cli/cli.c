@@ -95,8 +95,10 @@ void oriel_output_watch(void)
 void oriel_take_away(const char *path)
 {
     struct stat status;
-    if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
-        unlink(path);
+    char *file = realpath(path, NULL); /* a link to it was somebody's, and stays */
+    if (file != NULL && stat(file, &status) == 0 && S_ISREG(status.st_mode))
+        unlink(file);
+    free(file);
 }
 
 static char *read_all(int fd)

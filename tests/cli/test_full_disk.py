@@ -111,6 +111,18 @@ class Statistics(Disk):
             with self.subTest(host=host):
                 self.check(host, self.mount(), LONG, TEST_FILE_BYTES=3 * KIB)
 
+    def test_what_a_link_leads_to_is_taken_away_and_not_the_link(self):
+        link = self.path("link.json")
+        os.symlink("file.json", link)
+        for host in HOSTS:
+            with self.subTest(host=host):
+                self.write("file.json", "earlier", 0o644)
+                job = self.launch(host, observed(host, "counted"), "counts", ORIEL_STATS=link, TEST_FILE_BYTES=3 * KIB)
+                self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+                self.assertRegex(job.stderr, f"ORIEL_STATS: {link} cannot be written: {LONG}")
+                self.assertTrue(os.path.islink(link))
+                self.assertFalse(os.path.exists(self.path("file.json")))
+
 
 class Traces(Disk):
     def launch_traced(self, host, place, *words, **more):
