@@ -76,6 +76,15 @@ class Refusal(Case):
             log.seek(0)
             self.assertEqual(log.read(), "precious\n")
 
+    def test_pipe_that_cannot_be_written(self):
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        if start(*user, ORIEL, "--version").returncode != 0:
+            self.skipTest(f"another user cannot start {ORIEL}")
+        os.chmod(self.folder, 0o755)
+        os.mkfifo(self.path("pipe"), 0o444)
+        self.refused(start(*user, ORIEL, "check", "--json", self.path("pipe"), program(HOSTS[0], "mistaken")),
+                     f"--json: {self.path('pipe')}: Permission denied")
+
     def test_pipe_without_a_name(self):
         self.refused(start(ORIEL, "check", "--json=/dev/stdout", program(HOSTS[0], "mistaken")),
                      "--json: /dev/stdout has no name that leads to it at the end of the job; name a file")
