@@ -200,7 +200,7 @@ static void json_write(const struct oriel_summary *summary)
     bool asked = request != NULL && oriel_helper_ask(ORIEL_HELPER_JSON, request, len_bytes, &answer, &answer_bytes);
     if (!asked || answer_bytes > 0) {
         oriel_text_add(&text, "oriel: check: %s was not written: %.*s\n", file, asked ? (int)answer_bytes : 64,
-                       asked ? (const char *)answer : "the oriel command could not be started");
+                       asked ? (const char *)answer : "the oriel command, which writes it, is mute");
         oriel_text_write(&text);
     }
     free(answer);

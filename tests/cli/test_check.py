@@ -432,6 +432,14 @@ class Json(Case):
                 self.assertEqual(result.returncode, 86, result.stderr)
                 self.assertEqual(len(json.load(reader.stdout)["findings"]), 1)
 
+    def test_a_pipe_without_a_reader_is_waited_for_and_then_told(self):
+        os.mkfifo(self.path("pipe"))
+        result = start(ORIEL, "check", "--json", self.path("pipe"), program(HOSTS[0], "mistaken"))
+        os.close(os.open(self.path("pipe"), os.O_RDWR | os.O_NONBLOCK))  # who still waits goes on
+        self.assertEqual(result.returncode, 86, result.stderr)
+        self.assertIn(f"oriel: check: {self.path('pipe')} was not written: the oriel command, which writes it, is mute\n",
+                      result.stderr)
+
     def test_program_may_go_to_another_folder(self):
         os.makedirs(self.path("elsewhere"))
         before = os.getcwd()
