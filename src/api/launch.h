@@ -10,7 +10,7 @@
  * (host/confirm.h); caller is where the program called, ORIEL_CALLER. */
 void oriel_launch_enter(const void *caller);
 
-/* In an entry: exported names jump to it where compilers optimise and count nothing, else this is an address of Oriel's own. */
+/* In an entry, to which exported names jump; where compilers do not optimise this is an address of Oriel's own. */
 #define ORIEL_CALLER __builtin_return_address(0)
 
 /* A command line of MPI_Comm_spawn under `oriel run`. */

@@ -5,6 +5,7 @@
 #include "host/confirm.h"
 
 #include "base/log.h"
+#include "base/place.h"
 #include "host/host.h"
 
 #include <dlfcn.h>
@@ -59,16 +60,36 @@ static const struct interface *interface_at(const void *address, Dl_info *where)
     return found;
 }
 
+static bool is_in(const void *address, const Dl_info *object)
+{
+    Dl_info info;
+    return dladdr(address, &info) != 0 && info.dli_fbase == object->dli_fbase;
+}
+
+/* Where exported names do not jump to their entries but call them, because the compiler did not optimise or counts what is
+ * executed, the caller is this library: who has called that. */
+static const void *outside(const void *caller, const Dl_info *self)
+{
+    enum { FRAMES = 16 };
+    void *frames[FRAMES];
+    int count = is_in(caller, self) ? oriel_place_stack(frames, FRAMES) : 0;
+    for (int i = 0; i < count; i++)
+        if (!is_in(frames[i], self))
+            return frames[i];
+    return caller;
+}
+
 void oriel_host_confirm(const void *caller)
 {
     Dl_info where, self;
     const struct interface *interface = interface_at(oriel_host_symbol("PMPI_Init"), &where);
-    if (interface == NULL || is_own(interface))
-        interface = interface_at(caller, &where);
+    bool is_known = dladdr((void *)(uintptr_t)oriel_host_confirm, &self) != 0;
+    if (is_known && (interface == NULL || is_own(interface)))
+        interface = interface_at(outside(caller, &self), &where);
     if (interface == NULL || is_own(interface))
         return;
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
-        if (is_own(&interfaces[i]) && dladdr((void *)(uintptr_t)oriel_host_confirm, &self) != 0)
+        if (is_own(&interfaces[i]) && is_known)
             oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with oriel run --host %s, or link "
                        "it to oriel-%s",
                        interfaces[i].title, self.dli_fname, interface->title, where.dli_fname, interface->name,
