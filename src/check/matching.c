@@ -33,9 +33,19 @@ static void free_list(struct oriel_receiving *receiving)
     }
 }
 
+static void free_left(struct oriel_sending *sending)
+{
+    while (sending != NULL) {
+        struct oriel_sending *next = sending->next;
+        free(sending);
+        sending = next;
+    }
+}
+
 void oriel_matching_close(struct oriel_matching *matching)
 {
     oriel_tallies_free(matching);
+    free_left(matching->sending);
     free_list(matching->numbered);
     free_list(matching->open_first);
     pthread_mutex_destroy(&matching->mutex);
@@ -67,7 +77,7 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
 {
     uint32_t most = 0;
     for (const struct oriel_sending *other = matching->sending; other != NULL; other = other->next)
-        if (oriel_envelope_same(other->envelope, sending->envelope) && !other->lost && sending->number - other->number > most)
+        if (oriel_envelope_same(other->envelope, sending->envelope) && sending->number - other->number > most)
             most = sending->number - other->number;
     if (most >= RANGE_MOST)
         oriel_order_doubt();
@@ -77,31 +87,36 @@ static void give_to_others(struct oriel_matching *matching, const struct oriel_s
     }
 }
 
-void oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to, struct oriel_sending *sending)
+struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to)
 {
+    struct oriel_sending *sending = malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
     pthread_mutex_lock(&matching->mutex);
-    struct oriel_tally *tally = oriel_tally_of(matching, to);
-    *sending = (struct oriel_sending){.envelope = to, .lost = tally == NULL, .next = matching->sending};
+    struct oriel_tally *tally = sending == NULL ? NULL : oriel_tally_of(matching, to);
     if (tally == NULL) {
         oriel_order_doubt();
+        free(sending);
+        sending = NULL;
     } else {
-        sending->number = tally->sent++;
+        *sending = (struct oriel_sending){.envelope = to, .number = tally->sent++, .next = matching->sending};
         give_to_others(matching, sending);
         struct oriel_key key = sent_key(matching, to, sending->number);
         oriel_order_give(&key, 1);
+        matching->sending = sending;
     }
-    matching->sending = sending;
     pthread_mutex_unlock(&matching->mutex);
+    return sending;
 }
 
 void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sending, bool failed)
 {
+    if (sending == NULL)
+        return;
     pthread_mutex_lock(&matching->mutex);
     struct oriel_sending **link = &matching->sending;
     while (*link != sending)
         link = &(*link)->next;
     *link = sending->next;
-    if (failed && !sending->lost) {
+    if (failed) {
         struct oriel_tally *tally = oriel_tally_of(matching, sending->envelope);
         if (tally != NULL && tally->sent == sending->number + 1) {
             struct oriel_key key = sent_key(matching, sending->envelope, sending->number);
@@ -112,6 +127,7 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
         }
     }
     pthread_mutex_unlock(&matching->mutex);
+    free(sending);
 }
 
 /* --- lists of receives --- */

@@ -32,12 +32,12 @@ struct oriel_matching {
     uint32_t posting;                   /* receives whose calls have not returned */
 };
 
-/* A send from before its call until it is posted. */
+/* A send from before its call until it is posted.  One whose call is left by a jump, or with its thread, is being posted for ever:
+ * that is so much as is known of it. */
 struct oriel_sending {
     struct oriel_sending *next;
     struct oriel_envelope envelope;
     uint32_t number;
-    bool lost; /* no memory to number it */
 };
 
 enum oriel_receive_state {
@@ -60,8 +60,9 @@ struct oriel_receiving {
 void oriel_matching_open(struct oriel_matching *matching, uint64_t id, int32_t rank);
 void oriel_matching_close(struct oriel_matching *matching);
 
-/* Before a send is posted: numbers it and gives what the receive will take.  Behind its call: failed when nothing was sent. */
-void oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to, struct oriel_sending *sending);
+/* Before a send is posted: numbers it and gives what the receive will take; NULL when memory is exhausted, then all order is in
+ * doubt.  Behind its call: failed when nothing was sent. */
+struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to);
 void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sending, bool failed);
 
 /* Before a receive is posted; NULL when memory is exhausted.  Behind the call that posts it, unless that has received at once:

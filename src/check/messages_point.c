@@ -11,7 +11,7 @@ void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int dest
                            const char *name)
 {
     struct oriel_comm *entry = oriel_comm_find(comm);
-    *half = (struct oriel_send_half){.destination = -1, .is_synchronous = synchronous};
+    *half = (struct oriel_send_half){.tag = tag, .destination = -1, .is_synchronous = synchronous};
     if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL || (entry != NULL && !oriel_comm_has(entry, destination)))
         return;
     int world_rank = entry == NULL ? -1 : oriel_comm_world_rank(entry, destination);
@@ -24,14 +24,14 @@ void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int dest
     half->comm = entry;
     half->destination = world_rank;
     half->id = entry->id;
-    oriel_send_begin(&entry->matching, (struct oriel_envelope){world_rank, tag}, &half->sending);
+    half->sending = oriel_send_begin(&entry->matching, (struct oriel_envelope){world_rank, tag});
 }
 
 void oriel_send_half_posted(struct oriel_send_half *half, bool failed)
 {
     if (half->comm == NULL)
         return;
-    oriel_send_end(&half->comm->matching, &half->sending, failed);
+    oriel_send_end(&half->comm->matching, half->sending, failed);
     oriel_comm_release(half->comm);
     half->comm = NULL;
 }

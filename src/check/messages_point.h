@@ -19,8 +19,9 @@ struct oriel_buffer {
 /* The two halves of a message, as far as a call has them. */
 struct oriel_send_half {
     struct oriel_comm *comm; /* NULL: nothing to give */
-    struct oriel_sending sending;
+    struct oriel_sending *sending;
     uint64_t id;         /* the communicator's */
+    int tag;
     int destination;     /* of a synchronous one, whose completion takes from there: its rank in the world; -1 */
     bool is_unknown;     /* on what is not modelled */
     bool is_synchronous;

@@ -34,7 +34,7 @@ int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_rece
     if (send != NULL && (send->is_unknown || (send->destination >= 0 && !oriel_order_reaches(send->destination))))
         needs[count++] = unknown;
     else if (send != NULL && send->destination >= 0) {
-        needs[count] = oriel_need_send(send->destination, send->id, send->sending.envelope.tag);
+        needs[count] = oriel_need_send(send->destination, send->id, send->tag);
         needs[count++].kind |= ORIEL_NEED_MAYBE;
     }
     if (receive != NULL && (receive->is_unknown || (receive->comm != NULL && receive->receiving == NULL)))

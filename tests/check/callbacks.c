@@ -331,6 +331,50 @@ CASE_APART(E1, behind_a_handler_that_jumps, 2)
     MPI_Comm_free(&comm);
 }
 
+/* A communicator of all ranks, or of one, whose handler jumps. */
+static MPI_Comm comm_that_jumps(MPI_Comm from)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Comm_dup(from, &comm);
+    MPI_Comm_create_errhandler(jump_of_comm, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    return comm;
+}
+
+/* Calls that fail when what they send has been numbered; messages behind them go to the same rank. */
+CASE_APART(E1, behind_sends_that_are_left, 2)
+{
+    enum { WAYS = 3, TAG = 7 };
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps(MPI_COMM_WORLD);
+    MPI_Request request;
+    int got = 0;
+    for (volatile int way = 0; rank == 1 && calls_back() && way < WAYS; way++)
+        if (setjmp(back) == 0) {
+            if (way == 0)
+                MPI_Send(&rank, -1, MPI_INT, 0, TAG, comm);
+            else if (way == 1)
+                MPI_Sendrecv(&rank, -1, MPI_INT, 0, TAG, &got, 1, MPI_INT, 0, TAG, comm, MPI_STATUS_IGNORE);
+            else
+                MPI_Isend(&rank, -1, MPI_INT, 0, TAG, comm, &request);
+        }
+    for (int round = 0; rank < 2 && round < 3; round++) {
+        if (rank == 1)
+            MPI_Send(&rank, 1, MPI_INT, 0, TAG, comm);
+        if (rank == 0)
+            MPI_Recv(&got, 1, MPI_INT, 1, TAG, comm, MPI_STATUS_IGNORE);
+    }
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&got, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
 CASE(E1, behind_a_windows_handler_that_jumps, 2)
 {
     MPI_Win win = ints_window(4);

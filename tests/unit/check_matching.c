@@ -164,11 +164,10 @@ static void end(void)
 
 static void send_from(int sender, int tag)
 {
-    struct oriel_sending sending;
     struct message *message = &world.messages[world.sent];
     order.sent[sender]++;
     order.sender = sender;
-    oriel_send_begin(&world.senders[sender], (struct oriel_envelope){RECEIVER, tag}, &sending);
+    struct oriel_sending *sending = oriel_send_begin(&world.senders[sender], (struct oriel_envelope){RECEIVER, tag});
     *message = (struct message){{sender, tag}, order.sent[sender]};
     for (int i = 0; i < world.posts; i++) {
         struct posted *posted = &world.posted[i];
@@ -179,7 +178,7 @@ static void send_from(int sender, int tag)
         }
     }
     world.sent++;
-    oriel_send_end(&world.senders[sender], &sending, false);
+    oriel_send_end(&world.senders[sender], sending, false);
 }
 
 static struct posted *post(int source, int tag)
@@ -333,14 +332,13 @@ static void overlapping_sends_are_given_each_others_clocks(void **state)
 {
     (void)state;
     begin(1);
-    struct oriel_sending first, second;
     struct oriel_envelope to = {RECEIVER, 0};
     order.sent[0] = 1;
-    oriel_send_begin(&world.senders[0], to, &first);
+    struct oriel_sending *first = oriel_send_begin(&world.senders[0], to);
     order.sent[0] = 2;
-    oriel_send_begin(&world.senders[0], to, &second);
-    oriel_send_end(&world.senders[0], &first, false);
-    oriel_send_end(&world.senders[0], &second, false);
+    struct oriel_sending *second = oriel_send_begin(&world.senders[0], to);
+    oriel_send_end(&world.senders[0], first, false);
+    oriel_send_end(&world.senders[0], second, false);
     world.messages[0] = (struct message){{0, 0}, 2};
     struct posted posted = {.receiving = oriel_receive_post(&world.receiver, (struct oriel_envelope){0, 0})};
     complete(&posted, true);
@@ -352,16 +350,15 @@ static void overtaken_send_shifts_all_behind_it(void **state)
 {
     (void)state;
     begin(1);
-    struct oriel_sending slow, second, third;
     struct oriel_envelope to = {RECEIVER, 0};
     order.sent[0] = 1;
-    oriel_send_begin(&world.senders[0], to, &slow);
+    struct oriel_sending *slow = oriel_send_begin(&world.senders[0], to);
     order.sent[0] = 2;
-    oriel_send_begin(&world.senders[0], to, &second);
-    oriel_send_end(&world.senders[0], &second, false);
+    struct oriel_sending *second = oriel_send_begin(&world.senders[0], to);
+    oriel_send_end(&world.senders[0], second, false);
     order.sent[0] = 3;
-    oriel_send_begin(&world.senders[0], to, &third);
-    oriel_send_end(&world.senders[0], &third, false);
+    struct oriel_sending *third = oriel_send_begin(&world.senders[0], to);
+    oriel_send_end(&world.senders[0], third, false);
     world.messages[0] = (struct message){{0, 0}, 2};
     world.messages[1] = (struct message){{0, 0}, 3};
     for (int i = 0; i < 2; i++) {
@@ -369,7 +366,7 @@ static void overtaken_send_shifts_all_behind_it(void **state)
         oriel_receive_posted(&world.receiver, posted.receiving);
         complete(&posted, false);
     }
-    oriel_send_end(&world.senders[0], &slow, false);
+    oriel_send_end(&world.senders[0], slow, false);
     end();
 }
 
@@ -449,10 +446,8 @@ static void failed_send_has_no_number(void **state)
 {
     (void)state;
     begin(1);
-    struct oriel_sending sending;
     order.sent[0] = 1;
-    oriel_send_begin(&world.senders[0], (struct oriel_envelope){RECEIVER, 0}, &sending);
-    oriel_send_end(&world.senders[0], &sending, true);
+    oriel_send_end(&world.senders[0], oriel_send_begin(&world.senders[0], (struct oriel_envelope){RECEIVER, 0}), true);
     assert_int_equal(order.standing, 0);
     send_from(0, 0);
     complete(post(0, 0), true);
