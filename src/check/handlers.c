@@ -6,6 +6,7 @@
 #include "check/behind.h"
 #include "check/callbacks.h"
 #include "check/finding.h"
+#include "check/messages.h"
 #include "check/order.h"
 #include "check/requests.h"
 
@@ -28,6 +29,7 @@ static _Thread_local struct running {
     uintptr_t frame;    /* lies in the stack where the handler runs */
     const void *inside; /* an address to which that frame returns */
     bool may_lose;      /* calls that fail with it have to do with messages and requests */
+    oriel_local_group starting; /* buffers of the call that has failed; 0: none */
 } running[LEVELS];
 
 bool oriel_handlers_run(void)
@@ -44,7 +46,8 @@ static __attribute__((noinline)) void run(int at, void *handle, int *code, void 
         oriel_wait_interrupt(); /* the call has failed */
         running[oriel_check_where.in.handlers++] = (struct running){
             (uintptr_t)__builtin_frame_address(0), __builtin_return_address(0),
-            kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION};
+            kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, oriel_uses_starting};
+        oriel_uses_starting = 0;
         oriel_check_where.in.depth = 0;
     }
     function(handle, code, words[0], words[1], words[2], words[3]);
@@ -79,8 +82,11 @@ void oriel_handlers_look(void)
 {
     uint32_t left = oriel_check_where.in.handlers;
     bool may_lose = false;
-    while (left > 0 && is_left(&running[left - 1]))
+    while (left > 0 && is_left(&running[left - 1])) {
         may_lose |= running[--left].may_lose;
+        if (running[left].starting != 0)
+            oriel_local_complete(running[left].starting);
+    }
     if (left == oriel_check_where.in.handlers)
         return;
     oriel_check_where.in.handlers = left;
@@ -105,7 +111,7 @@ void oriel_handlers_look(void)
             words[i] = va_arg(list, void *);                                                     \
         va_end(list);                                                                            \
         run(at, handle, code, words);                                                            \
-        __asm__ volatile(""); /* run returns to here: is_in_stack */                             \
+        __asm__ volatile(""); /* run returns to here: look_at_frame */                           \
     }
 #define NAME(at) handler_##at,
 #define EIGHT(EACH, tens)                                                                        \

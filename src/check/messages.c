@@ -11,11 +11,13 @@
 
 /* --- buffers --- */
 
+_Thread_local oriel_local_group oriel_uses_starting;
+
 void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t call, bool pends)
 {
     *uses = (struct oriel_uses){.site = oriel_site_here(address, call, (uint32_t)oriel_order_rank(), 0)};
     if (pends)
-        uses->group = oriel_local_group_new();
+        oriel_uses_starting = uses->group = oriel_local_group_new();
 }
 
 void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count, MPI_Datatype datatype)
@@ -140,6 +142,7 @@ int oriel_underway_needs(const struct oriel_request_record *record, struct oriel
 
 void oriel_underway_started(struct oriel_underway *pending, bool failed, MPI_Request request)
 {
+    oriel_uses_starting = 0;
     if (pending == NULL)
         oriel_unknown_started(failed, request);
     else if (failed)

@@ -21,6 +21,8 @@ struct oriel_uses {
 };
 
 void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t call, bool pends);
+/* The group of a call with a request that this thread is in; 0: none.  Set back behind the call that starts it. */
+extern _Thread_local oriel_local_group oriel_uses_starting __attribute__((visibility("hidden")));
 void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count, MPI_Datatype datatype);
 /* Displaced by so many extents of the datatype. */
 void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Aint displacement, MPI_Count count,

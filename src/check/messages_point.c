@@ -234,6 +234,7 @@ static void done(void *closure, const MPI_Status *status)
 
 static void posted(struct oriel_message *message, bool failed)
 {
+    oriel_uses_starting = 0;
     if (message->sends)
         oriel_send_half_posted(&message->send, failed);
     if (message->receives && !failed)

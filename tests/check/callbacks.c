@@ -375,6 +375,38 @@ CASE_APART(E1, behind_sends_that_are_left, 2)
     MPI_Comm_free(&comm);
 }
 
+CASE_APART(C4, buffers_of_calls_that_are_left, 2)
+{
+    enum { WAYS = 4 };
+    static int buffer;
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps(MPI_COMM_WORLD);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win_lock_all(0, win);
+    if (rank == 1 && !right)
+        MPI_Irecv(&buffer, 1, MPI_INT, 1, 0, comm, &request);
+    for (volatile int way = 0; right && rank == 1 && calls_back() && way < WAYS; way++)
+        if (setjmp(back) == 0) { /* with no such rank */
+            if (way == 0)
+                MPI_Isend(&buffer, 1, MPI_INT, size, 0, comm, &request);
+            else if (way == 1)
+                MPI_Irecv(&buffer, 1, MPI_INT, size, 0, comm, &request);
+            else if (way == 2)
+                MPI_Ibcast(&buffer, 1, MPI_INT, size, comm, &request);
+            else
+                MPI_Issend(&buffer, 1, MPI_INT, size, 0, comm, &request);
+        }
+    if (rank == 1)
+        MPI_Get(&buffer, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C4 here */
+    MPI_Win_unlock_all(win);
+    if (rank == 1 && !right) {
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
 CASE(E1, behind_a_windows_handler_that_jumps, 2)
 {
     MPI_Win win = ints_window(4);
