@@ -1,8 +1,8 @@
 /* Error handlers of the program's, which need not return: they may jump out of the call (longjmp), or throw.  Whoever does has left
  * the wrapper around it for good, and the wrapper has not done what it does behind its call.  That is seen at the thread's next
  * call, by its stack.  Then requests that the wrapper had claimed are free again, and for the order that it has not taken
- * everything before counts as ordered; messages cannot be told apart any more where one may have been counted that
- * was not sent; buffers of a call with a request are free.
+ * everything before counts as ordered; messages and collectives cannot be told apart any more where one may have been counted that
+ * was none; buffers of a call with a request are free.
  * The summary says so.  callbacks.h says the rest. */
 #ifndef ORIEL_CHECK_HANDLERS_H
 #define ORIEL_CHECK_HANDLERS_H

@@ -182,7 +182,7 @@ static void add_call(struct oriel_look *look, const struct oriel_gathering *gath
 {
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
-    if (need->rank >= gathering->n)
+    if (need->rank >= gathering->n || (!gathering->is_window && oriel_order_is_doubtful())) /* whose numbers may differ */
         return;
     int first = below || need->rank < 0 ? 0 : need->rank;
     int end = need->rank < 0 ? gathering->n : below ? need->rank : need->rank + 1;

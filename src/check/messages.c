@@ -75,13 +75,23 @@ void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm, 
         oriel_collective_begin_in(collective, oriel_comm_find(comm), flow, root, name);
 }
 
-void oriel_collective_end(struct oriel_collective *collective)
+/* Where numbers cannot be trusted: who takes, takes all of whom it may have met. */
+static void take_all(const struct oriel_comm *comm)
+{
+    for (int rank = 0; rank < comm->size; rank++)
+        oriel_order_take_rank(oriel_comm_world_rank(comm, rank));
+}
+
+void oriel_collective_end(struct oriel_collective *collective, bool failed)
 {
     struct oriel_comm *comm = collective->comm;
+    bool takes = true;
     if (collective->is_unknown)
         oriel_order_unknown_end();
     if (comm == NULL)
         return;
+    if (failed)
+        oriel_order_doubt();
     if (collective->flow == ORIEL_FLOW_UP) {
         for (int rank = 0; rank <= comm->rank; rank++) {
             struct oriel_key key = key_of(collective, rank + 1);
@@ -90,9 +100,11 @@ void oriel_collective_end(struct oriel_collective *collective)
     } else {
         struct oriel_key key = key_of(collective, 0);
         bool is_root = comm->rank == collective->root;
-        bool takes = collective->flow == ORIEL_FLOW_ALL || is_root == (collective->flow == ORIEL_FLOW_TO_ROOT);
+        takes = collective->flow == ORIEL_FLOW_ALL || is_root == (collective->flow == ORIEL_FLOW_TO_ROOT);
         oriel_order_end(&key, comm->size, takes);
     }
+    if (takes && oriel_order_is_doubtful())
+        take_all(comm);
     oriel_comm_release(comm);
     collective->comm = NULL;
 }
@@ -104,13 +116,17 @@ struct oriel_underway {
     oriel_local_group buffers;
 };
 
-static void pending_done(void *closure, const MPI_Status *status)
+static void pending_end(struct oriel_underway *pending, bool failed)
 {
-    struct oriel_underway *pending = closure;
-    (void)status;
-    oriel_collective_end(&pending->collective);
+    oriel_collective_end(&pending->collective, failed);
     oriel_local_complete(pending->buffers);
     free(pending);
+}
+
+static void pending_done(void *closure, const MPI_Status *status)
+{
+    (void)status;
+    pending_end(closure, false);
 }
 
 struct oriel_underway *oriel_underway_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
@@ -146,7 +162,7 @@ void oriel_underway_started(struct oriel_underway *pending, bool failed, MPI_Req
     if (pending == NULL)
         oriel_unknown_started(failed, request);
     else if (failed)
-        pending_done(pending, NULL);
+        pending_end(pending, true);
     else
         oriel_checked_request_add_own(request, pending_done, pending);
 }

@@ -52,7 +52,8 @@ void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm, 
 /* Of a communicator that the caller knows. */
 void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel_comm *comm, enum oriel_flow flow, int root,
                                const char *name);
-void oriel_collective_end(struct oriel_collective *collective);
+/* failed: it may have met nobody, and then has a number that the others' next call has. */
+void oriel_collective_end(struct oriel_collective *collective, bool failed);
 
 /* One with a request, from begin on in memory of its own; NULL when that is exhausted: then the call is taken as not modelled. */
 struct oriel_underway;

@@ -70,7 +70,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         bool waits = oriel_wait_collective(&uses.site, &collective);                                     \
         ORIEL_CHECK_PASS(code, exported, arguments);                                                     \
         oriel_wait_done(waits);                                                                          \
-        oriel_collective_end(&collective);                                                               \
+        oriel_collective_end(&collective, code != MPI_SUCCESS);                                          \
         uses.is_behind = true;                                                                           \
         {                                                                                                \
             buffers                                                                                      \

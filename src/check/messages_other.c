@@ -23,7 +23,7 @@
         bool waits = oriel_wait_collective(&site, &collective);                                      \
         ORIEL_CHECK_PASS(code, name, arguments);                                                     \
         oriel_wait_done(waits);                                                                      \
-        oriel_collective_end(&collective);                                                           \
+        oriel_collective_end(&collective, code != MPI_SUCCESS);                                      \
         if (code == MPI_SUCCESS && entry != NULL)                                                    \
             oriel_comm_made(&making, *made);                                                         \
         return code;                                                                                 \
@@ -72,7 +72,7 @@ struct idup {
 static void idup_done(void *closure, const MPI_Status *status)
 {
     struct idup *idup = closure;
-    oriel_collective_end(&idup->collective);
+    oriel_collective_end(&idup->collective, false);
     if (status != NULL && idup->id != 0)
         oriel_comm_add(*idup->made, idup->id);
     free(idup);
@@ -93,9 +93,10 @@ void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made)
 
 void oriel_idup_started(void *idup, bool failed, MPI_Request request)
 {
-    if (idup != NULL && failed)
-        idup_done(idup, NULL);
-    else if (idup != NULL)
+    if (idup != NULL && failed) {
+        oriel_collective_end(&((struct idup *)idup)->collective, true);
+        free(idup);
+    } else if (idup != NULL)
         oriel_checked_request_add_own(request, idup_done, idup);
 }
 
@@ -131,7 +132,7 @@ ORIEL_CHECK_WRAP(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MP
     }
     ORIEL_CHECK_PASS(code, Comm_create_group, (comm, group, tag, newcomm));
     if (like != NULL)
-        oriel_collective_end(&collective);
+        oriel_collective_end(&collective, code != MPI_SUCCESS);
     else
         oriel_order_unknown_end();
     if (code == MPI_SUCCESS && id != 0)

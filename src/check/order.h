@@ -104,7 +104,8 @@ bool oriel_order_reaches(int world_rank);
 void oriel_order_unknown_begin(const char *call);
 void oriel_order_unknown_end(void);
 
-/* Messages whose numbers cannot be trusted any more, in the whole job: from now on who receives takes all of the sender. */
+/* Messages and collectives whose numbers cannot be trusted any more, in the whole job: from now on who receives takes all of the
+ * sender, or of all members. */
 void oriel_order_doubt(void);
 bool oriel_order_is_doubtful(void);
 

@@ -375,6 +375,36 @@ CASE_APART(E1, behind_sends_that_are_left, 2)
     MPI_Comm_free(&comm);
 }
 
+/* One rank's broadcast has met nobody: the barriers behind it are not those of the same number of the others. */
+CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
+{
+    enum { ROUNDS = 4 };
+    MPI_Win win = ints_window(2 * ROUNDS);
+    MPI_Comm comms[] = {comm_that_jumps(MPI_COMM_WORLD), comm_that_jumps(MPI_COMM_WORLD)};
+    MPI_Comm_set_errhandler(comms[1], MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    for (volatile int way = calls_back() ? 0 : 1; way < 2; way++) {
+        if (rank == 0 && setjmp(back) == 0)
+            MPI_Bcast(&size, 1, MPI_INT, size, comms[way]); /* there is no such rank */
+        MPI_Barrier(MPI_COMM_WORLD);
+        usleep(rank == 1 ? 400000 : 200000); /* until all are out of it: who comes out takes all that others have done by then */
+        for (int round = 0; round < ROUNDS; round++) {
+            if (rank == 1) {
+                MPI_Put(&rank, 1, MPI_INT, 0, way * ROUNDS + round, 1, MPI_INT, win); /* FINDS C1 here */
+                MPI_Win_flush(0, win);
+            }
+            if (right)
+                MPI_Barrier(comms[way]);
+            if (rank == 0)
+                MPI_Put(&rank, 1, MPI_INT, 0, way * ROUNDS + round, 1, MPI_INT, win); /* FINDS C1 here */
+        }
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comms[0]);
+    MPI_Comm_free(&comms[1]);
+}
+
 CASE_APART(C4, buffers_of_calls_that_are_left, 2)
 {
     enum { WAYS = 4 };
@@ -481,6 +511,22 @@ CASE_ALONE(D1, told_in_a_copy_function, 2)
         MPI_Recv(NULL, 0, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
     MPI_Comm_dup(comm, &copy);                                                /* FINDS D1 here */
     MPI_Comm_free(&copy);
+    MPI_Comm_free(&comm);
+}
+
+/* The barrier of one rank is its second collective, and the first of the others, of whom one comes late. */
+CASE_APART(D1, barrier_behind_a_broadcast_that_failed, 3)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (rank == 0 && right)
+        MPI_Bcast(&size, 1, MPI_INT, size, comm); /* there is no such rank */
+    if (rank == 0 && !right)
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
+    if (rank == 2)
+        sleep(4); /* longer than it takes to be told */
+    MPI_Barrier(comm);                                                        /* FINDS D1 here */
     MPI_Comm_free(&comm);
 }
 
