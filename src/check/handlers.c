@@ -14,7 +14,7 @@
 #include <stdarg.h>
 #include <unwind.h>
 
-enum { HANDLERS = 64, LEVELS = 8 };
+enum { HANDLERS = 64, LEVELS = 32 };
 
 enum { WORDS = 4 }; /* behind the code: in registers */
 
@@ -24,7 +24,8 @@ static struct {
 } handlers[HANDLERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Of this thread, the innermost last, as many as oriel_check_where says.  Not in the frames themselves, which may be gone. */
+/* Of this thread, the innermost last, as many as oriel_check_where says.  Not in the frames themselves, which may be gone.  Those
+ * that are entered inside so many are not remembered. */
 static _Thread_local struct running {
     uintptr_t frame;    /* lies in the stack where the handler runs */
     const void *inside; /* an address to which that frame returns */
@@ -42,11 +43,14 @@ static __attribute__((noinline)) void run(int at, void *handle, int *code, void 
     union oriel_check_where where = oriel_check_where;
     oriel_handler_fn *function = handlers[at].function;
     enum oriel_handler_kind kind = handlers[at].kind;
-    if (where.in.depth > 0 && where.in.handlers < LEVELS) { /* else no wrapper is left behind, or what it calls is not looked at */
+    bool may_lose = kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION;
+    if (where.in.depth > 0) { /* else no wrapper is left behind */
         oriel_wait_interrupt(); /* the call has failed */
-        running[oriel_check_where.in.handlers++] = (struct running){
-            (uintptr_t)__builtin_frame_address(0), __builtin_return_address(0),
-            kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, oriel_uses_starting};
+        if (where.in.handlers < LEVELS)
+            running[oriel_check_where.in.handlers++] =
+                (struct running){(uintptr_t)__builtin_frame_address(0), __builtin_return_address(0), may_lose, oriel_uses_starting};
+        else if (may_lose)
+            oriel_order_doubt(); /* nobody will know whether it is left */
         oriel_uses_starting = 0;
         oriel_check_where.in.depth = 0;
     }

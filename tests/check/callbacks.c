@@ -375,6 +375,38 @@ CASE_APART(E1, behind_sends_that_are_left, 2)
     MPI_Comm_free(&comm);
 }
 
+static int deep;
+
+static void deeper(MPI_Comm *comm, int *code, ...)
+{
+    enum { DEPTH = 40 };
+    (void)code;
+    if (++deep < DEPTH)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, *comm); /* there is no such rank */
+    longjmp(back, 1);
+}
+
+CASE_APART(E1, behind_many_handlers_in_each_other, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_errhandler(deeper, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    deep = 0;
+    if (calls_back() && setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&size, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
 /* One rank's broadcast has met nobody: the barriers behind it are not those of the same number of the others. */
 CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
 {
