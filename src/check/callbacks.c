@@ -41,16 +41,9 @@ bool oriel_check_is_programs_yet(const void *address)
     return true;
 }
 
-/* MPICH's classes for C++ hand over functions that take references to objects, and call what they find by proxies of their own. */
-static bool is_cxx(const void *address)
-{
-    struct oriel_place place;
-    return oriel_place_find((uint64_t)(uintptr_t)address, &place) && oriel_place_is_cxx_binding(place.module);
-}
-
 bool oriel_callback_is_others(const void *address)
 {
-    return !oriel_check_is_programs(address) || oriel_site_is_bound(address) || is_cxx(address);
+    return !oriel_check_is_programs(address) || oriel_site_is_bound(address);
 }
 
 /* --- attributes --- */
@@ -74,6 +67,15 @@ struct attribute {
 
 static struct attribute *attributes;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* MPICH's classes for C++ hand over functions that take references to objects, and have the host call what it finds by proxies of
+ * their own.  (Error handlers get a reference where others get a pointer, which is passed on like that; generalised requests get
+ * functions in C.) */
+static bool is_cxx(const void *address)
+{
+    struct oriel_place place;
+    return oriel_place_find((uint64_t)(uintptr_t)address, &place) && oriel_place_is_cxx_binding(place.module);
+}
 
 /* NULL: there is no memory. */
 static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
@@ -122,7 +124,8 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
         bool copies = copy != NULL && copy != (null_copy) && copy != (dup);                                            \
         bool deletes = del != NULL && del != (null_delete);                                                            \
         struct attribute *attribute = NULL;                                                                            \
-        if ((copies || deletes) && !oriel_callback_is_others(__builtin_return_address(0)))                             \
+        const void *address = __builtin_return_address(0);                                                             \
+        if ((copies || deletes) && !oriel_callback_is_others(address) && !is_cxx(address))                              \
             attribute = attribute_of((any_fn *)copy, (any_fn *)del, extra);                                            \
         if (attribute == NULL)                                                                                         \
             return BEHIND(name)(copy, del, keyval, extra);                                                             \

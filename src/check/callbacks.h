@@ -30,8 +30,8 @@ void oriel_callback_end(struct oriel_callback *callback);
  * of MPI_COMM_SELF, for Open MPI deletes no more of its attributes then. */
 extern void (*oriel_callback_failed_at_end)(void);
 
-/* Whether a function that is registered comes from Fortran or from classes for C++; address: where the registering call returns
- * to.  Or the call is not to be looked at. */
+/* Whether a function that is registered comes from Fortran; address: where the registering call returns to.  Or the call is not to
+ * be looked at. */
 bool oriel_callback_is_others(const void *address);
 
 #endif

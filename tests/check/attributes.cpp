@@ -1,5 +1,5 @@
-/* Attributes by the host's own classes for C++, whose functions take references to objects: under the checker they get the right
- * ones.  Ends with 1 where not. */
+/* Attributes and error handlers by the host's own classes for C++, whose functions take references to objects: under the checker
+ * they get the right ones, and what MPICH's error handlers call is looked at.  Ends with 1 where not. */
 #include <mpi.h>
 
 static int seen;
@@ -21,6 +21,31 @@ static int deleted(MPI::Comm &comm, int, void *, void *)
 static void failed(MPI::Comm &comm, int *, ...)
 {
     seen += 100 * comm.Get_size();
+#ifndef OPEN_MPI
+    MPI::COMM_WORLD.Barrier();
+#endif
+}
+
+/* Two puts, one after the other if the barrier in the handler is seen. */
+static void put_around_an_error(MPI::Intracomm &comm)
+{
+    int rank = MPI::COMM_WORLD.Get_rank();
+    int *base;
+    MPI_Win win;
+    MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_flush(0, win);
+    }
+    comm.Send(&rank, 1, MPI::INT, 7, 0); /* there is no such rank */
+#ifdef OPEN_MPI
+    MPI::COMM_WORLD.Barrier();
+#endif
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
 }
 
 int main(int argc, char **argv)
@@ -31,7 +56,7 @@ int main(int argc, char **argv)
     MPI::Intracomm copy = MPI::COMM_SELF.Dup();
     MPI::Errhandler handler = MPI::Comm::Create_errhandler(failed);
     copy.Set_errhandler(handler);
-    copy.Send(&seen, 1, MPI::INT, 7, 0); /* there is no such rank */
+    put_around_an_error(copy);
     copy.Free();
     MPI::COMM_SELF.Delete_attr(keyval);
     handler.Free();
