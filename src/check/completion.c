@@ -1,6 +1,7 @@
 /* The exported functions that complete requests, start persistent ones and free them (MPI-4.1, 3.7).  The call behind is the
  * program's as it is, but that statuses are asked for where a record wants one.  Without records they pass at once. */
 #include "check/behind.h"
+#include "check/messages_point.h"
 #include "check/messages_waits.h"
 #include "check/requests.h"
 
@@ -105,6 +106,13 @@ static void watch_end(struct watch *watch)
     drop_room(watch);
 }
 
+/* Behind a call that has failed: whether the host has made an end of the request, which one that persists outlives. */
+static bool is_over(const struct watch *watch, int i, int code)
+{
+    return watch->requests[i] == MPI_REQUEST_NULL ||
+           (watch->records[i] != NULL && oriel_request_persists(watch->records[i]) && oriel_class_of(code) == MPI_ERR_TRUNCATE);
+}
+
 /* --- one --- */
 
 ORIEL_CHECK_WRAP(Wait, (MPI_Request * request, MPI_Status *status))
@@ -116,7 +124,7 @@ ORIEL_CHECK_WRAP(Wait, (MPI_Request * request, MPI_Status *status))
     bool waits = WAITS(Wait, ALL);
     code = BEHIND(Wait)(request, status);
     oriel_wait_done(waits);
-    if (code == MPI_SUCCESS || *request == MPI_REQUEST_NULL)
+    if (code == MPI_SUCCESS || is_over(&watch, 0, code))
         ended(&watch, 0, status);
     watch_end(&watch);
     return code;
@@ -129,7 +137,7 @@ ORIEL_CHECK_WRAP(Test, (MPI_Request * request, int *flag, MPI_Status *status))
     if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Test, (request, flag, status));
     code = BEHIND(Test)(request, flag, status);
-    if (code == MPI_SUCCESS ? *flag : *request == MPI_REQUEST_NULL)
+    if (code == MPI_SUCCESS ? *flag : is_over(&watch, 0, code))
         ended(&watch, 0, status);
     watch_end(&watch);
     return code;
@@ -151,13 +159,13 @@ ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status
 
 /* --- any of many --- */
 
-/* With an error, of one of them: no index says which, but the host has made an end of it where it completed. */
+/* With an error, of one of them: MPICH says which, Open MPI has no handle left of it, also where it persists. */
 static void any_ended(struct watch *watch, int code, bool is_one, int index, const MPI_Status *status)
 {
     if (code == MPI_SUCCESS && is_one)
         ended(watch, index, status);
     for (int i = 0; i < watch->count && code != MPI_SUCCESS; i++)
-        if (watch->requests[i] == MPI_REQUEST_NULL)
+        if (watch->requests[i] == MPI_REQUEST_NULL || (i == index && is_over(watch, i, code)))
             ended(watch, i, status);
 }
 
@@ -165,9 +173,10 @@ ORIEL_CHECK_WRAP(Waitany, (int count, MPI_Request array_of_requests[], int *inde
 {
     struct watch watch;
     int code;
-    if (!watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
+    if (index == NULL || !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Waitany, (count, array_of_requests, index, status));
     bool waits = WAITS(Waitany, ANY);
+    *index = MPI_UNDEFINED; /* where it fails with something else */
     code = BEHIND(Waitany)(count, array_of_requests, index, status);
     oriel_wait_done(waits);
     any_ended(&watch, code, true, *index, status);
@@ -179,8 +188,10 @@ ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *inde
 {
     struct watch watch;
     int code;
-    if (!watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
+    if (index == NULL || flag == NULL || !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Testany, (count, array_of_requests, index, flag, status));
+    *index = MPI_UNDEFINED;
+    *flag = 0;
     code = BEHIND(Testany)(count, array_of_requests, index, flag, status);
     any_ended(&watch, code, *flag, *index, status);
     watch_end(&watch);

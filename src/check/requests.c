@@ -202,6 +202,11 @@ struct oriel_request_record *oriel_request_claim_any(MPI_Request request)
     return claim(request, true);
 }
 
+bool oriel_request_persists(const struct oriel_request_record *record)
+{
+    return record->startable != NULL;
+}
+
 void *oriel_request_closure(const struct oriel_request_record *record, oriel_request_done_fn *done)
 {
     return record->done == done ? record->closure : NULL;

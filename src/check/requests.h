@@ -54,6 +54,9 @@ struct oriel_request_end {
 };
 void oriel_requests_end(struct oriel_request_end *ends, int count);
 
+/* Whether it stays when its operation is over. */
+bool oriel_request_persists(const struct oriel_request_record *record);
+
 /* The closure of one that was added with that function; NULL when it was not. */
 void *oriel_request_closure(const struct oriel_request_record *record, oriel_request_done_fn *done);
 

@@ -118,3 +118,44 @@ CASE(C4, put_of_what_a_tested_receive_will_cut, 2)
         MPI_Put(&room, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
     end_of_receive(win, &comm, &request);
 }
+
+/* One that persists is over, too, and stays. */
+CASE(C4, put_of_what_a_persistent_receive_will_cut, 2)
+{
+    enum { WAYS = 4 };
+    static const int sent[2] = {1, 2};
+    static int rooms[WAYS];
+    MPI_Comm comm;
+    MPI_Request requests[WAYS];
+    MPI_Win win = ints_window(WAYS);
+    int at, flag = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    set_handlers(MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    for (int way = 0; way < WAYS && rank == 0; way++)
+        MPI_Send(sent, 2, MPI_INT, 1, way, comm);
+    for (int way = 0; way < WAYS && rank == 1; way++) {
+        MPI_Recv_init(&rooms[way], 1, MPI_INT, 0, way, comm, &requests[way]);
+        MPI_Start(&requests[way]);
+        if (right && way == 0)
+            MPI_Wait(&requests[way], MPI_STATUS_IGNORE);
+        if (right && way == 1)
+            MPI_Waitany(1, &requests[way], &at, MPI_STATUS_IGNORE);
+        while (right && way == 2 && !flag && MPI_Test(&requests[way], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+            continue;
+        flag = 0;
+        while (right && way == 3 && !flag && MPI_Testany(1, &requests[way], &at, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+            continue;
+        MPI_Put(&rooms[way], 1, MPI_INT, 1, way, 1, MPI_INT, win); /* FINDS C4 here */
+    }
+    MPI_Win_unlock_all(win);
+    for (int way = 0; way < WAYS && rank == 1; way++) {
+        MPI_Wait(&requests[way], MPI_STATUS_IGNORE);
+        if (requests[way] != MPI_REQUEST_NULL)
+            MPI_Request_free(&requests[way]);
+    }
+    set_handlers(MPI_ERRORS_ARE_FATAL);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
