@@ -1,0 +1,133 @@
+/* Error handlers in functions of which no table says how to unwind them (CMakeLists.txt compiles this file so): a walk through the
+ * stack ends at the first of them, and still it has to be known which handlers run, and which were left by a jump. */
+#include "offenders.h"
+
+#include <setjmp.h>
+#include <unistd.h>
+
+static jmp_buf inside, outside;
+static MPI_Comm inner;
+
+static bool calls_back(void)
+{
+    int level;
+    MPI_Query_thread(&level);
+    return level < MPI_THREAD_MULTIPLE;
+}
+
+static void ask(void)
+{
+    int flag;
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+static MPI_Comm comm_with(MPI_Comm_errhandler_function *function)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_errhandler(function, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    return comm;
+}
+
+static void jump_inside(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    longjmp(inside, 1);
+}
+
+/* It runs on while the other rank puts. */
+static void run_on(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    usleep(1000000);
+    ask();
+}
+
+/* Behind a handler that was left more order is taken than there is; so not behind one that runs. */
+CASE_APART(C1, order_in_a_handler_without_tables, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_with(run_on);
+    MPI_Win_lock_all(0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        usleep(500000);
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_flush(0, win);
+    }
+    if (rank == 0 && calls_back())
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
+    if (right)
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+static MPI_Win freed;
+
+static void free_behind_a_jump(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    if (setjmp(inside) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, inner); /* there is no such rank */
+    MPI_Win_free(&freed);
+}
+
+/* The handler that jumps is left, the one around it is not: the call around that still reads of the window. */
+CASE_APART(A4, freed_in_handlers_without_tables, 2)
+{
+    MPI_Errhandler handler;
+    MPI_Win win = ints_window(4);
+    inner = comm_with(jump_inside);
+    MPI_Win_create_errhandler(free_behind_a_jump, &handler);
+    MPI_Win_set_errhandler(win, calls_back() ? handler : MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+    freed = win;
+    if (right)
+        MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
+    else
+        MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win); /* FINDS A4 here */
+    if (!calls_back())
+        MPI_Win_free(&win);
+    MPI_Comm_free(&inner);
+}
+
+static void jump_outside(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    if (setjmp(inside) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, inner); /* there is no such rank */
+    ask();
+    longjmp(outside, 1);
+}
+
+/* What the call that failed needs no more is known as soon as its handler was left. */
+CASE_APART(C4, buffer_behind_handlers_without_tables, 2)
+{
+    static int buffer;
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_with(jump_outside);
+    MPI_Request request = MPI_REQUEST_NULL;
+    inner = comm_with(jump_inside);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1 && !right)
+        MPI_Irecv(&buffer, 1, MPI_INT, 0, 0, comm, &request);
+    if (rank == 1 && right && calls_back() && setjmp(outside) == 0)
+        MPI_Isend(&buffer, 1, MPI_INT, 1, 0, comm, &request); /* there is no such rank */
+    if (rank == 1)
+        MPI_Get(&buffer, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C4 here */
+    MPI_Win_unlock_all(win);
+    if (rank == 1 && !right) {
+        MPI_Send(&rank, 1, MPI_INT, 0, 0, comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_free(&win);
+    MPI_Comm_free(&inner);
+    MPI_Comm_free(&comm);
+}
