@@ -35,13 +35,20 @@ static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
     return code;
 }
 
+/* Not by MPI_Comm_dup: the program's functions would be called for its attributes of MPI_COMM_SELF, as by Open MPI 4.1's
+ * MPI_Comm_create_group. */
+static int make_alone(MPI_Comm *out)
+{
+    return oriel_host()->Comm_split_type(MPI_COMM_SELF, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, out);
+}
+
 static enum oriel_status start_locked(MPI_Comm comm)
 {
     int world_model = 0;
     if (singleton != MPI_COMM_NULL)
         return ORIEL_OK;
     oriel_host()->Initialized(&world_model);
-    int code = world_model ? oriel_host()->Comm_dup(MPI_COMM_SELF, &singleton) : make_alone_of(comm, &singleton);
+    int code = world_model ? make_alone(&singleton) : make_alone_of(comm, &singleton);
     if (code != MPI_SUCCESS) {
         singleton = MPI_COMM_NULL;
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a communicator of one process");

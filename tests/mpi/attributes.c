@@ -281,7 +281,32 @@ static void info_given_is_kept_and_unknown_keys_are_ignored(enum window_kind kin
     MPI_Info_free(&info);
 }
 
+static int copies;
+
+static int count_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra, (void)in, (void)out;
+    copies++;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* What Oriel makes at a program's first window takes nothing of the program's along: so this is the first case. */
+static void the_first_window_copies_no_attributes(enum window_kind kind)
+{
+    struct window window;
+    int keyval;
+    CHECK_OK(MPI_Comm_create_keyval(count_copy, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+    CHECK_OK(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &copies));
+    window = window_make(kind, 8, 1, MPI_COMM_WORLD);
+    window_free(&window);
+    CHECK_OK(MPI_Comm_delete_attr(MPI_COMM_SELF, keyval));
+    CHECK_OK(MPI_Comm_free_keyval(&keyval));
+    CHECK_EQUAL(copies, 0);
+}
+
 static const struct test_case cases[] = {
+    CASE(the_first_window_copies_no_attributes, KIND_ANY, 1),
     CASE(predefined_attributes_tell_the_window, KINDS_ALL, 1),
     CASE(attributes_of_an_empty_window, KINDS_ALL, 1),
     CASE(the_group_is_the_communicators, KINDS_ALL, 1),
