@@ -597,7 +597,8 @@ class Refusal(RunCase):
         if start(*user, ORIEL, "--version").returncode != 0:
             self.skipTest(f"another user cannot start {ORIEL}")
         self.refused(start(*user, ORIEL, "run", path), "unreadable", "the file cannot be read")
-        self.assertEqual(start(*user, ORIEL, "run", "--host", HOSTS[0], path).returncode, 7)
+        if "address" not in SANITIZE:  # which reads /proc/self/maps: root's, of such a program
+            self.assertEqual(start(*user, ORIEL, "run", "--host", HOSTS[0], path).returncode, 7)
 
     def test_long_names_leave_room_for_the_reason(self):
         name = "begin" + 5000 * "x" + "end"
