@@ -33,19 +33,9 @@ static void free_list(struct oriel_receiving *receiving)
     }
 }
 
-static void free_left(struct oriel_sending *sending)
-{
-    while (sending != NULL) {
-        struct oriel_sending *next = sending->next;
-        free(sending);
-        sending = next;
-    }
-}
-
 void oriel_matching_close(struct oriel_matching *matching)
 {
     oriel_tallies_free(matching);
-    free_left(matching->sending);
     free_list(matching->numbered);
     free_list(matching->open_first);
     pthread_mutex_destroy(&matching->mutex);

@@ -32,8 +32,8 @@ struct oriel_matching {
     uint32_t posting;                   /* receives whose calls have not returned */
 };
 
-/* A send from before its call until it is posted.  One whose call is left by a jump, or with its thread, is being posted for ever:
- * that is so much as is known of it. */
+/* A send from before its call until it is posted.  One whose call is left by a jump, or with its thread, is being posted for ever,
+ * and so is what it belongs to: more is not known of it. */
 struct oriel_sending {
     struct oriel_sending *next;
     struct oriel_envelope envelope;
