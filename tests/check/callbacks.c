@@ -469,6 +469,45 @@ CASE_APART(C4, buffers_of_calls_that_are_left, 2)
     MPI_Comm_free(&comm);
 }
 
+/* A wait for two requests that ends with the error of one: the other goes on, and is over with the next wait for it. */
+CASE_APART(C4, request_of_a_wait_that_is_left, 2)
+{
+    int few, later = 0;
+    int pair[] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps(MPI_COMM_WORLD);
+    MPI_Errhandler handler = MPI_ERRORS_RETURN;
+    if (calls_back())
+        MPI_Comm_get_errhandler(comm, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* or SELF: MPICH does not look whose request has failed */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Send(pair, 2, MPI_INT, 0, 0, comm);
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(pair, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    }
+    if (rank == 0) {
+        MPI_Request requests[2];
+        int index;
+        MPI_Irecv(&few, 1, MPI_INT, 1, 0, comm, &requests[0]); /* of two */
+        MPI_Irecv(&later, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[1]);
+        if (setjmp(back) == 0)
+            MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        if (right)
+            MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        MPI_Get(&later, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+        if (!right)
+            MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
 CASE(E1, behind_a_windows_handler_that_jumps, 2)
 {
     MPI_Win win = ints_window(4);

@@ -57,10 +57,48 @@ static int in_callback(MPI_Comm comm, int keyval, void *value, void *more)
     return MPI_SUCCESS;
 }
 
+static int on_query(void *cancelled, MPI_Status *status)
+{
+    OK(MPI_Status_set_elements(status, MPI_BYTE, 0));
+    return MPI_Status_set_cancelled(status, *(int *)cancelled);
+}
+
+static int on_free(void *cancelled)
+{
+    (void)cancelled;
+    return MPI_SUCCESS;
+}
+
+static int on_cancel(void *cancelled, int is_complete)
+{
+    int word = 9;
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(MPI_Put(&word, 1, MPI_INT, 0, 1, 1, MPI_INT, win));
+    OK(MPI_Win_unlock(0, win));
+    *(int *)cancelled = !is_complete;
+    return MPI_SUCCESS;
+}
+
+static void cancel_generalised(void)
+{
+    int cancelled = 0;
+    int told = 0;
+    MPI_Request request;
+    MPI_Status status;
+    OK(MPI_Grequest_start(on_query, on_free, on_cancel, &cancelled, &request));
+    OK(MPI_Cancel(&request));
+    EXPECT(cancelled && memory[1] == 9);
+    OK(MPI_Grequest_complete(request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Test_cancelled(&status, &told));
+    EXPECT(told);
+}
+
 static void callback(void)
 {
     int keyval;
     MPI_Comm comm;
+    cancel_generalised();
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, in_callback, &keyval, NULL);
     MPI_Comm_dup(MPI_COMM_SELF, &comm);
     MPI_Comm_set_attr(comm, keyval, &failed);

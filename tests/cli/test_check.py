@@ -385,6 +385,14 @@ class Json(Case):
             text = start(ORIEL, "check", program(host, "mistaken"), "right", "file").stderr
             self.assertRegex(text, r"; calls not modelled: MPI_File_open \(3\), MPI_File_close \(3\)\n")
 
+    def test_error_handlers_without_room_are_called_and_counted(self):
+        for host in HOSTS:
+            result = start(ORIEL, "check", "--json", self.path("found.json"), program(host, "handlers"))
+            self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+            with open(self.path("found.json"), encoding="utf-8") as file:
+                rows = {row["what"]: row["count"] for row in json.load(file)["not_looked_at"]}
+            self.assertEqual(rows["error handlers for which there was no room: what they call is not looked at"], 2)
+
     def test_what_several_machines_have_not_looked_at_is_counted_together(self):
         for host in HOSTS:
             job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", 2, "--plain", "--node-size", 1, "--timeout", 50, "--",
