@@ -314,12 +314,7 @@ static void jump_of_win(MPI_Win *win, int *code, ...)
 CASE_APART(E1, behind_a_handler_that_jumps, 2)
 {
     MPI_Win win = ints_window(4);
-    MPI_Errhandler handler;
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_SELF, &comm);
-    MPI_Comm_create_errhandler(jump_of_comm, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, jump_of_comm);
     if (rank == 1 && calls_back() && setjmp(back) == 0)
         MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
     if (right)
@@ -331,24 +326,12 @@ CASE_APART(E1, behind_a_handler_that_jumps, 2)
     MPI_Comm_free(&comm);
 }
 
-/* A communicator of all ranks, or of one, whose handler jumps. */
-static MPI_Comm comm_that_jumps(MPI_Comm from)
-{
-    MPI_Errhandler handler;
-    MPI_Comm comm;
-    MPI_Comm_dup(from, &comm);
-    MPI_Comm_create_errhandler(jump_of_comm, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
-    return comm;
-}
-
 /* Calls that fail when what they send has been numbered; messages behind them go to the same rank. */
 CASE_APART(E1, behind_sends_that_are_left, 2)
 {
     enum { WAYS = 3, TAG = 7 };
     MPI_Win win = ints_window(4);
-    MPI_Comm comm = comm_that_jumps(MPI_COMM_WORLD);
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
     MPI_Request request;
     int got = 0;
     for (volatile int way = 0; rank == 1 && calls_back() && way < WAYS; way++)
@@ -389,12 +372,7 @@ static void deeper(MPI_Comm *comm, int *code, ...)
 CASE_APART(E1, behind_many_handlers_in_each_other, 2)
 {
     MPI_Win win = ints_window(4);
-    MPI_Comm comm;
-    MPI_Errhandler handler;
-    MPI_Comm_dup(MPI_COMM_SELF, &comm);
-    MPI_Comm_create_errhandler(deeper, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, deeper);
     deep = 0;
     if (calls_back() && setjmp(back) == 0)
         MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
@@ -412,7 +390,7 @@ CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
 {
     enum { ROUNDS = 4 };
     MPI_Win win = ints_window(2 * ROUNDS);
-    MPI_Comm comms[] = {comm_that_jumps(MPI_COMM_WORLD), comm_that_jumps(MPI_COMM_WORLD)};
+    MPI_Comm comms[] = {comm_handled(MPI_COMM_WORLD, jump_of_comm), comm_handled(MPI_COMM_WORLD, jump_of_comm)};
     MPI_Comm_set_errhandler(comms[1], MPI_ERRORS_RETURN);
     MPI_Win_lock_all(0, win);
     for (volatile int way = calls_back() ? 0 : 1; way < 2; way++) {
@@ -442,7 +420,7 @@ CASE_APART(C4, buffers_of_calls_that_are_left, 2)
     enum { WAYS = 4 };
     static int buffer;
     MPI_Win win = ints_window(4);
-    MPI_Comm comm = comm_that_jumps(MPI_COMM_WORLD);
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Win_lock_all(0, win);
     if (rank == 1 && !right)
@@ -475,7 +453,7 @@ CASE_APART(C4, request_of_a_wait_that_is_left, 2)
     int few, later = 0;
     int pair[] = {1, 2};
     MPI_Win win = ints_window(4);
-    MPI_Comm comm = comm_that_jumps(MPI_COMM_WORLD);
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
     MPI_Errhandler handler = MPI_ERRORS_RETURN;
     if (calls_back())
         MPI_Comm_get_errhandler(comm, &handler);
@@ -539,10 +517,7 @@ CASE_APART(A4, freed_behind_a_jump_inside_its_error_handler, 2)
 {
     MPI_Errhandler handler;
     MPI_Win win = ints_window(4);
-    MPI_Comm_dup(MPI_COMM_SELF, &jumps);
-    MPI_Comm_create_errhandler(jump_of_comm, &handler);
-    MPI_Comm_set_errhandler(jumps, handler);
-    MPI_Errhandler_free(&handler);
+    jumps = comm_handled(MPI_COMM_SELF, jump_of_comm);
     MPI_Win_create_errhandler(free_behind_a_jump, &handler);
     MPI_Win_set_errhandler(win, handler);
     MPI_Errhandler_free(&handler);

@@ -66,6 +66,17 @@ MPI_Win ints_window(int count)
     return hinted_window(count, NULL, NULL);
 }
 
+MPI_Comm comm_handled(MPI_Comm from, MPI_Comm_errhandler_function *function)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Comm_dup(from, &comm);
+    MPI_Comm_create_errhandler(function, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    return comm;
+}
+
 void fence_and_free(MPI_Win win)
 {
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);

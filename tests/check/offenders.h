@@ -54,6 +54,9 @@ void delay(void);
 /* A window of MPI_COMM_WORLD with so many ints from each rank, in zeroed memory of MPI_Win_allocate, displacements in ints. */
 MPI_Win ints_window(int count);
 
+/* A communicator like the one, with an error handler of its own. */
+MPI_Comm comm_handled(MPI_Comm from, MPI_Comm_errhandler_function *function);
+
 /* The same with an info key; value NULL for none. */
 MPI_Win hinted_window(int count, const char *key, const char *value);
 

@@ -21,17 +21,6 @@ static void ask(void)
     MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 }
 
-static MPI_Comm comm_with(MPI_Comm_errhandler_function *function)
-{
-    MPI_Errhandler handler;
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_SELF, &comm);
-    MPI_Comm_create_errhandler(function, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
-    return comm;
-}
-
 static void jump_inside(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
@@ -50,7 +39,7 @@ static void run_on(MPI_Comm *comm, int *code, ...)
 CASE_APART(C1, order_in_a_handler_without_tables, 2)
 {
     MPI_Win win = ints_window(4);
-    MPI_Comm comm = comm_with(run_on);
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, run_on);
     MPI_Win_lock_all(0, win);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
@@ -84,7 +73,7 @@ CASE_APART(A4, freed_in_handlers_without_tables, 2)
 {
     MPI_Errhandler handler;
     MPI_Win win = ints_window(4);
-    inner = comm_with(jump_inside);
+    inner = comm_handled(MPI_COMM_SELF, jump_inside);
     MPI_Win_create_errhandler(free_behind_a_jump, &handler);
     MPI_Win_set_errhandler(win, calls_back() ? handler : MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&handler);
@@ -112,9 +101,9 @@ CASE_APART(C4, buffer_behind_handlers_without_tables, 2)
 {
     static int buffer;
     MPI_Win win = ints_window(4);
-    MPI_Comm comm = comm_with(jump_outside);
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, jump_outside);
     MPI_Request request = MPI_REQUEST_NULL;
-    inner = comm_with(jump_inside);
+    inner = comm_handled(MPI_COMM_SELF, jump_inside);
     MPI_Win_lock_all(0, win);
     if (rank == 1 && !right)
         MPI_Irecv(&buffer, 1, MPI_INT, 0, 0, comm, &request);
