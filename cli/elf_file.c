@@ -68,12 +68,13 @@ bool oriel_elf_interpreter(const struct oriel_elf_file *file, char out[PATH_MAX]
     return false;
 }
 
-void oriel_elf_exports_visit(const struct oriel_elf_file *file,
-                             bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context)
+/* Calls visit, until it returns false, for each symbol that sections of one type define: SHT_DYNSYM, what the loader sees; SHT_SYMTAB, all unless the file is stripped. */
+static void symbols_visit(const struct oriel_elf_file *file, GElf_Word section_type,
+                          bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context)
 {
     for (Elf_Scn *section = elf_nextscn(file->elf, NULL); section != NULL; section = elf_nextscn(file->elf, section)) {
         GElf_Shdr header;
-        if (gelf_getshdr(section, &header) == NULL || header.sh_type != SHT_DYNSYM)
+        if (gelf_getshdr(section, &header) == NULL || header.sh_type != section_type)
             continue;
         Elf_Data *data = elf_getdata(section, NULL);
         size_t count = data == NULL || header.sh_entsize == 0 ? 0 : data->d_size / header.sh_entsize;
@@ -86,6 +87,12 @@ void oriel_elf_exports_visit(const struct oriel_elf_file *file,
                 return;
         }
     }
+}
+
+void oriel_elf_exports_visit(const struct oriel_elf_file *file,
+                             bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context)
+{
+    symbols_visit(file, SHT_DYNSYM, visit, context);
 }
 
 struct symbol_search {
@@ -102,6 +109,15 @@ static bool symbol_match(const char *name, const GElf_Sym *symbol, void *context
     search->address = symbol->st_value;
     search->found = true;
     return false;
+}
+
+bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol)
+{
+    struct symbol_search search = {.name = symbol};
+    symbols_visit(file, SHT_SYMTAB, symbol_match, &search);
+    if (!search.found)
+        oriel_elf_exports_visit(file, symbol_match, &search);
+    return search.found;
 }
 
 bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out, size_t out_bytes)

@@ -30,6 +30,9 @@ bool oriel_elf_interpreter(const struct oriel_elf_file *file, char out[PATH_MAX]
 void oriel_elf_exports_visit(const struct oriel_elf_file *file,
                              bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context);
 
+/* Whether the file defines the symbol, exported or not; of a stripped file only what it exports is known. */
+bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol);
+
 /* The text that an exported character array holds; false when there is no such symbol. */
 bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out, size_t out_bytes);
 

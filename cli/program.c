@@ -141,8 +141,11 @@ void oriel_program_inspect(struct oriel_program *program)
     privileges_refuse(path, program->way_out);
     char loader[PATH_MAX];
     bool is_dynamic = oriel_elf_interpreter(&file, loader);
+    bool has_mpi = oriel_elf_defines(&file, "PMPI_Init"); /* not MPI_Init, which a program may define in front of its MPI's */
     oriel_elf_close(&file);
     if (!is_dynamic)
         oriel_die("%s is a static program, which loads no libraries; %s", path, program->way_out);
+    if (has_mpi)
+        oriel_die("%s has an MPI linked into it, in front of which no library comes; %s", path, program->way_out);
     libraries_list(program, loader, path);
 }

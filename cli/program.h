@@ -23,7 +23,8 @@ struct oriel_program {
  * executed. */
 void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out);
 
-/* Refuses a program that a preload does not reach: static, with privileges of its own, for another architecture.
+/* Refuses a program that a preload does not reach: static, with an MPI linked into it, with privileges of its own, for another
+ * architecture.
  * Otherwise lists the libraries it needs, and those that they need. Those of a script are its interpreter's. */
 void oriel_program_inspect(struct oriel_program *program);
 

@@ -608,6 +608,14 @@ class Refusal(RunCase):
         self.refused(start(ORIEL, "run", self.compile("static", SHOW, "-static")), "static program", "ORIEL_BYPASS=1")
         self.refused(start(ORIEL, "run", self.compile("pie", SHOW, "-static-pie")), "static program")
 
+    def test_program_with_its_own_mpi(self):
+        own = "int PMPI_Init(void) { return 0; }\n"
+        self.refused(start(ORIEL, "run", self.compile("own", own + SHOW)), "has an MPI linked into it", "ORIEL_BYPASS=1")
+        self.refused(start(ORIEL, "check", self.compile("stripped", own + SHOW, "-rdynamic", "-s")), "has an MPI linked into it",
+                     "start the program without oriel")
+        tool = self.compile("tool", "int MPI_Init(void) { return 0; }\n" + SHOW)
+        self.assertEqual(start(ORIEL, "run", "--host", HOSTS[0], tool).returncode, 7)
+
     def test_program_with_privileges(self):
         path = self.compile("privileged", SHOW)
         os.chmod(path, 0o4755)
