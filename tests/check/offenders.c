@@ -77,6 +77,13 @@ MPI_Comm comm_handled(MPI_Comm from, MPI_Comm_errhandler_function *function)
     return comm;
 }
 
+bool calls_back(void)
+{
+    int level;
+    MPI_Query_thread(&level);
+    return level < MPI_THREAD_MULTIPLE;
+}
+
 void fence_and_free(MPI_Win win)
 {
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);

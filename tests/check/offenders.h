@@ -54,11 +54,14 @@ void delay(void);
 /* A window of MPI_COMM_WORLD with so many ints from each rank, in zeroed memory of MPI_Win_allocate, displacements in ints. */
 MPI_Win ints_window(int count);
 
+/* The same with an info key; value NULL for none. */
+MPI_Win hinted_window(int count, const char *key, const char *value);
+
 /* A communicator like the one, with an error handler of its own. */
 MPI_Comm comm_handled(MPI_Comm from, MPI_Comm_errhandler_function *function);
 
-/* The same with an info key; value NULL for none. */
-MPI_Win hinted_window(int count, const char *key, const char *value);
+/* Whether a callback may call MPI: where threads may call, MPICH 4.0 calls back with its lock, which another call there meets. */
+bool calls_back(void);
 
 /* A window that a case has made itself gets the case's name. */
 MPI_Win named(MPI_Win win);

@@ -8,13 +8,6 @@
 static jmp_buf inside, outside;
 static MPI_Comm inner;
 
-static bool calls_back(void)
-{
-    int level;
-    MPI_Query_thread(&level);
-    return level < MPI_THREAD_MULTIPLE;
-}
-
 static void ask(void)
 {
     int flag;

@@ -1,0 +1,243 @@
+/* Calls that the program's error handlers leave by a jump: what has begun in them will not come to its end, and what is called behind
+ * them is looked at like all else. */
+#include "offenders.h"
+
+#include <setjmp.h>
+#include <unistd.h>
+
+static jmp_buf back;
+
+static void jump_of_comm(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    longjmp(back, 1);
+}
+
+static void jump_of_win(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    longjmp(back, 1);
+}
+
+CASE_APART(E1, behind_a_handler_that_jumps, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, jump_of_comm);
+    if (rank == 1 && calls_back() && setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&size, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+/* Calls that fail when what they send has been numbered; messages behind them go to the same rank. */
+CASE_APART(E1, behind_sends_that_are_left, 2)
+{
+    enum { WAYS = 3, TAG = 7 };
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
+    MPI_Request request;
+    int got = 0;
+    for (volatile int way = 0; rank == 1 && calls_back() && way < WAYS; way++)
+        if (setjmp(back) == 0) {
+            if (way == 0)
+                MPI_Send(&rank, -1, MPI_INT, 0, TAG, comm);
+            else if (way == 1)
+                MPI_Sendrecv(&rank, -1, MPI_INT, 0, TAG, &got, 1, MPI_INT, 0, TAG, comm, MPI_STATUS_IGNORE);
+            else
+                MPI_Isend(&rank, -1, MPI_INT, 0, TAG, comm, &request);
+        }
+    for (int round = 0; rank < 2 && round < 3; round++) {
+        if (rank == 1)
+            MPI_Send(&rank, 1, MPI_INT, 0, TAG, comm);
+        if (rank == 0)
+            MPI_Recv(&got, 1, MPI_INT, 1, TAG, comm, MPI_STATUS_IGNORE);
+    }
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&got, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+static int deep;
+
+static void deeper(MPI_Comm *comm, int *code, ...)
+{
+    enum { DEPTH = 40 };
+    (void)code;
+    if (++deep < DEPTH)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, *comm); /* there is no such rank */
+    longjmp(back, 1);
+}
+
+CASE_APART(E1, behind_many_handlers_in_each_other, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, deeper);
+    deep = 0;
+    if (calls_back() && setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, comm); /* there is no such rank */
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&size, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+/* One rank's broadcast has met nobody: the barriers behind it are not those of the same number of the others. */
+CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
+{
+    enum { ROUNDS = 4 };
+    MPI_Win win = ints_window(2 * ROUNDS);
+    MPI_Comm comms[] = {comm_handled(MPI_COMM_WORLD, jump_of_comm), comm_handled(MPI_COMM_WORLD, jump_of_comm)};
+    MPI_Comm_set_errhandler(comms[1], MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    for (volatile int way = calls_back() ? 0 : 1; way < 2; way++) {
+        if (rank == 0 && setjmp(back) == 0)
+            MPI_Bcast(&size, 1, MPI_INT, size, comms[way]); /* there is no such rank */
+        MPI_Barrier(MPI_COMM_WORLD);
+        usleep(rank == 1 ? 400000 : 200000); /* until all are out of it: who comes out takes all that others have done by then */
+        for (int round = 0; round < ROUNDS; round++) {
+            if (rank == 1) {
+                MPI_Put(&rank, 1, MPI_INT, 0, way * ROUNDS + round, 1, MPI_INT, win); /* FINDS C1 here */
+                MPI_Win_flush(0, win);
+            }
+            if (right)
+                MPI_Barrier(comms[way]);
+            if (rank == 0)
+                MPI_Put(&rank, 1, MPI_INT, 0, way * ROUNDS + round, 1, MPI_INT, win); /* FINDS C1 here */
+        }
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comms[0]);
+    MPI_Comm_free(&comms[1]);
+}
+
+CASE_APART(C4, buffers_of_calls_that_are_left, 2)
+{
+    enum { WAYS = 4 };
+    static int buffer;
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win_lock_all(0, win);
+    if (rank == 1 && !right)
+        MPI_Irecv(&buffer, 1, MPI_INT, 1, 0, comm, &request);
+    for (volatile int way = 0; right && rank == 1 && calls_back() && way < WAYS; way++)
+        if (setjmp(back) == 0) { /* with no such rank */
+            if (way == 0)
+                MPI_Isend(&buffer, 1, MPI_INT, size, 0, comm, &request);
+            else if (way == 1)
+                MPI_Irecv(&buffer, 1, MPI_INT, size, 0, comm, &request);
+            else if (way == 2)
+                MPI_Ibcast(&buffer, 1, MPI_INT, size, comm, &request);
+            else
+                MPI_Issend(&buffer, 1, MPI_INT, size, 0, comm, &request);
+        }
+    if (rank == 1)
+        MPI_Get(&buffer, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C4 here */
+    MPI_Win_unlock_all(win);
+    if (rank == 1 && !right) {
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+/* A wait for two requests that ends with the error of one: the other goes on, and is over with the next wait for it. */
+CASE_APART(C4, request_of_a_wait_that_is_left, 2)
+{
+    int few, later = 0;
+    int pair[] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
+    MPI_Errhandler handler = MPI_ERRORS_RETURN;
+    if (calls_back())
+        MPI_Comm_get_errhandler(comm, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* or SELF: MPICH does not look whose request has failed */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Send(pair, 2, MPI_INT, 0, 0, comm);
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(pair, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    }
+    if (rank == 0) {
+        MPI_Request requests[2];
+        int index;
+        MPI_Irecv(&few, 1, MPI_INT, 1, 0, comm, &requests[0]); /* of two */
+        MPI_Irecv(&later, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[1]);
+        if (setjmp(back) == 0)
+            MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        if (right)
+            MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        MPI_Get(&later, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+        if (!right)
+            MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+CASE(E1, behind_a_windows_handler_that_jumps, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Errhandler handler;
+    MPI_Win_create_errhandler(jump_of_win, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Errhandler_free(&handler);
+    if (right || !calls_back())
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (rank == 1 && !right && setjmp(back) == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS E1 here */
+    MPI_Win_fence(0, win);
+    MPI_Put(&rank, 1, MPI_INT, rank, 0, 1, MPI_INT, win);
+    fence_and_free(win);
+}
+
+static MPI_Comm jumps;
+static MPI_Win freed_in_handler;
+
+static void free_behind_a_jump(MPI_Win *win, int *code, ...)
+{
+    (void)win, (void)code;
+    if (setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, 1, 0, jumps); /* there is no such rank */
+    MPI_Win_free(&freed_in_handler);
+}
+
+/* The handler that jumps is left, the one around it is not. */
+CASE_APART(A4, freed_behind_a_jump_inside_its_error_handler, 2)
+{
+    MPI_Errhandler handler;
+    MPI_Win win = ints_window(4);
+    jumps = comm_handled(MPI_COMM_SELF, jump_of_comm);
+    MPI_Win_create_errhandler(free_behind_a_jump, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Errhandler_free(&handler);
+    freed_in_handler = win;
+    if (!calls_back())
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (right)
+        MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
+    else
+        MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win); /* FINDS A4 here */
+    if (!calls_back())
+        MPI_Win_free(&win);
+    MPI_Comm_free(&jumps);
+}
