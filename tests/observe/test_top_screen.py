@@ -71,6 +71,11 @@ class Screen(Case):
         self.assertEqual(terminal.status(), 0)
         self.assertRegex(terminal.text[-60:], rb"job [0-9a-f]{8} has ended\r\n$")
 
+    def test_no_such_process_leaves_the_screen_alone(self):
+        terminal = self.start(999999999)
+        self.assertEqual(terminal.status(), 2)
+        self.assertRegex(terminal.text, rb"\Aoriel: [^\033]*no process 999999999 with windows[^\033]*\Z")
+
 
 class Refusals(Case):
     def refused(self, result, words):
