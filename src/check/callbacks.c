@@ -18,19 +18,26 @@ void oriel_callback_begin(struct oriel_callback *callback)
 {
     callback->wait = oriel_wait_suspend();
     callback->depth = oriel_check_where.in.depth;
+    callback->stack = oriel_check_stack;
+    callback->begun = oriel_begun;
     oriel_check_where.in.depth = 0;
+    oriel_begun = (struct oriel_begun){0};
 }
 
 void oriel_callback_end(struct oriel_callback *callback)
 {
     oriel_check_where.in.depth = callback->depth;
+    oriel_check_stack = callback->stack;
+    oriel_begun = callback->begun;
     oriel_wait_resume(callback->wait);
 }
 
-bool oriel_check_is_programs_yet(const void *address)
+bool oriel_check_is_programs_yet(const void *address, uintptr_t stack)
 {
     if (!oriel_check_running)
         return false;
+    if (oriel_check_where.in.depth != 0 && stack >= oriel_check_stack)
+        oriel_handlers_call_left();
     if (oriel_check_where.in.handlers != 0 && oriel_check_where.in.depth == 0)
         oriel_handlers_look();
     if (oriel_check_where.in.depth == 0)

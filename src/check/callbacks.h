@@ -16,11 +16,14 @@
 #define ORIEL_CHECK_CALLBACKS_H
 
 #include "check/guard.h"
+#include "check/messages.h"
 #include "check/waits.h"
 
 /* Out of all calls, and in again.  A function that never returns, but jumps or throws, leaves the thread out, where it belongs. */
 struct oriel_callback {
     uint32_t depth;
+    uintptr_t stack;
+    struct oriel_begun begun;
     struct oriel_wait_suspended *wait;
 };
 void oriel_callback_begin(struct oriel_callback *callback);

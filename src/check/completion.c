@@ -49,12 +49,11 @@ static void drop_room(struct watch *watch)
         free(watch->statuses);
 }
 
-/* Whether the call is to be looked at; *statuses is then the room for statuses where the program gives none (none). */
-static bool watch_begin_from(const void *address, struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses,
-                             const MPI_Status *none)
+/* Whether there is something to look at; *statuses is then the room for statuses where the program gives none (none). */
+static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses, const MPI_Status *none)
 {
     bool any = false;
-    if (!oriel_check_looks_from(address) || !oriel_request_records_exist() || count <= 0 || requests == NULL)
+    if (!oriel_request_records_exist() || count <= 0 || requests == NULL)
         return false;
     watch->count = count;
     watch->requests = requests;
@@ -65,7 +64,7 @@ static bool watch_begin_from(const void *address, struct watch *watch, int count
         return false;
     }
     for (int i = 0; i < count; i++) {
-        watch->records[i] = oriel_request_claim(requests[i]);
+        watch->records[i] = oriel_request_claim(&requests[i]);
         any = any || watch->records[i] != NULL;
     }
     if (!any) {
@@ -74,11 +73,11 @@ static bool watch_begin_from(const void *address, struct watch *watch, int count
     }
     if (*statuses == none)
         *statuses = watch->statuses;
-    oriel_check_enter();
     return true;
 }
 
-#define watch_begin(...) watch_begin_from(__builtin_return_address(0), __VA_ARGS__) /* in an exported function itself */
+/* Whether the call is to be looked at: then watch_end must follow. */
+#define watch_begin(...) (oriel_check_looks() && watch_open(__VA_ARGS__) && (oriel_check_enter(), true))
 
 /* The call waits for all of them, or for any. */
 static bool wait_begin(const struct watch *watch, const void *address, uint16_t call, enum oriel_wait_mode mode)
@@ -106,11 +105,10 @@ static void watch_end(struct watch *watch)
     drop_room(watch);
 }
 
-/* Behind a call that has failed: whether the host has made an end of the request, which one that persists outlives. */
+/* Behind a call that has failed. */
 static bool is_over(const struct watch *watch, int i, int code)
 {
-    return watch->requests[i] == MPI_REQUEST_NULL ||
-           (watch->records[i] != NULL && oriel_request_persists(watch->records[i]) && oriel_class_of(code) == MPI_ERR_TRUNCATE);
+    return oriel_request_is_over(&watch->requests[i], watch->records[i], oriel_class_of(code));
 }
 
 /* --- one --- */
@@ -311,7 +309,7 @@ ORIEL_CHECK_WRAP(Request_free, (MPI_Request * request))
     struct oriel_request_record *record = NULL;
     int code;
     if (oriel_check_looks() && request != NULL && oriel_request_records_exist())
-        record = oriel_request_claim_any(*request);
+        record = oriel_request_claim_any(request);
     if (record == NULL)
         return ORIEL_CHECK_PASS(code, Request_free, (request));
     ORIEL_CHECK_PASS(code, Request_free, (request));

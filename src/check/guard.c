@@ -3,6 +3,7 @@
 #include "check/guard.h"
 
 _Thread_local union oriel_check_where oriel_check_where;
+_Thread_local uintptr_t oriel_check_stack;
 _Atomic bool oriel_check_running;
 void (*oriel_check_held)(void);
 _Atomic uint64_t oriel_check_changes = 1; /* nothing was found out with 0 */

@@ -18,6 +18,10 @@ union oriel_check_where {
 };
 extern _Thread_local union oriel_check_where oriel_check_where __attribute__((visibility("hidden")));
 
+/* Where the wrapper of the call that this thread is in stands in the stack, of account while its depth is not 0: what runs inside
+ * it stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
+extern _Thread_local uintptr_t oriel_check_stack __attribute__((visibility("hidden")));
+
 /* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
 extern _Atomic bool oriel_check_running __attribute__((visibility("hidden")));
 
@@ -44,14 +48,28 @@ static inline void oriel_check_change(void)
     atomic_store_explicit(&oriel_check_changes, before + 1, memory_order_relaxed); /* of several threads nobody asks */
 }
 
+/* Inlined also where nothing is optimised: of the exported function itself. */
+#define ORIEL_CHECK_INLINE static inline __attribute__((always_inline))
+
+ORIEL_CHECK_INLINE uintptr_t oriel_check_stack_here(void)
+{
+#ifdef __x86_64__
+    uintptr_t here; /* a frame's address would have to be made first */
+    __asm__ volatile("mov %%rsp, %0" : "=r"(here));
+    return here;
+#else
+    return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
+
 /* The same where that has more to it; address: to which the call returns.  callbacks.c's own. */
-bool oriel_check_is_programs_yet(const void *address) __attribute__((visibility("hidden")));
+bool oriel_check_is_programs_yet(const void *address, uintptr_t stack) __attribute__((visibility("hidden")));
 
 /* Whether this call is the program's, and to be looked at. */
-static inline bool oriel_check_is_programs(const void *address)
+ORIEL_CHECK_INLINE bool oriel_check_is_programs(const void *address)
 {
     if (__builtin_expect(oriel_check_where.any != 0, 0))
-        return oriel_check_is_programs_yet(address);
+        return oriel_check_is_programs_yet(address, oriel_check_stack_here());
     return oriel_check_running;
 }
 
@@ -64,7 +82,7 @@ static inline void oriel_check_look(void)
 }
 
 /* The same, and whether it is to be: for all calls but those that held.h names. */
-static inline bool oriel_check_looks_from(const void *address)
+ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address)
 {
     if (!oriel_check_is_programs(address))
         return false;
@@ -74,9 +92,11 @@ static inline bool oriel_check_looks_from(const void *address)
 
 #define oriel_check_looks() oriel_check_looks_from(__builtin_return_address(0)) /* of an exported function itself */
 
-static inline void oriel_check_enter(void)
+/* By an exported function itself, which does not end before it leaves. */
+ORIEL_CHECK_INLINE void oriel_check_enter(void)
 {
-    oriel_check_where.in.depth++;
+    if (oriel_check_where.in.depth++ == 0)
+        oriel_check_stack = oriel_check_stack_here();
 }
 
 static inline void oriel_check_leave(void)

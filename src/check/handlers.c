@@ -6,7 +6,7 @@
 #include "check/behind.h"
 #include "check/callbacks.h"
 #include "check/finding.h"
-#include "check/messages.h"
+#include "check/messages_point.h"
 #include "check/order.h"
 #include "check/requests.h"
 
@@ -27,10 +27,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Of this thread, the innermost last, as many as oriel_check_where says.  Not in the frames themselves, which may be gone.  Those
  * that are entered inside so many are not remembered. */
 static _Thread_local struct running {
-    uintptr_t frame;    /* lies in the stack where the handler runs */
-    const void *inside; /* an address to which that frame returns */
-    bool may_lose;      /* calls that fail with it have to do with messages and requests */
-    oriel_local_group starting; /* buffers of the call that has failed; 0: none */
+    uintptr_t frame;           /* lies in the stack where the handler runs */
+    const void *inside;        /* an address to which that frame returns */
+    bool may_lose;             /* calls that fail with it have to do with messages and requests */
+    oriel_local_group buffers; /* of the request that the call which has failed was to start; 0: none */
 } running[LEVELS];
 
 bool oriel_handlers_run(void)
@@ -38,24 +38,40 @@ bool oriel_handlers_run(void)
     return oriel_check_where.in.handlers != 0;
 }
 
+/* The call that this thread is in has failed, and may be left.  What others could be misled by meanwhile is told them at once: it
+ * does not wait; it may have met nobody, and then has a number that the others' next call has; and of a program with several
+ * threads this one may never make another call. */
+static void begin(bool may_lose, int code)
+{
+    oriel_wait_interrupt();
+    if (may_lose && (oriel_begun.is_collective || !oriel_check_alone || oriel_check_where.in.handlers == LEVELS))
+        oriel_order_doubt();
+    if (may_lose)
+        oriel_requests_failed(oriel_check_where.in.handlers, oriel_class_of(code));
+    if (oriel_check_where.in.handlers < LEVELS) /* else nobody will know whether it is left */
+        running[oriel_check_where.in.handlers++] = (struct running){.may_lose = may_lose, .buffers = oriel_begun.buffers};
+    oriel_begun = (struct oriel_begun){0};
+    oriel_check_where.in.depth = 0;
+}
+
 static __attribute__((noinline)) void run(int at, void *handle, int *code, void *const words[WORDS])
 {
     union oriel_check_where where = oriel_check_where;
+    uintptr_t stack = oriel_check_stack;
+    struct oriel_begun begun = oriel_begun;
     oriel_handler_fn *function = handlers[at].function;
     enum oriel_handler_kind kind = handlers[at].kind;
-    bool may_lose = kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION;
     if (where.in.depth > 0) { /* else no wrapper is left behind */
-        oriel_wait_interrupt(); /* the call has failed */
-        if (where.in.handlers < LEVELS)
-            running[oriel_check_where.in.handlers++] =
-                (struct running){(uintptr_t)__builtin_frame_address(0), __builtin_return_address(0), may_lose, oriel_uses_starting};
-        else if (may_lose)
-            oriel_order_doubt(); /* nobody will know whether it is left */
-        oriel_uses_starting = 0;
-        oriel_check_where.in.depth = 0;
+        begin(kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
+        if (where.in.handlers < LEVELS) {
+            running[where.in.handlers].frame = (uintptr_t)__builtin_frame_address(0);
+            running[where.in.handlers].inside = __builtin_return_address(0);
+        }
     }
     function(handle, code, words[0], words[1], words[2], words[3]);
     oriel_check_where = where;
+    oriel_check_stack = stack;
+    oriel_begun = begun;
 }
 
 struct walk {
@@ -82,24 +98,39 @@ static bool is_left(const struct running *handler)
     return walk.is_left;
 }
 
+/* Calls inside so many error handlers or more will never come to their end; why: a literal, for the summary. */
+static void give_up(uint32_t inside, bool may_lose, const char *why)
+{
+    if (may_lose) {
+        oriel_requests_let_go(inside);
+        oriel_order_doubt();
+    }
+    oriel_order_unknown_begin(why);
+    oriel_order_unknown_end();
+}
+
 void oriel_handlers_look(void)
 {
     uint32_t left = oriel_check_where.in.handlers;
     bool may_lose = false;
     while (left > 0 && is_left(&running[left - 1])) {
         may_lose |= running[--left].may_lose;
-        if (running[left].starting != 0)
-            oriel_local_complete(running[left].starting);
+        oriel_local_complete(running[left].buffers);
     }
     if (left == oriel_check_where.in.handlers)
         return;
     oriel_check_where.in.handlers = left;
-    if (may_lose) {
-        oriel_requests_let_go(left);
-        oriel_order_doubt();
-    }
-    oriel_order_unknown_begin("one that failed, whose error handler did not return");
-    oriel_order_unknown_end();
+    give_up(left, may_lose, "one that failed, whose error handler did not return");
+}
+
+void oriel_handlers_call_left(void)
+{
+    oriel_wait_interrupt();
+    oriel_requests_release(oriel_check_where.in.handlers);
+    oriel_local_complete(oriel_begun.buffers);
+    oriel_begun = (struct oriel_begun){0};
+    oriel_check_where.in.depth = 0;
+    give_up(oriel_check_where.in.handlers, true, "one that was left by a jump");
 }
 
 /* --- the table --- */
@@ -142,8 +173,10 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
         handlers[at].function = function;
     }
     pthread_mutex_unlock(&mutex);
-    if (at == HANDLERS)
+    if (at == HANDLERS) {
         oriel_finding_count("error handlers for which there was no room: what they call is not looked at");
+        oriel_order_doubt(); /* should one jump out of a call, nobody knows before this thread's next one */
+    }
     return at == HANDLERS ? function : in_place[at];
 }
 

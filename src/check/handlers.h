@@ -2,8 +2,10 @@
  * the wrapper around it for good, and the wrapper has not done what it does behind its call.  That is seen at the thread's next
  * call, by its stack.  Then requests that the wrapper had claimed are free again, and for the order that it has not taken
  * everything before counts as ordered; messages and collectives cannot be told apart any more where one may have been counted that
- * was none; buffers of a call with a request are free.
- * The summary says so.  callbacks.h says the rest. */
+ * was none; buffers of a call with a request are free.  The summary says so.
+ *
+ * Other ranks, threads and the handler itself go on before that: what could mislead them is undone as soon as the handler is
+ * entered.  callbacks.h says the rest. */
 #ifndef ORIEL_CHECK_HANDLERS_H
 #define ORIEL_CHECK_HANDLERS_H
 
@@ -20,6 +22,10 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
 
 /* A call of the program's in a thread that has entered error handlers: whether it is in them still. */
 void oriel_handlers_look(void);
+
+/* This thread is in no call any more, which something has left that nobody looks at: an error handler without room, one of the
+ * classes for C++, a signal's. */
+void oriel_handlers_call_left(void);
 
 /* Whether this thread is in an error handler: then a wrapper around it may have more to do with a window that is freed, which stays
  * for it, as one that nothing is known of. */

@@ -25,7 +25,7 @@ struct oriel_cell_entry *oriel_held_enter(const struct oriel_again *again, const
                                           oriel_tick issued);
 
 /* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
-static inline bool oriel_held_look(const void *address)
+ORIEL_CHECK_INLINE bool oriel_held_look(const void *address)
 {
     if (!oriel_check_is_programs(address))
         return false;

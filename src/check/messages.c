@@ -11,13 +11,13 @@
 
 /* --- buffers --- */
 
-_Thread_local oriel_local_group oriel_uses_starting;
+_Thread_local struct oriel_begun oriel_begun;
 
 void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t call, bool pends)
 {
     *uses = (struct oriel_uses){.site = oriel_site_here(address, call, (uint32_t)oriel_order_rank(), 0)};
     if (pends)
-        oriel_uses_starting = uses->group = oriel_local_group_new();
+        oriel_begun.buffers = uses->group = oriel_local_group_new();
 }
 
 void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count, MPI_Datatype datatype)
@@ -58,6 +58,7 @@ void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel
     if (entry->size == 1)
         return;
     oriel_comm_hold(entry);
+    oriel_begun.is_collective = true;
     collective->comm = entry;
     collective->number = atomic_fetch_add_explicit(&entry->collectives, 1, memory_order_relaxed);
     if (flow == ORIEL_FLOW_FROM_ROOT && entry->rank != root)
@@ -90,6 +91,7 @@ void oriel_collective_end(struct oriel_collective *collective, bool failed)
         oriel_order_unknown_end();
     if (comm == NULL)
         return;
+    oriel_begun.is_collective = false;
     if (failed)
         oriel_order_doubt();
     if (collective->flow == ORIEL_FLOW_UP) {
@@ -129,6 +131,14 @@ static void pending_done(void *closure, const MPI_Status *status)
     pending_end(closure, false);
 }
 
+static void pending_release(void *closure)
+{
+    const struct oriel_underway *pending = closure;
+    oriel_local_complete(pending->buffers);
+}
+
+static const struct oriel_request_kind pending_kind = {pending_done, pending_release};
+
 struct oriel_underway *oriel_underway_begin(MPI_Comm comm, enum oriel_flow flow, int root, const char *name,
                                           oriel_local_group buffers)
 {
@@ -152,19 +162,19 @@ void oriel_underway_arrived(struct oriel_underway *pending, const struct oriel_s
 
 int oriel_underway_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs)
 {
-    const struct oriel_underway *pending = oriel_request_closure(record, pending_done);
+    const struct oriel_underway *pending = oriel_request_closure(record, &pending_kind);
     return pending == NULL ? 0 : oriel_collective_needs(&pending->collective, needs);
 }
 
 void oriel_underway_started(struct oriel_underway *pending, bool failed, MPI_Request request)
 {
-    oriel_uses_starting = 0;
+    oriel_begun = (struct oriel_begun){0};
     if (pending == NULL)
         oriel_unknown_started(failed, request);
     else if (failed)
         pending_end(pending, true);
     else
-        oriel_checked_request_add_own(request, pending_done, pending);
+        oriel_checked_request_add_own(request, &pending_kind, pending);
 }
 
 static void unknown_done(void *closure, const MPI_Status *status)
@@ -174,9 +184,11 @@ static void unknown_done(void *closure, const MPI_Status *status)
     oriel_order_unknown_end();
 }
 
+static const struct oriel_request_kind unknown_kind = {.done = unknown_done};
+
 void oriel_unknown_started(bool failed, MPI_Request request)
 {
     oriel_order_unknown_end();
     if (!failed)
-        oriel_checked_request_add_own(request, unknown_done, NULL);
+        oriel_checked_request_add_own(request, &unknown_kind, NULL);
 }

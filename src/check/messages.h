@@ -8,6 +8,13 @@
 #include "check/order.h"
 #include "check/sites.h"
 
+/* What the call that this thread is in has begun: should the call fail, an error handler may never let it come to its end. */
+struct oriel_begun {
+    oriel_local_group buffers; /* of the request that it starts; 0: none */
+    bool is_collective;        /* it has a number, which is none if it meets nobody */
+};
+extern _Thread_local struct oriel_begun oriel_begun __attribute__((visibility("hidden")));
+
 /* --- buffers --- */
 
 /* The buffers of one call.  Of a blocking one, what it reads is used before it and what it writes behind it; of one with a
@@ -21,8 +28,6 @@ struct oriel_uses {
 };
 
 void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t call, bool pends);
-/* The group of a call with a request that this thread is in; 0: none.  Set back behind the call that starts it. */
-extern _Thread_local oriel_local_group oriel_uses_starting __attribute__((visibility("hidden")));
 void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count, MPI_Datatype datatype);
 /* Displaced by so many extents of the datatype. */
 void oriel_use_at(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Aint displacement, MPI_Count count,

@@ -78,6 +78,8 @@ static void idup_done(void *closure, const MPI_Status *status)
     free(idup);
 }
 
+static const struct oriel_request_kind idup_kind = {.done = idup_done};
+
 void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made)
 {
     const struct oriel_comm *entry = oriel_comm_find(comm);
@@ -93,11 +95,12 @@ void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made)
 
 void oriel_idup_started(void *idup, bool failed, MPI_Request request)
 {
+    oriel_begun.is_collective = false;
     if (idup != NULL && failed) {
         oriel_collective_end(&((struct idup *)idup)->collective, true);
         free(idup);
     } else if (idup != NULL)
-        oriel_checked_request_add_own(request, idup_done, idup);
+        oriel_checked_request_add_own(request, &idup_kind, idup);
 }
 
 ORIEL_CHECK_WRAP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request))

@@ -218,6 +218,12 @@ static void begin_message(struct oriel_message *message)
     count_in(message);
 }
 
+static void release_buffers(void *closure)
+{
+    const struct oriel_message *message = closure;
+    oriel_local_complete(message->uses.group);
+}
+
 static void done(void *closure, const MPI_Status *status)
 {
     struct oriel_message *message = closure;
@@ -232,9 +238,11 @@ static void done(void *closure, const MPI_Status *status)
         free(message);
 }
 
+static const struct oriel_request_kind kind = {done, release_buffers};
+
 static void posted(struct oriel_message *message, bool failed)
 {
-    oriel_uses_starting = 0;
+    oriel_begun.buffers = 0;
     if (message->sends)
         oriel_send_half_posted(&message->send, failed);
     if (message->receives && !failed)
@@ -271,7 +279,7 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
         return NULL;
     }
     *message = *description;
-    message->startable = (struct oriel_startable){begin_start, started, done, drop};
+    message->startable = (struct oriel_startable){begin_start, started, &kind, drop};
     if (!message->persists)
         begin_message(message);
     return message;
@@ -288,16 +296,16 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     else if (message->persists)
         oriel_checked_request_add_persistent(request, &message->startable);
     else if (message->receives || message->synchronous || message->send.is_unknown)
-        oriel_checked_request_add_own(request, done, message);
+        oriel_checked_request_add_own(request, &kind, message);
     else
-        oriel_checked_request_add(request, done, message);
+        oriel_checked_request_add(request, &kind, message);
 }
 
 ORIEL_POINT_TO_POINT(, int)
 
 int oriel_message_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs)
 {
-    const struct oriel_message *message = oriel_request_closure(record, done);
+    const struct oriel_message *message = oriel_request_closure(record, &kind);
     if (message == NULL)
         return 0;
     return oriel_half_needs(message->sends ? &message->send : NULL, message->receives ? &message->receive : NULL, needs);
@@ -319,7 +327,7 @@ static void receive_cancelled(struct oriel_message *message, MPI_Request request
 
 ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
 {
-    struct oriel_message *message = oriel_check_looks() && request != NULL ? oriel_checked_request_closure(*request, done) : NULL;
+    struct oriel_message *message = oriel_check_looks() && request != NULL ? oriel_checked_request_closure(*request, &kind) : NULL;
     int code;
     if (message != NULL && message->sends)
         oriel_order_doubt(); /* what the receiver has counted may never come */

@@ -15,13 +15,14 @@ struct oriel_request_record {
     struct oriel_request_record *next;
     uint64_t key;
     uint64_t serial; /* of its making or last start */
-    oriel_request_done_fn *done;
+    const struct oriel_request_kind *kind;
     void *closure;
     struct oriel_startable *startable; /* NULL: not persistent */
     bool active;
     bool claimed;
-    const void *claimer; /* of a claimed one: which thread, and */
-    uint32_t handlers;   /* inside how many of its error handlers */
+    const void *claimer;   /* of a claimed one: which thread, */
+    uint32_t handlers;     /* inside how many of its error handlers, */
+    const MPI_Request *at; /* and the call's own handle */
 };
 
 static _Thread_local char this_thread; /* stands for it by its address */
@@ -78,7 +79,7 @@ static void take_out(struct oriel_request_record *record)
 static void end_unseen(struct oriel_request_record *record)
 {
     if (record->active)
-        record->done(record->closure, NULL);
+        record->kind->done(record->closure, NULL);
     if (record->startable != NULL)
         record->startable->drop(record->startable);
     free(record);
@@ -105,7 +106,7 @@ void oriel_requests_end(struct oriel_request_end *ends, int count)
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < count; i++) {
         struct oriel_request_record *record = ends[i].record;
-        record->done(record->closure, ends[i].status);
+        record->kind->done(record->closure, ends[i].status);
         if (record->startable == NULL)
             free(record);
     }
@@ -138,25 +139,25 @@ static void add(MPI_Request request, struct oriel_request_record made, bool shar
     if (record != NULL && !shared)
         return;
     if (made.active)
-        made.done(made.closure, NULL);
+        made.kind->done(made.closure, NULL);
     if (made.startable != NULL)
         made.startable->drop(made.startable);
     free(record);
 }
 
-void oriel_checked_request_add(MPI_Request request, oriel_request_done_fn *done, void *closure)
+void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind, void *closure)
 {
-    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, true);
+    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true}, true);
 }
 
-void oriel_checked_request_add_own(MPI_Request request, oriel_request_done_fn *done, void *closure)
+void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind, void *closure)
 {
-    add(request, (struct oriel_request_record){.done = done, .closure = closure, .active = true}, false);
+    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true}, false);
 }
 
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable)
 {
-    add(request, (struct oriel_request_record){.done = startable->done, .closure = startable, .startable = startable}, false);
+    add(request, (struct oriel_request_record){.kind = startable->kind, .closure = startable, .startable = startable}, false);
 }
 
 /* --- looking --- */
@@ -166,50 +167,46 @@ bool oriel_request_records_exist(void)
     return atomic_load_explicit(&records, memory_order_relaxed) != 0;
 }
 
-void *oriel_checked_request_closure(MPI_Request request, oriel_request_done_fn *done)
+void *oriel_checked_request_closure(MPI_Request request, const struct oriel_request_kind *kind)
 {
     pthread_mutex_lock(&mutex);
     struct oriel_request_record *record = find(key_of(request));
-    void *closure = record != NULL && record->active && record->done == done ? record->closure : NULL;
+    void *closure = record != NULL && record->active && record->kind == kind ? record->closure : NULL;
     pthread_mutex_unlock(&mutex);
     return closure;
 }
 
-static struct oriel_request_record *claim(MPI_Request request, bool inactive_too)
+static struct oriel_request_record *claim(const MPI_Request *request, bool inactive_too)
 {
-    if (request == MPI_REQUEST_NULL)
+    if (*request == MPI_REQUEST_NULL)
         return NULL;
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_request_record *record = find(key_of(*request));
     if (record != NULL && !record->active && !inactive_too)
         record = NULL;
     if (record != NULL) {
         record->claimed = true;
         record->claimer = &this_thread;
         record->handlers = oriel_check_where.in.handlers;
+        record->at = request;
     }
     pthread_mutex_unlock(&mutex);
     return record;
 }
 
-struct oriel_request_record *oriel_request_claim(MPI_Request request)
+struct oriel_request_record *oriel_request_claim(const MPI_Request *request)
 {
     return claim(request, false);
 }
 
-struct oriel_request_record *oriel_request_claim_any(MPI_Request request)
+struct oriel_request_record *oriel_request_claim_any(const MPI_Request *request)
 {
     return claim(request, true);
 }
 
-bool oriel_request_persists(const struct oriel_request_record *record)
+void *oriel_request_closure(const struct oriel_request_record *record, const struct oriel_request_kind *kind)
 {
-    return record->startable != NULL;
-}
-
-void *oriel_request_closure(const struct oriel_request_record *record, oriel_request_done_fn *done)
-{
-    return record->done == done ? record->closure : NULL;
+    return record->kind == kind ? record->closure : NULL;
 }
 
 void oriel_request_unclaim(struct oriel_request_record *record)
@@ -219,14 +216,56 @@ void oriel_request_unclaim(struct oriel_request_record *record)
     pthread_mutex_unlock(&mutex);
 }
 
-void oriel_requests_let_go(uint32_t handlers)
+bool oriel_request_is_over(const MPI_Request *request, const struct oriel_request_record *record, int class)
+{
+    return *request == MPI_REQUEST_NULL || (record != NULL && record->startable != NULL && class == MPI_ERR_TRUNCATE);
+}
+
+/* With each that this thread has claimed inside so many of its error handlers or more. */
+static void visit_claimed(uint32_t handlers, void (*visit)(struct oriel_request_record *record, int class), int class)
 {
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
             if (record->claimed && record->claimer == &this_thread && record->handlers >= handlers)
-                record->claimed = false;
+                visit(record, class);
     pthread_mutex_unlock(&mutex);
+}
+
+static void release(struct oriel_request_record *record, int class)
+{
+    (void)class;
+    if (record->active && record->kind->release != NULL)
+        record->kind->release(record->closure);
+}
+
+static void release_if_over(struct oriel_request_record *record, int class)
+{
+    bool in_status = record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
+    if (in_status || oriel_request_is_over(record->at, record, class))
+        release(record, class);
+}
+
+void oriel_requests_failed(uint32_t handlers, int class)
+{
+    if (oriel_request_records_exist())
+        visit_claimed(handlers, release_if_over, class);
+}
+
+void oriel_requests_release(uint32_t handlers)
+{
+    visit_claimed(handlers, release, MPI_SUCCESS);
+}
+
+static void let_go(struct oriel_request_record *record, int class)
+{
+    (void)class;
+    record->claimed = false;
+}
+
+void oriel_requests_let_go(uint32_t handlers)
+{
+    visit_claimed(handlers, let_go, MPI_SUCCESS);
 }
 
 void oriel_request_freed(struct oriel_request_record *record)

@@ -50,6 +50,15 @@ static void done(void *closure, const MPI_Status *status)
     free(asked);
 }
 
+/* A flush may have come first. */
+static void release_buffers(void *closure)
+{
+    const struct oriel_asked *asked = closure;
+    oriel_local_complete(asked->buffers);
+}
+
+static const struct oriel_request_kind kind = {done, release_buffers};
+
 /* --- handles --- */
 
 static int tell_status(void *whose, MPI_Status *status)
@@ -112,7 +121,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
     give_own_handle(operation->request);
-    oriel_checked_request_add(*operation->request, done, asked);
+    oriel_checked_request_add(*operation->request, &kind, asked);
 }
 
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)

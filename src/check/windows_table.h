@@ -12,7 +12,7 @@
 #define ORIEL_CALLER __builtin_return_address(0)
 
 /* True: a call of the program's to look at, oriel_check_leave must follow.  address: to which it returns. */
-static inline bool oriel_window_look_from(const void *address)
+ORIEL_CHECK_INLINE bool oriel_window_look_from(const void *address)
 {
     if (!oriel_check_looks_from(address))
         return false;

@@ -1,5 +1,5 @@
-/* Calls that the program's error handlers leave by a jump: what has begun in them will not come to its end, and what is called behind
- * them is looked at like all else. */
+/* Calls that the program's error handlers leave by a jump: what has begun in them will not come to its end, and what is called
+ * behind them is looked at like all else. */
 #include "offenders.h"
 
 #include <setjmp.h>
@@ -155,19 +155,27 @@ CASE_APART(C4, buffers_of_calls_that_are_left, 2)
     MPI_Comm_free(&comm);
 }
 
+/* For completions: the predefined ones' handler, too, for MPICH does not look whose request has failed.  Where a handler may not
+ * jump, the calls return. */
+static MPI_Comm comm_that_jumps(void)
+{
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
+    MPI_Errhandler handler = MPI_ERRORS_RETURN;
+    if (calls_back())
+        MPI_Comm_get_errhandler(comm, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    return comm;
+}
+
 /* A wait for two requests that ends with the error of one: the other goes on, and is over with the next wait for it. */
 CASE_APART(C4, request_of_a_wait_that_is_left, 2)
 {
     int few, later = 0;
     int pair[] = {1, 2};
     MPI_Win win = ints_window(4);
-    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
-    MPI_Errhandler handler = MPI_ERRORS_RETURN;
-    if (calls_back())
-        MPI_Comm_get_errhandler(comm, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); /* or SELF: MPICH does not look whose request has failed */
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Comm comm = comm_that_jumps();
     MPI_Win_lock_all(0, win);
     if (rank == 1) {
         MPI_Send(pair, 2, MPI_INT, 0, 0, comm);
@@ -192,6 +200,130 @@ CASE_APART(C4, request_of_a_wait_that_is_left, 2)
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
     MPI_Comm_free(&comm);
+}
+
+enum { COMPLETIONS = 8 };
+
+/* Until a request of two is over; the second is none. */
+static void complete(int way, MPI_Request requests[2])
+{
+    int flag = 0, index, count, indices[2];
+    MPI_Status statuses[2];
+    switch (way) {
+    case 0: MPI_Wait(requests, statuses); break;
+    case 1: MPI_Waitany(2, requests, &index, statuses); break;
+    case 2: MPI_Waitall(2, requests, statuses); break;
+    case 3: MPI_Waitsome(2, requests, &count, indices, statuses); break;
+    case 4:
+        while (!flag)
+            MPI_Test(requests, &flag, statuses);
+        break;
+    case 5:
+        while (!flag)
+            MPI_Testany(2, requests, &index, &flag, statuses);
+        break;
+    case 6:
+        while (!flag)
+            MPI_Testall(2, requests, &flag, statuses);
+        break;
+    default:
+        while (flag == 0)
+            MPI_Testsome(2, requests, &flag, indices, statuses);
+    }
+}
+
+/* A receive of too little: it is over when its completion fails, in whatever call. */
+CASE_APART(C4, buffers_of_completions_that_are_left, 2)
+{
+    static int buffer[COMPLETIONS][2];
+    int pair[] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps();
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Win_lock_all(0, win);
+    for (volatile int way = 0; way < COMPLETIONS; way++) {
+        if (rank == 1)
+            MPI_Send(pair, right && calls_back() ? 2 : 1, MPI_INT, 0, way, comm); /* for such Open MPI's threads may wait for ever */
+        if (rank == 0) {
+            MPI_Irecv(buffer[way], 1, MPI_INT, 1, way, comm, &requests[0]);
+            if (right && setjmp(back) == 0)
+                complete(way, requests);
+            MPI_Get(buffer[way], 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+            MPI_Win_flush(1, win);
+            if (!right)
+                complete(way, requests);
+        }
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+/* One that persists, started again: of neither start is anything left. */
+CASE_APART(C4, buffer_of_a_persistent_receive_that_is_left, 2)
+{
+    int few = 0;
+    int pair[] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps();
+    MPI_Win_lock_all(0, win);
+    if (rank == 1) {
+        MPI_Send(pair, calls_back() ? 2 : 1, MPI_INT, 0, 0, comm);
+        MPI_Send(pair, 1, MPI_INT, 0, 0, comm);
+    }
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Recv_init(&few, 1, MPI_INT, 1, 0, comm, &request);
+        MPI_Start(&request);
+        if (setjmp(back) == 0)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (request == MPI_REQUEST_NULL) /* Open MPI makes an end of it */
+            MPI_Recv_init(&few, 1, MPI_INT, 1, 0, comm, &request);
+        MPI_Start(&request);
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Get(&few, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+        if (!right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+static MPI_Comm met;
+static MPI_Win put_to;
+
+static void put_and_meet(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to);
+    MPI_Win_flush(0, put_to);
+    MPI_Barrier(met);
+}
+
+/* The barrier in the handler of a reduction that has met nobody is the others' next one. */
+CASE_APART(C1, order_in_the_handler_of_a_collective_that_fails, 2)
+{
+    int sum = 0;
+    put_to = ints_window(4);
+    met = comm_handled(MPI_COMM_WORLD, put_and_meet);
+    MPI_Win_lock_all(0, put_to);
+    if (rank == 0 && right && calls_back())
+        MPI_Allreduce(&size, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, met);
+    else if (rank == 0 && right)
+        put_and_meet(&met, &sum);
+    else if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to); /* FINDS C1 here */
+    else if (right)
+        MPI_Barrier(met);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to); /* FINDS C1 here */
+    MPI_Win_unlock_all(put_to);
+    MPI_Win_free(&put_to);
+    MPI_Comm_free(&met);
 }
 
 CASE(E1, behind_a_windows_handler_that_jumps, 2)

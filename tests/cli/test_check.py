@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -392,6 +393,15 @@ class Json(Case):
             with open(self.path("found.json"), encoding="utf-8") as file:
                 rows = {row["what"]: row["count"] for row in json.load(file)["not_looked_at"]}
             self.assertEqual(rows["error handlers for which there was no room: what they call is not looked at"], 2)
+
+    def test_calls_that_are_left_unseen(self):
+        for host in HOSTS:
+            for words, status in (["room"], 0), (["room", "wrong"], 86), (["thread"], 0), (["thread", "wrong"], 86):
+                with self.subTest(host=host, words=words):
+                    job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", 3, "--plain", "--timeout", 50, "--", ORIEL, "check",
+                                program(host, "jumps"), *words)
+                    self.assertEqual((job.returncode, job.stdout.count("end")), (status, 3), job.stderr)
+                    self.assertEqual(re.findall(r"oriel: ([A-Z]\d+): ", job.stderr), ["E1"] if status else [])
 
     def test_what_several_machines_have_not_looked_at_is_counted_together(self):
         for host in HOSTS:

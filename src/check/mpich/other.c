@@ -33,6 +33,8 @@ static void done(void *closure, const MPI_Status *status)
     oriel_order_unknown_end();
 }
 
+static const struct oriel_request_kind kind = {.done = done};
+
 static void drop(struct oriel_startable *startable)
 {
     struct unknown *unknown = (struct unknown *)startable;
@@ -46,7 +48,7 @@ static void add_persistent(const char *name, MPI_Request request)
         oriel_order_doubt();
         return;
     }
-    *unknown = (struct unknown){{begin, started, done, drop}, name};
+    *unknown = (struct unknown){{begin, started, &kind, drop}, name};
     oriel_checked_request_add_persistent(request, &unknown->startable);
 }
 
