@@ -243,7 +243,7 @@ CASE_APART(C4, buffers_of_completions_that_are_left, 2)
     MPI_Win_lock_all(0, win);
     for (volatile int way = 0; way < COMPLETIONS; way++) {
         if (rank == 1)
-            MPI_Send(pair, right && calls_back() ? 2 : 1, MPI_INT, 0, way, comm); /* for such Open MPI's threads may wait for ever */
+            MPI_Send(pair, right && calls_back() ? 2 : 1, MPI_INT, 0, way, comm); /* Open MPI's threads may hang otherwise */
         if (rank == 0) {
             MPI_Irecv(buffer[way], 1, MPI_INT, 1, way, comm, &requests[0]);
             if (right && setjmp(back) == 0)
