@@ -79,21 +79,27 @@ static void ask_by_child(struct oriel_probe *out, uint64_t agent_offset, char *p
         say(out, true, "one page copied for another process by a thread of its owner", "");
 }
 
-void oriel_probe_agent(struct oriel_probe *out)
+static void try_agent(struct oriel_probe *out, char *page)
 {
-    out->name = "agent";
     if (oriel_file_start() != ORIEL_OK || oriel_agent_open() != ORIEL_OK) {
         say(out, false, oriel_fail_message(), "");
         return;
     }
     const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
+    ask_by_child(out, header->agent_offset, page);
+    oriel_agent_close();
+}
+
+/* The page is there before the agent: what another process asks of it orders the two, but no tool sees that. */
+void oriel_probe_agent(struct oriel_probe *out)
+{
+    out->name = "agent";
     char *page = mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
         say(out, false, "cannot map a page: ", strerror(errno));
-    } else {
-        memset(page, MARK, ORIEL_PAGE_BYTES);
-        ask_by_child(out, header->agent_offset, page);
-        munmap(page, ORIEL_PAGE_BYTES);
+        return;
     }
-    oriel_agent_close();
+    memset(page, MARK, ORIEL_PAGE_BYTES);
+    try_agent(out, page);
+    munmap(page, ORIEL_PAGE_BYTES);
 }
