@@ -293,6 +293,39 @@ CASE_APART(C4, buffer_of_a_persistent_receive_that_is_left, 2)
     MPI_Comm_free(&comm);
 }
 
+/* Of a wait for all that fails with one of them the others may be over, too, of whatever kind; what is left is waited for. */
+CASE_APART(C4, others_of_a_wait_that_is_left, 2)
+{
+    enum { REQUESTS = 3 };
+    int pair[] = {1, 2};
+    int buffers[REQUESTS];
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps();
+    MPI_Request requests[REQUESTS] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status statuses[REQUESTS];
+    MPI_Win_lock_all(0, win);
+    if (rank == 1)
+        MPI_Send(pair, right && calls_back() ? 2 : 1, MPI_INT, 0, 0, comm);
+    if (rank == 0) {
+        MPI_Irecv(&buffers[0], 1, MPI_INT, 1, 0, comm, &requests[0]);
+        MPI_Rget(&buffers[1], 1, MPI_INT, 1, 0, 1, MPI_INT, win, &requests[1]);
+    }
+    MPI_Ibcast(&buffers[2], 1, MPI_INT, 1, comm, &requests[2]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (right && setjmp(back) == 0)
+        MPI_Waitall(REQUESTS, requests, statuses);
+    for (int i = 0; right && i < REQUESTS; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    for (int i = 0; rank == 0 && i < REQUESTS; i++)
+        MPI_Get(&buffers[i], 1, MPI_INT, 1, i, 1, MPI_INT, win); /* FINDS C4 here */
+    MPI_Win_flush_all(win);
+    if (!right)
+        MPI_Waitall(REQUESTS, requests, statuses);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
 static MPI_Comm met;
 static MPI_Win put_to;
 
