@@ -47,7 +47,7 @@ static void begin(bool may_lose, int code)
     if (may_lose && (oriel_begun.is_collective || !oriel_check_alone || oriel_check_where.in.handlers == LEVELS))
         oriel_order_doubt();
     if (may_lose)
-        oriel_requests_failed(oriel_check_where.in.handlers, oriel_class_of(code));
+        oriel_claimed_requests_failed(oriel_check_where.in.handlers, oriel_class_of(code));
     if (oriel_check_where.in.handlers < LEVELS) /* else nobody will know whether it is left */
         running[oriel_check_where.in.handlers++] = (struct running){.may_lose = may_lose, .buffers = oriel_begun.buffers};
     oriel_begun = (struct oriel_begun){0};
@@ -102,7 +102,7 @@ static bool is_left(const struct running *handler)
 static void give_up(uint32_t inside, bool may_lose, const char *why)
 {
     if (may_lose) {
-        oriel_requests_let_go(inside);
+        oriel_claimed_requests_let_go(inside);
         oriel_order_doubt();
     }
     oriel_order_unknown_begin(why);
@@ -126,7 +126,7 @@ void oriel_handlers_look(void)
 void oriel_handlers_call_left(void)
 {
     oriel_wait_interrupt();
-    oriel_requests_release(oriel_check_where.in.handlers);
+    oriel_claimed_requests_release(oriel_check_where.in.handlers);
     oriel_local_complete(oriel_begun.buffers);
     oriel_begun = (struct oriel_begun){0};
     oriel_check_where.in.depth = 0;

@@ -246,13 +246,13 @@ static void release_if_over(struct oriel_request_record *record, int class)
         release(record, class);
 }
 
-void oriel_requests_failed(uint32_t handlers, int class)
+void oriel_claimed_requests_failed(uint32_t handlers, int class)
 {
     if (oriel_request_records_exist())
         visit_claimed(handlers, release_if_over, class);
 }
 
-void oriel_requests_release(uint32_t handlers)
+void oriel_claimed_requests_release(uint32_t handlers)
 {
     visit_claimed(handlers, release, MPI_SUCCESS);
 }
@@ -263,7 +263,7 @@ static void let_go(struct oriel_request_record *record, int class)
     record->claimed = false;
 }
 
-void oriel_requests_let_go(uint32_t handlers)
+void oriel_claimed_requests_let_go(uint32_t handlers)
 {
     visit_claimed(handlers, let_go, MPI_SUCCESS);
 }

@@ -52,17 +52,17 @@ void oriel_request_unclaim(struct oriel_request_record *record);
 
 /* The call in which this thread has claimed some, inside so many of its error handlers, has failed with an error of that class, and
  * is still under way.  Buffers of those that are over are the program's, in the error handler, too. */
-void oriel_requests_failed(uint32_t handlers, int class);
+void oriel_claimed_requests_failed(uint32_t handlers, int class);
 
 /* That call was left, and nothing is known of it: so are the buffers of all that it was given. */
-void oriel_requests_release(uint32_t handlers);
+void oriel_claimed_requests_release(uint32_t handlers);
 
 /* Whether the request of such a call is over: hosts leave the handle of one that persists. */
 bool oriel_request_is_over(const MPI_Request *request, const struct oriel_request_record *record, int class);
 
 /* This thread has left the calls in which it has claimed some, inside so many of its error handlers or more, and will not come
  * back to them. */
-void oriel_requests_let_go(uint32_t handlers);
+void oriel_claimed_requests_let_go(uint32_t handlers);
 
 /* Of a claimed one: it is complete.  In the order of their making the functions done are called. */
 struct oriel_request_end {

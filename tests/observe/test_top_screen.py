@@ -73,7 +73,7 @@ class Screen(Case):
 
     def test_no_such_process_leaves_the_screen_alone(self):
         terminal = self.start(999999999)
-        self.assertEqual(terminal.status(), 2)
+        self.assertEqual(os.waitstatus_to_exitcode(terminal.status()), 2)
         self.assertRegex(terminal.text, rb"\Aoriel: [^\033]*no process 999999999 with windows[^\033]*\Z")
 
 
