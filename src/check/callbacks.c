@@ -26,17 +26,19 @@ void oriel_callback_begin(struct oriel_callback *callback)
 
 void oriel_callback_end(struct oriel_callback *callback)
 {
+    if (oriel_check_where.in.depth != 0)
+        oriel_handlers_call_left();
     oriel_check_where.in.depth = callback->depth;
     oriel_check_stack = callback->stack;
     oriel_begun = callback->begun;
     oriel_wait_resume(callback->wait);
 }
 
-bool oriel_check_is_programs_yet(const void *address, uintptr_t stack)
+bool oriel_check_is_programs_yet(const void *address, uintptr_t frame)
 {
     if (!oriel_check_running)
         return false;
-    if (oriel_check_where.in.depth != 0 && stack >= oriel_check_stack)
+    if (oriel_check_where.in.depth != 0 && frame > oriel_check_stack)
         oriel_handlers_call_left();
     if (oriel_check_where.in.handlers != 0 && oriel_check_where.in.depth == 0)
         oriel_handlers_look();

@@ -63,11 +63,13 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
         drop_room(watch);
         return false;
     }
+    oriel_claim_begin();
     for (int i = 0; i < count; i++) {
         watch->records[i] = oriel_request_claim(&requests[i]);
         any = any || watch->records[i] != NULL;
     }
     if (!any) {
+        oriel_claim_end();
         drop_room(watch);
         return false;
     }
@@ -101,6 +103,7 @@ static void watch_end(struct watch *watch)
     for (int i = 0; i < watch->count; i++)
         if (watch->records[i] != NULL)
             oriel_request_unclaim(watch->records[i]);
+    oriel_claim_end();
     oriel_requests_end(watch->ends, watch->ended);
     drop_room(watch);
 }
@@ -108,7 +111,7 @@ static void watch_end(struct watch *watch)
 /* Behind a call that has failed. */
 static bool is_over(const struct watch *watch, int i, int code)
 {
-    return oriel_request_is_over(&watch->requests[i], watch->records[i], oriel_class_of(code));
+    return oriel_request_is_over(watch->requests[i], watch->records[i], oriel_class_of(code));
 }
 
 /* --- one --- */
@@ -308,11 +311,14 @@ ORIEL_CHECK_WRAP(Request_free, (MPI_Request * request))
 {
     struct oriel_request_record *record = NULL;
     int code;
-    if (oriel_check_looks() && request != NULL && oriel_request_records_exist())
+    if (oriel_check_looks() && request != NULL && oriel_request_records_exist()) {
+        oriel_claim_begin();
         record = oriel_request_claim_any(request);
-    if (record == NULL)
-        return ORIEL_CHECK_PASS(code, Request_free, (request));
+    }
     ORIEL_CHECK_PASS(code, Request_free, (request));
+    oriel_claim_end();
+    if (record == NULL)
+        return code;
     if (code == MPI_SUCCESS)
         oriel_request_freed(record);
     else

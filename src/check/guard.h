@@ -18,8 +18,8 @@ union oriel_check_where {
 };
 extern _Thread_local union oriel_check_where oriel_check_where __attribute__((visibility("hidden")));
 
-/* Where the wrapper of the call that this thread is in stands in the stack, of account while its depth is not 0: what runs inside
- * it stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
+/* The lower end of the wrapper's frame of the call that this thread is in, of account while its depth is not 0: what runs inside the
+ * call stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
 extern _Thread_local uintptr_t oriel_check_stack __attribute__((visibility("hidden")));
 
 /* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
@@ -51,25 +51,25 @@ static inline void oriel_check_change(void)
 /* Inlined also where nothing is optimised: of the exported function itself. */
 #define ORIEL_CHECK_INLINE static inline __attribute__((always_inline))
 
-ORIEL_CHECK_INLINE uintptr_t oriel_check_stack_here(void)
+ORIEL_CHECK_INLINE uintptr_t oriel_check_frame_low(void)
 {
 #ifdef __x86_64__
-    uintptr_t here; /* a frame's address would have to be made first */
-    __asm__ volatile("mov %%rsp, %0" : "=r"(here));
-    return here;
+    uintptr_t low;
+    __asm__ volatile("mov %%rsp, %0" : "=r"(low));
+    return low;
 #else
-    return (uintptr_t)__builtin_frame_address(0);
+    return (uintptr_t)__builtin_frame_address(0); /* not quite: a call left unseen may stay unseen */
 #endif
 }
 
-/* The same where that has more to it; address: to which the call returns.  callbacks.c's own. */
-bool oriel_check_is_programs_yet(const void *address, uintptr_t stack) __attribute__((visibility("hidden")));
+/* The same where that has more to it; address: to which the call returns; frame: the upper end of its wrapper's.  callbacks.c's own. */
+bool oriel_check_is_programs_yet(const void *address, uintptr_t frame) __attribute__((visibility("hidden")));
 
 /* Whether this call is the program's, and to be looked at. */
 ORIEL_CHECK_INLINE bool oriel_check_is_programs(const void *address)
 {
     if (__builtin_expect(oriel_check_where.any != 0, 0))
-        return oriel_check_is_programs_yet(address, oriel_check_stack_here());
+        return oriel_check_is_programs_yet(address, (uintptr_t)__builtin_dwarf_cfa());
     return oriel_check_running;
 }
 
@@ -95,8 +95,9 @@ ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address)
 /* By an exported function itself, which does not end before it leaves. */
 ORIEL_CHECK_INLINE void oriel_check_enter(void)
 {
-    if (oriel_check_where.in.depth++ == 0)
-        oriel_check_stack = oriel_check_stack_here();
+    if (oriel_check_where.in.depth == 0)
+        oriel_check_stack = oriel_check_frame_low();
+    oriel_check_where.in.depth++;
 }
 
 static inline void oriel_check_leave(void)

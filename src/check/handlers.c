@@ -30,7 +30,7 @@ static _Thread_local struct running {
     uintptr_t frame;           /* lies in the stack where the handler runs */
     const void *inside;        /* an address to which that frame returns */
     bool may_lose;             /* calls that fail with it have to do with messages and requests */
-    oriel_local_group buffers; /* of the request that the call which has failed was to start; 0: none */
+    struct oriel_begun begun;  /* by the call that has failed */
 } running[LEVELS];
 
 bool oriel_handlers_run(void)
@@ -46,12 +46,30 @@ static void begin(bool may_lose, int code)
     oriel_wait_interrupt();
     if (may_lose && (oriel_begun.is_collective || !oriel_check_alone || oriel_check_where.in.handlers == LEVELS))
         oriel_order_doubt();
-    if (may_lose)
-        oriel_claimed_requests_failed(oriel_check_where.in.handlers, oriel_class_of(code));
+    oriel_claimed_requests_failed(oriel_begun.claim, oriel_class_of(code));
     if (oriel_check_where.in.handlers < LEVELS) /* else nobody will know whether it is left */
-        running[oriel_check_where.in.handlers++] = (struct running){.may_lose = may_lose, .buffers = oriel_begun.buffers};
+        running[oriel_check_where.in.handlers++] = (struct running){.may_lose = may_lose, .begun = oriel_begun};
     oriel_begun = (struct oriel_begun){0};
     oriel_check_where.in.depth = 0;
+}
+
+/* Handlers inside so many have been left, and their calls. */
+static void leave_above(uint32_t inside)
+{
+    bool may_lose = false;
+    if (oriel_check_where.in.handlers <= inside)
+        return;
+    while (oriel_check_where.in.handlers > inside) {
+        const struct running *left = &running[--oriel_check_where.in.handlers];
+        may_lose |= left->may_lose;
+        oriel_claimed_requests_let_go(left->begun.claim, true);
+        if (left->begun.buffers != 0)
+            oriel_local_complete(left->begun.buffers);
+    }
+    if (may_lose)
+        oriel_order_doubt();
+    oriel_order_unknown_begin("one that failed, whose error handler did not return");
+    oriel_order_unknown_end();
 }
 
 static __attribute__((noinline)) void run(int at, void *handle, int *code, void *const words[WORDS])
@@ -68,7 +86,11 @@ static __attribute__((noinline)) void run(int at, void *handle, int *code, void 
             running[where.in.handlers].inside = __builtin_return_address(0);
         }
     }
+    uint32_t inside = oriel_check_where.in.handlers;
     function(handle, code, words[0], words[1], words[2], words[3]);
+    if (oriel_check_where.in.depth != 0)
+        oriel_handlers_call_left();
+    leave_above(inside);
     oriel_check_where = where;
     oriel_check_stack = stack;
     oriel_begun = begun;
@@ -98,39 +120,25 @@ static bool is_left(const struct running *handler)
     return walk.is_left;
 }
 
-/* Calls inside so many error handlers or more will never come to their end; why: a literal, for the summary. */
-static void give_up(uint32_t inside, bool may_lose, const char *why)
-{
-    if (may_lose) {
-        oriel_claimed_requests_let_go(inside);
-        oriel_order_doubt();
-    }
-    oriel_order_unknown_begin(why);
-    oriel_order_unknown_end();
-}
-
 void oriel_handlers_look(void)
 {
-    uint32_t left = oriel_check_where.in.handlers;
-    bool may_lose = false;
-    while (left > 0 && is_left(&running[left - 1])) {
-        may_lose |= running[--left].may_lose;
-        oriel_local_complete(running[left].buffers);
-    }
-    if (left == oriel_check_where.in.handlers)
-        return;
-    oriel_check_where.in.handlers = left;
-    give_up(left, may_lose, "one that failed, whose error handler did not return");
+    uint32_t inside = oriel_check_where.in.handlers;
+    while (inside > 0 && is_left(&running[inside - 1]))
+        inside--;
+    leave_above(inside);
 }
 
 void oriel_handlers_call_left(void)
 {
     oriel_wait_interrupt();
-    oriel_claimed_requests_release(oriel_check_where.in.handlers);
-    oriel_local_complete(oriel_begun.buffers);
+    oriel_claimed_requests_let_go(oriel_begun.claim, false);
+    if (oriel_begun.buffers != 0)
+        oriel_local_complete(oriel_begun.buffers);
     oriel_begun = (struct oriel_begun){0};
     oriel_check_where.in.depth = 0;
-    give_up(oriel_check_where.in.handlers, true, "one that was left by a jump");
+    oriel_order_doubt();
+    oriel_order_unknown_begin("one that was left by a jump");
+    oriel_order_unknown_end();
 }
 
 /* --- the table --- */

@@ -1,11 +1,12 @@
 /* Error handlers of the program's, which need not return: they may jump out of the call (longjmp), or throw.  Whoever does has left
  * the wrapper around it for good, and the wrapper has not done what it does behind its call.  That is seen at the thread's next
- * call, by its stack.  Then requests that the wrapper had claimed are free again, and for the order that it has not taken
- * everything before counts as ordered; messages and collectives cannot be told apart any more where one may have been counted that
- * was none; buffers of a call with a request are free.  The summary says so.
+ * call, by its stack, or when the function around it returns to the host.  Then requests that the wrapper had claimed are free
+ * again, and for the order that it has not taken everything before counts as ordered; messages and collectives cannot be told apart
+ * any more where one may have been counted that was none; buffers of a call with a request are free.  The summary says so.
  *
  * Other ranks, threads and the handler itself go on before that: what could mislead them is undone as soon as the handler is
- * entered.  callbacks.h says the rest. */
+ * entered.  A host may call it with a lock of its own, so that no lock is taken there under which another thread calls the host.
+ * callbacks.h says the rest. */
 #ifndef ORIEL_CHECK_HANDLERS_H
 #define ORIEL_CHECK_HANDLERS_H
 

@@ -10,8 +10,9 @@
 
 /* What the call that this thread is in has begun: should the call fail, an error handler may never let it come to its end. */
 struct oriel_begun {
-    oriel_local_group buffers; /* of the request that it starts; 0: none */
+    oriel_local_group buffers; /* of the request that it starts, of several the last; 0: none */
     bool is_collective;        /* it has a number, which is none if it meets nobody */
+    uint64_t claim;            /* with which it has claimed the requests that it completes or frees; 0: none */
 };
 extern _Thread_local struct oriel_begun oriel_begun __attribute__((visibility("hidden")));
 

@@ -3,11 +3,13 @@
  * */
 #include "check/requests.h"
 
-#include "check/guard.h"
+#include "check/messages.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 enum { BUCKETS = 8192 };
 
@@ -20,12 +22,10 @@ struct oriel_request_record {
     struct oriel_startable *startable; /* NULL: not persistent */
     bool active;
     bool claimed;
-    const void *claimer;   /* of a claimed one: which thread, */
-    uint32_t handlers;     /* inside how many of its error handlers, */
+    bool over;             /* of a claimed one: while its call has not returned yet, */
+    uint64_t claim;        /* by which call, */
     const MPI_Request *at; /* and the call's own handle */
 };
-
-static _Thread_local char this_thread; /* stands for it by its address */
 
 static struct oriel_request_record *buckets[BUCKETS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -186,8 +186,8 @@ static struct oriel_request_record *claim(const MPI_Request *request, bool inact
         record = NULL;
     if (record != NULL) {
         record->claimed = true;
-        record->claimer = &this_thread;
-        record->handlers = oriel_check_where.in.handlers;
+        record->over = false;
+        record->claim = oriel_begun.claim;
         record->at = request;
     }
     pthread_mutex_unlock(&mutex);
@@ -216,56 +216,67 @@ void oriel_request_unclaim(struct oriel_request_record *record)
     pthread_mutex_unlock(&mutex);
 }
 
-bool oriel_request_is_over(const MPI_Request *request, const struct oriel_request_record *record, int class)
+void oriel_claim_begin(void)
 {
-    return *request == MPI_REQUEST_NULL || (record != NULL && record->startable != NULL && class == MPI_ERR_TRUNCATE);
+    static _Atomic uint64_t claims;
+    oriel_begun.claim = atomic_fetch_add_explicit(&claims, 1, memory_order_relaxed) + 1;
 }
 
-/* With each that this thread has claimed inside so many of its error handlers or more. */
-static void visit_claimed(uint32_t handlers, void (*visit)(struct oriel_request_record *record, int class), int class)
+void oriel_claim_end(void)
 {
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
-            if (record->claimed && record->claimer == &this_thread && record->handlers >= handlers)
-                visit(record, class);
-    pthread_mutex_unlock(&mutex);
+    oriel_begun.claim = 0;
 }
 
-static void release(struct oriel_request_record *record, int class)
+bool oriel_request_is_over(MPI_Request request, const struct oriel_request_record *record, int class)
 {
-    (void)class;
+    return request == MPI_REQUEST_NULL || (record != NULL && record->startable != NULL && class == MPI_ERR_TRUNCATE);
+}
+
+/* Of a claimed one.  By the kernel: should the call have been left unseen, nobody knows what is there. */
+static bool has_ended(const struct oriel_request_record *record, int class)
+{
+    MPI_Request now;
+    struct iovec to = {&now, sizeof now}, from = {(void *)(uintptr_t)record->at, sizeof now};
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof now)
+        return true;
+    bool in_status = record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
+    return in_status || oriel_request_is_over(now, record, class);
+}
+
+static void release(const struct oriel_request_record *record)
+{
     if (record->active && record->kind->release != NULL)
         record->kind->release(record->closure);
 }
 
-static void release_if_over(struct oriel_request_record *record, int class)
+void oriel_claimed_requests_failed(uint64_t claim, int class)
 {
-    bool in_status = record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
-    if (in_status || oriel_request_is_over(record->at, record, class))
-        release(record, class);
+    if (claim == 0)
+        return;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
+            if (record->claimed && record->claim == claim && has_ended(record, class)) {
+                record->over = true;
+                if (oriel_check_alone)
+                    release(record);
+            }
+    pthread_mutex_unlock(&mutex);
 }
 
-void oriel_claimed_requests_failed(uint32_t handlers, int class)
+void oriel_claimed_requests_let_go(uint64_t claim, bool is_known)
 {
-    if (oriel_request_records_exist())
-        visit_claimed(handlers, release_if_over, class);
-}
-
-void oriel_claimed_requests_release(uint32_t handlers)
-{
-    visit_claimed(handlers, release, MPI_SUCCESS);
-}
-
-static void let_go(struct oriel_request_record *record, int class)
-{
-    (void)class;
-    record->claimed = false;
-}
-
-void oriel_claimed_requests_let_go(uint32_t handlers)
-{
-    visit_claimed(handlers, let_go, MPI_SUCCESS);
+    if (claim == 0)
+        return;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
+            if (record->claimed && record->claim == claim) {
+                record->claimed = false;
+                if (record->over || !is_known)
+                    release(record);
+            }
+    pthread_mutex_unlock(&mutex);
 }
 
 void oriel_request_freed(struct oriel_request_record *record)

@@ -45,24 +45,26 @@ struct oriel_request_record;
 /* Whether there is any record. */
 bool oriel_request_records_exist(void);
 
-/* The record of a request that is under way, for this thread alone until it is put back or taken out; NULL when there is none.
- * request: stays until then, unless the call is left. */
+/* A number for the call that this thread is in, for its claims; behind it and all of them: no more. */
+void oriel_claim_begin(void);
+void oriel_claim_end(void);
+
+/* The record of a request that is under way, for this call alone until it is put back or taken out; NULL when there is none.
+ * request: stays as long as the call. */
 struct oriel_request_record *oriel_request_claim(const MPI_Request *request);
 void oriel_request_unclaim(struct oriel_request_record *record);
 
-/* The call in which this thread has claimed some, inside so many of its error handlers, has failed with an error of that class, and
- * is still under way.  Buffers of those that are over are the program's, in the error handler, too. */
-void oriel_claimed_requests_failed(uint32_t handlers, int class);
+/* The call with that claim (0: none) has failed with an error of that class, and is still under way.  Buffers of those that are over
+ * are the program's, in the error handler, too, where one thread makes all calls; else (a host may have called the handler with a
+ * lock of its own) when the call is left. */
+void oriel_claimed_requests_failed(uint64_t claim, int class);
 
-/* That call was left, and nothing is known of it: so are the buffers of all that it was given. */
-void oriel_claimed_requests_release(uint32_t handlers);
+/* The call will not come to its end; is_known: the other function has been told how it failed.  Else the buffers of all that it was
+ * given are the program's. */
+void oriel_claimed_requests_let_go(uint64_t claim, bool is_known);
 
-/* Whether the request of such a call is over: hosts leave the handle of one that persists. */
-bool oriel_request_is_over(const MPI_Request *request, const struct oriel_request_record *record, int class);
-
-/* This thread has left the calls in which it has claimed some, inside so many of its error handlers or more, and will not come
- * back to them. */
-void oriel_claimed_requests_let_go(uint32_t handlers);
+/* Whether the request of a call that has failed is over: hosts leave the handle of one that persists. */
+bool oriel_request_is_over(MPI_Request request, const struct oriel_request_record *record, int class);
 
 /* Of a claimed one: it is complete.  In the order of their making the functions done are called. */
 struct oriel_request_end {
