@@ -18,8 +18,8 @@ union oriel_check_where {
 };
 extern _Thread_local union oriel_check_where oriel_check_where __attribute__((visibility("hidden")));
 
-/* The lower end of the wrapper's frame of the call that this thread is in, of account while its depth is not 0: what runs inside the
- * call stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
+/* The lower end of the wrapper's frame of the call that this thread is in, of account while its depth is not 0: what runs inside
+ * the call stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
 extern _Thread_local uintptr_t oriel_check_stack __attribute__((visibility("hidden")));
 
 /* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
@@ -62,7 +62,8 @@ ORIEL_CHECK_INLINE uintptr_t oriel_check_frame_low(void)
 #endif
 }
 
-/* The same where that has more to it; address: to which the call returns; frame: the upper end of its wrapper's.  callbacks.c's own. */
+/* The same where that has more to it; address: to which the call returns; frame: the upper end of its wrapper's.  callbacks.c's
+ * own. */
 bool oriel_check_is_programs_yet(const void *address, uintptr_t frame) __attribute__((visibility("hidden")));
 
 /* Whether this call is the program's, and to be looked at. */

@@ -54,9 +54,9 @@ void oriel_claim_end(void);
 struct oriel_request_record *oriel_request_claim(const MPI_Request *request);
 void oriel_request_unclaim(struct oriel_request_record *record);
 
-/* The call with that claim (0: none) has failed with an error of that class, and is still under way.  Buffers of those that are over
- * are the program's, in the error handler, too, where one thread makes all calls; else (a host may have called the handler with a
- * lock of its own) when the call is left. */
+/* The call with that claim (0: none) has failed with an error of that class, and is still under way.  Buffers of those that are
+ * over are the program's, in the error handler, too, where one thread makes all calls; else (a host may have called the handler
+ * with a lock of its own) when the call is left. */
 void oriel_claimed_requests_failed(uint64_t claim, int class);
 
 /* The call will not come to its end; is_known: the other function has been told how it failed.  Else the buffers of all that it was

@@ -60,8 +60,9 @@ static bool advance_shared(struct oriel_window *window, struct oriel_far_lock *l
     return oriel_far_share_is_in(window, lock->share);
 }
 
-/* Takes the steps that are possible; true when the lock is held. */
-static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, uint64_t now_ns)
+/* Takes the steps that are possible; true when the lock is held.  is_behind: one before it stands at the gate, which may have been
+ * left since that was looked at. */
+static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, bool is_behind, uint64_t now_ns)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
@@ -77,13 +78,13 @@ static bool advance(struct oriel_window *window, struct oriel_far_lock *lock, ui
         if (courtesy_is_due(gate, lock, now_ns))
             return false;
         lock->stage = STAGE_GATE;
-        if (oriel_gate_push_writer(gate)) {
+        if (oriel_gate_push_writer(gate) && !is_behind) {
             lock->place = oriel_ticket_take(queue);
             lock->stage = STAGE_QUEUE;
         }
     }
     if (lock->stage == STAGE_GATE) {
-        if (oriel_gate_has_readers(gate))
+        if (is_behind || oriel_gate_has_readers(gate))
             return false;
         (void)oriel_gate_await_readers(gate, NULL); /* likewise */
         lock->place = oriel_ticket_take(queue);
@@ -251,11 +252,12 @@ static bool serve_kept(struct oriel_window *window)
 
 static void go_on(struct oriel_window *window, uint64_t now_ns)
 {
+    bool at_gate = false;
     for (struct oriel_far_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_far_lock *lock = *link;
         if (lock->stage == STAGE_HELD) {
             link = &lock->next;
-        } else if (advance(window, lock, now_ns)) {
+        } else if (advance(window, lock, at_gate, now_ns)) {
             link = hold(window, link);
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
             refuse_epoch(window, lock, ORIEL_E_PEER);
@@ -263,6 +265,8 @@ static void go_on(struct oriel_window *window, uint64_t now_ns)
             *link = lock->next;
             forget(window, lock);
         } else {
+            at_gate |= lock->stage == STAGE_GATE;
+            oriel_delay();
             link = &lock->next;
         }
     }
