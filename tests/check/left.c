@@ -293,6 +293,74 @@ CASE_APART(C4, buffer_of_a_persistent_receive_that_is_left, 2)
     MPI_Comm_free(&comm);
 }
 
+static MPI_Comm around;
+
+static void receive_from_1(int first, int count)
+{
+    int got[4];
+    MPI_Status statuses[4];
+    MPI_Request requests[4];
+    for (int i = 0; i < count; i++)
+        MPI_Irecv(&got[i], 1, MPI_INT, 1, first + i, MPI_COMM_WORLD, &requests[i]);
+    MPI_Waitall(count, requests, statuses);
+}
+
+static int leave_and_receive(void *extra, MPI_Status *status)
+{
+    bool *asked = extra; /* hosts may ask twice */
+    if (!*asked && setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, size, 1, around); /* there is no such rank */
+    if (!*asked)
+        receive_from_1(30, 4);
+    *asked = true;
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int free_nothing(void *extra)
+{
+    (void)extra;
+    return MPI_SUCCESS;
+}
+
+static int cancel_nothing(void *extra, int complete)
+{
+    (void)extra, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* What the wait around a query function has been given stays its own when a call in the function is left. */
+CASE_APART(E1, wait_around_a_call_that_is_left, 2)
+{
+    bool asked = !calls_back();
+    int got = 0;
+    MPI_Win win = ints_window(4);
+    around = comm_handled(MPI_COMM_WORLD, jump_of_comm);
+    if (rank == 0) {
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        MPI_Irecv(&got, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Grequest_start(leave_and_receive, free_nothing, cancel_nothing, &asked, &requests[1]);
+        MPI_Grequest_complete(requests[1]);
+        MPI_Waitall(2, requests, statuses);
+        if (!calls_back())
+            receive_from_1(30, 4);
+    }
+    if (rank == 1) {
+        MPI_Send(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        for (int i = 0; i < 4; i++)
+            MPI_Send(&rank, 1, MPI_INT, 0, 30 + i, MPI_COMM_WORLD);
+    }
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&got, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&around);
+}
+
 /* Of a wait for all that fails with one of them the others may be over, too, of whatever kind; what is left is waited for. */
 CASE_APART(C4, others_of_a_wait_that_is_left, 2)
 {
