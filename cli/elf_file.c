@@ -68,7 +68,8 @@ bool oriel_elf_interpreter(const struct oriel_elf_file *file, char out[PATH_MAX]
     return false;
 }
 
-/* Calls visit, until it returns false, for each symbol that sections of one type define: SHT_DYNSYM, what the loader sees; SHT_SYMTAB, all unless the file is stripped. */
+/* Calls visit, until it returns false, for each symbol that sections of one type define: SHT_DYNSYM, what the loader sees;
+ * SHT_SYMTAB, all unless the file is stripped. */
 static void symbols_visit(const struct oriel_elf_file *file, GElf_Word section_type,
                           bool (*visit)(const char *name, const GElf_Sym *symbol, void *context), void *context)
 {

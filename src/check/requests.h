@@ -59,8 +59,8 @@ void oriel_request_unclaim(struct oriel_request_record *record);
  * with a lock of its own) when the call is left. */
 void oriel_claimed_requests_failed(uint64_t claim, int class);
 
-/* The call will not come to its end; is_known: the other function has been told how it failed.  Else the buffers of all that it was
- * given are the program's. */
+/* The call will not come to its end; is_known: oriel_claimed_requests_failed has been told how it failed.  Else the
+ * buffers of all that it was given are the program's. */
 void oriel_claimed_requests_let_go(uint64_t claim, bool is_known);
 
 /* Whether the request of a call that has failed is over: hosts leave the handle of one that persists. */

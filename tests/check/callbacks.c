@@ -270,11 +270,8 @@ static void free_in_handler(MPI_Win *win, int *code, ...)
 /* The call that has failed returns into what there was of the window. */
 CASE(A4, freed_by_its_error_handler, 2)
 {
-    MPI_Errhandler handler;
     MPI_Win win = ints_window(4);
-    MPI_Win_create_errhandler(free_in_handler, &handler);
-    MPI_Win_set_errhandler(win, handler);
-    MPI_Errhandler_free(&handler);
+    win_handled(win, free_in_handler);
     freed_in_handler = win;
     if (!calls_back())
         MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);

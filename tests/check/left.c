@@ -430,10 +430,7 @@ CASE_APART(C1, order_in_the_handler_of_a_collective_that_fails, 2)
 CASE(E1, behind_a_windows_handler_that_jumps, 2)
 {
     MPI_Win win = ints_window(4);
-    MPI_Errhandler handler;
-    MPI_Win_create_errhandler(jump_of_win, &handler);
-    MPI_Win_set_errhandler(win, handler);
-    MPI_Errhandler_free(&handler);
+    win_handled(win, jump_of_win);
     if (right || !calls_back())
         MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     if (rank == 1 && !right && setjmp(back) == 0)
@@ -457,12 +454,9 @@ static void free_behind_a_jump(MPI_Win *win, int *code, ...)
 /* The handler that jumps is left, the one around it is not. */
 CASE_APART(A4, freed_behind_a_jump_inside_its_error_handler, 2)
 {
-    MPI_Errhandler handler;
     MPI_Win win = ints_window(4);
     jumps = comm_handled(MPI_COMM_SELF, jump_of_comm);
-    MPI_Win_create_errhandler(free_behind_a_jump, &handler);
-    MPI_Win_set_errhandler(win, handler);
-    MPI_Errhandler_free(&handler);
+    win_handled(win, free_behind_a_jump);
     freed_in_handler = win;
     if (!calls_back())
         MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);

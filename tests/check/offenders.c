@@ -77,6 +77,14 @@ MPI_Comm comm_handled(MPI_Comm from, MPI_Comm_errhandler_function *function)
     return comm;
 }
 
+void win_handled(MPI_Win win, MPI_Win_errhandler_function *function)
+{
+    MPI_Errhandler handler;
+    MPI_Win_create_errhandler(function, &handler);
+    MPI_Win_set_errhandler(win, handler);
+    MPI_Errhandler_free(&handler);
+}
+
 bool calls_back(void)
 {
     int level;

@@ -60,6 +60,9 @@ MPI_Win hinted_window(int count, const char *key, const char *value);
 /* A communicator like the one, with an error handler of its own. */
 MPI_Comm comm_handled(MPI_Comm from, MPI_Comm_errhandler_function *function);
 
+/* The window gets an error handler of its own. */
+void win_handled(MPI_Win win, MPI_Win_errhandler_function *function);
+
 /* Whether a callback may call MPI: where threads may call, MPICH 4.0 calls back with its lock, which another call there meets. */
 bool calls_back(void);
 

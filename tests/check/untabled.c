@@ -64,12 +64,11 @@ static void free_behind_a_jump(MPI_Win *win, int *code, ...)
 /* The handler that jumps is left, the one around it is not: the call around that still reads of the window. */
 CASE_APART(A4, freed_in_handlers_without_tables, 2)
 {
-    MPI_Errhandler handler;
     MPI_Win win = ints_window(4);
     inner = comm_handled(MPI_COMM_SELF, jump_inside);
-    MPI_Win_create_errhandler(free_behind_a_jump, &handler);
-    MPI_Win_set_errhandler(win, calls_back() ? handler : MPI_ERRORS_RETURN);
-    MPI_Errhandler_free(&handler);
+    win_handled(win, free_behind_a_jump);
+    if (!calls_back())
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     freed = win;
     if (right)
         MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
