@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 STATUS = 86
 SKIP = 77
-TIMED_OUT = 124
+ENDED = 128 + signal.SIGTERM  # by us
+PATIENCE_S = 10
 TWIN = "_innocent"  # behind the offender's name
 MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here(?:, (not )?saying '([^']+)')? \*/")
 
@@ -109,6 +111,31 @@ def words_of(finding):
     return f"window {finding['window']}, {place}: {finding['detail']}; missing: {finding['missing']}"
 
 
+def findings_in(path):
+    """What a job has written there; None where it has not, or not all of it yet."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)["findings"]
+    except (OSError, ValueError):
+        return None
+
+
+def job_ended(command, path):
+    """Status and text of a job that has ended, or is ended by us when findings have stood in path for a while."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        job = subprocess.Popen(command, stdout=output, stderr=output)
+        while True:
+            written = path is not None and findings_in(path) is not None
+            try:
+                status = job.wait(PATIENCE_S if written else 1)
+                break
+            except subprocess.TimeoutExpired:
+                if written:
+                    job.terminate()
+        output.seek(0)
+        return status, output.read()
+
+
 def job_run(args, ranks, seed, threads, words):
     """Status, text and findings of one job; findings are None when none were written."""
     # A net's machines share the build with this one.
@@ -119,20 +146,16 @@ def job_run(args, ranks, seed, threads, words):
         command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
                    str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", path,
                    args.program, *(["--threads"] if threads else []), "--seed", str(seed), *words]
-        job = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        if args.net and job.returncode == SKIP:
-            print(job.stdout + job.stderr, flush=True)
+        # Over TCP MPICH often hangs in MPI_Finalize by itself (tests/launch), when all this has been written.
+        hangs = bool(args.net) and args.host == "mpich"
+        status, text = job_ended(command, path if hangs else None)
+        if args.net and status == SKIP:
+            print(text, flush=True)
             os._exit(SKIP)
-        try:
-            with open(path, encoding="utf-8") as file:
-                findings = json.load(file)["findings"]
-        except (OSError, ValueError):
-            findings = None
-        status = job.returncode
-        if args.net and args.host == "mpich" and status == TIMED_OUT and findings is not None:
-            # Over TCP it often hangs in MPI_Finalize by itself (tests/launch), when all this has been written.
+        findings = findings_in(path)
+        if hangs and status == ENDED and findings is not None:
             status = STATUS if findings else 0
-        return status, job.stdout + job.stderr, findings
+        return status, text, findings
 
 
 def innocent_judge(status, findings, cases):
