@@ -1,17 +1,19 @@
-/* Calls that fail on rank 0 and are left: "room", by an error handler beyond those that the checker can keep apart; "thread", by a
- * thread that ends in its error handler.  What is done behind them is ordered: by messages through rank 0, by a barrier.  "wrong":
- * rank 0 puts outside an epoch, behind them. */
+/* Calls that fail on rank 0 and are left where that is not seen at once (the modes' table says how).  What is done behind them is
+ * right: puts ordered by messages through rank 0 and by a barrier, a get into the buffer of a request that is over.  "wrong": then
+ * rank 0 puts outside an epoch. */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { HANDLERS = 70 };
 
 static jmp_buf back;
 static MPI_Comm comm;
-static int rank, size;
+static int rank, size, few;
 
 #define HANDLER(at)                                          \
     static void handler_##at(MPI_Comm *failed, int *code, ...) \
@@ -27,17 +29,123 @@ static int rank, size;
     TEN(EACH, 1) TEN(EACH, 2) TEN(EACH, 3) TEN(EACH, 4) TEN(EACH, 5) TEN(EACH, 6) TEN(EACH, 7)
 ALL(HANDLER)
 
-static void leave_by_the_last(void)
+/* Beyond those that the checker can keep apart; of every communicator that a host may call it for. */
+static void handle_by_the_last(void)
 {
     static MPI_Comm_errhandler_function *const functions[HANDLERS] = {ALL(NAME)};
     MPI_Errhandler handlers[HANDLERS];
     for (int i = 0; i < HANDLERS; i++)
         MPI_Comm_create_errhandler(functions[i], &handlers[i]);
     MPI_Comm_set_errhandler(comm, handlers[HANDLERS - 1]);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handlers[HANDLERS - 1]);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handlers[HANDLERS - 1]);
     for (int i = 0; i < HANDLERS; i++)
         MPI_Errhandler_free(&handlers[i]);
+}
+
+static void send_to_nobody(void)
+{
+    MPI_Send(&rank, 1, MPI_INT, size, 0, comm); /* there is no such rank */
+}
+
+static void leave_a_send(void)
+{
+    handle_by_the_last();
     if (rank == 0 && setjmp(back) == 0)
-        MPI_Send(&rank, 1, MPI_INT, size, 0, comm); /* there is no such rank */
+        send_to_nobody();
+}
+
+static void leave_a_wait(MPI_Request *request)
+{
+    if (setjmp(back) == 0)
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+/* Of too little, which is found when it is waited for. */
+static void receive(MPI_Request *request)
+{
+    MPI_Irecv(&few, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, request);
+}
+
+static void send_too_much(void)
+{
+    int pair[] = {1, 2};
+    if (rank == 1)
+        MPI_Send(pair, 2, MPI_INT, 0, 1, MPI_COMM_WORLD);
+}
+
+static void handle(MPI_Comm_errhandler_function *function)
+{
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(function, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+}
+
+static void leave_inside(MPI_Comm *failed, int *code, ...)
+{
+    MPI_Request request;
+    (void)failed, (void)code;
+    receive(&request);
+    leave_a_wait(&request);
+}
+
+static void leave_in_a_handler(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(leave_inside, &handler);
+    handle_by_the_last();
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    send_too_much();
+    if (rank == 0)
+        send_to_nobody();
+}
+
+static int leave_deleting(MPI_Comm of, int keyval, void *value, void *extra)
+{
+    (void)of, (void)keyval, (void)value, (void)extra;
+    MPI_Request request;
+    receive(&request);
+    leave_a_wait(&request);
+    return MPI_SUCCESS;
+}
+
+static void leave_in_a_delete_function(void)
+{
+    int keyval;
+    handle_by_the_last();
+    send_too_much();
+    if (rank == 0) {
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leave_deleting, &keyval, NULL);
+        MPI_Comm_set_attr(comm, keyval, &rank);
+        MPI_Comm_delete_attr(comm, keyval);
+        MPI_Comm_free_keyval(&keyval);
+    }
+}
+
+static void go_on(MPI_Comm *failed, int *code, ...)
+{
+    (void)failed, (void)code;
+}
+
+/* The next call that fails is one that is not looked at: comm has no topology. */
+static void leave_with_the_handle_gone(void)
+{
+    MPI_Errhandler handler;
+    int coordinate;
+    MPI_Comm_create_errhandler(go_on, &handler);
+    handle_by_the_last();
+    send_too_much();
+    if (rank == 0) {
+        MPI_Request *request = mmap(NULL, sizeof *request, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        receive(request);
+        leave_a_wait(request);
+        munmap(request, sizeof *request);
+        MPI_Comm_set_errhandler(comm, handler);
+        MPI_Cart_coords(comm, 0, 1, &coordinate);
+    }
+    MPI_Errhandler_free(&handler);
 }
 
 static void end_thread(MPI_Comm *failed, int *code, ...)
@@ -55,13 +163,39 @@ static void *reduce(void *nothing)
 
 static void leave_with_a_thread(void)
 {
-    MPI_Errhandler handler;
     pthread_t thread;
-    MPI_Comm_create_errhandler(end_thread, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
-    MPI_Errhandler_free(&handler);
+    handle(end_thread);
     if (rank == 0 && pthread_create(&thread, NULL, reduce, NULL) == 0)
         pthread_join(thread, NULL);
+}
+
+static void leave_with_a_thread_and_fail(void)
+{
+    leave_with_a_thread();
+    handle(go_on);
+    if (rank == 0)
+        send_to_nobody();
+}
+
+static const struct mode {
+    const char *name;
+    void (*leave)(void);
+    int threads;
+} modes[] = {
+    {"room", leave_a_send, MPI_THREAD_SINGLE},                           /* by an error handler without room */
+    {"handler", leave_in_a_handler, MPI_THREAD_SINGLE},                  /* so, in a handler that returns */
+    {"delete", leave_in_a_delete_function, MPI_THREAD_SINGLE},           /* so, in an attribute's delete function */
+    {"gone", leave_with_the_handle_gone, MPI_THREAD_SINGLE},             /* so, with the memory of the request's handle */
+    {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED},              /* by a thread that ends in its error handler */
+    {"threads", leave_with_a_thread_and_fail, MPI_THREAD_SERIALIZED},    /* so, and another thread's call fails then */
+};
+
+static const struct mode *mode_of(const char *name)
+{
+    size_t at = 0;
+    while (strcmp(modes[at].name, name) != 0)
+        at++;
+    return &modes[at];
 }
 
 static void put_in_order(MPI_Win win)
@@ -90,17 +224,17 @@ int main(int argc, char **argv)
 {
     int provided, *memory;
     MPI_Win win;
-    MPI_Init_thread(&argc, &argv, strcmp(argv[1], "thread") == 0 ? MPI_THREAD_SERIALIZED : MPI_THREAD_SINGLE, &provided);
+    const struct mode *mode = mode_of(argv[1]);
+    MPI_Init_thread(&argc, &argv, mode->threads, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_allocate(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_lock_all(0, win);
-    if (strcmp(argv[1], "thread") == 0)
-        leave_with_a_thread();
-    else
-        leave_by_the_last();
+    mode->leave();
     put_in_order(win);
+    if (rank == 0)
+        MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
     MPI_Win_unlock_all(win);
     if (rank == 0 && argc > 2)
         MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);

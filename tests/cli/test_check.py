@@ -1,5 +1,6 @@
 """`oriel check`: what it refuses and explains, what it writes where, its exit status, and that the program notices nothing."""
 
+import itertools
 import json
 import os
 import re
@@ -396,10 +397,11 @@ class Json(Case):
 
     def test_calls_that_are_left_unseen(self):
         for host in HOSTS:
-            for words, status in (["room"], 0), (["room", "wrong"], 86), (["thread"], 0), (["thread", "wrong"], 86):
-                with self.subTest(host=host, words=words):
+            modes = ("room", "handler", "delete", "gone", "thread", "threads")
+            for mode, (words, status) in itertools.product(modes, (([], 0), (["wrong"], 86))):
+                with self.subTest(host=host, mode=mode, words=words):
                     job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", 3, "--plain", "--timeout", 50, "--", ORIEL, "check",
-                                program(host, "jumps"), *words)
+                                program(host, "jumps"), mode, *words)
                     self.assertEqual((job.returncode, job.stdout.count("end")), (status, 3), job.stderr)
                     self.assertEqual(re.findall(r"oriel: ([A-Z]\d+): ", job.stderr), ["E1"] if status else [])
 
