@@ -6,42 +6,20 @@
 
 #include "base/place.h"
 #include "check/behind.h"
-#include "check/handlers.h"
+#include "check/inside.h"
 #include "check/sites.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-
-/* --- out and in --- */
-
-void oriel_callback_begin(struct oriel_callback *callback)
-{
-    callback->wait = oriel_wait_suspend();
-    callback->depth = oriel_check_where.in.depth;
-    callback->stack = oriel_check_stack;
-    callback->begun = oriel_begun;
-    oriel_check_where.in.depth = 0;
-    oriel_begun = (struct oriel_begun){0};
-}
-
-void oriel_callback_end(struct oriel_callback *callback)
-{
-    if (oriel_check_where.in.depth != 0)
-        oriel_handlers_call_left();
-    oriel_check_where.in.depth = callback->depth;
-    oriel_check_stack = callback->stack;
-    oriel_begun = callback->begun;
-    oriel_wait_resume(callback->wait);
-}
 
 bool oriel_check_is_programs_yet(const void *address, uintptr_t frame)
 {
     if (!oriel_check_running)
         return false;
     if (oriel_check_where.in.depth != 0 && frame > oriel_check_stack)
-        oriel_handlers_call_left();
-    if (oriel_check_where.in.handlers != 0 && oriel_check_where.in.depth == 0)
-        oriel_handlers_look();
+        oriel_inside_call_left();
+    if (oriel_check_where.in.functions != 0 && oriel_check_where.in.depth == 0)
+        oriel_inside_look();
     if (oriel_check_where.in.depth == 0)
         return true;
     if (!oriel_site_is_bound(address))
@@ -110,19 +88,19 @@ static struct attribute *attribute_of(any_fn *copy, any_fn *del, void *extra)
     static int copy_##name(Handle object, int keyval, void *extra, void *in, void *out, int *flag)                     \
     {                                                                                                                  \
         const struct attribute *attribute = extra;                                                                     \
-        struct oriel_callback callback;                                                                                \
-        oriel_callback_begin(&callback);                                                                               \
+        struct oriel_inside inside;                                                                                    \
+        oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
         int code = ((MPI_##Kind##_copy_attr_function *)attribute->copy)(object, keyval, attribute->extra, in, out, flag); \
-        oriel_callback_end(&callback);                                                                                 \
+        oriel_inside_end(&inside);                                                                                     \
         return code;                                                                                                   \
     }                                                                                                                  \
     static int delete_##name(Handle object, int keyval, void *value, void *extra)                                      \
     {                                                                                                                  \
         const struct attribute *attribute = extra;                                                                     \
-        struct oriel_callback callback;                                                                                \
-        oriel_callback_begin(&callback);                                                                               \
+        struct oriel_inside inside;                                                                                    \
+        oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());                                                             \
         int code = ((MPI_##Kind##_delete_attr_function *)attribute->del)(object, keyval, value, attribute->extra);     \
-        oriel_callback_end(&callback);                                                                                 \
+        oriel_inside_end(&inside);                                                                                     \
         if (code != MPI_SUCCESS)                                                                                       \
             attribute_stays((uintptr_t)object);                                                                        \
         return code;                                                                                                   \
@@ -163,10 +141,10 @@ struct generalised {
 static int query_generalised(void *extra, MPI_Status *status)
 {
     const struct generalised *request = extra;
-    struct oriel_callback callback;
-    oriel_callback_begin(&callback);
+    struct oriel_inside inside;
+    oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());
     int code = request->query(request->extra, status);
-    oriel_callback_end(&callback);
+    oriel_inside_end(&inside);
     return code;
 }
 
@@ -174,10 +152,10 @@ static int query_generalised(void *extra, MPI_Status *status)
 static int free_generalised(void *extra)
 {
     struct generalised *request = extra;
-    struct oriel_callback callback;
-    oriel_callback_begin(&callback);
+    struct oriel_inside inside;
+    oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());
     int code = request->free(request->extra);
-    oriel_callback_end(&callback);
+    oriel_inside_end(&inside);
     free(request);
     return code;
 }
@@ -185,10 +163,10 @@ static int free_generalised(void *extra)
 static int cancel_generalised(void *extra, int complete)
 {
     const struct generalised *request = extra;
-    struct oriel_callback callback;
-    oriel_callback_begin(&callback);
+    struct oriel_inside inside;
+    oriel_inside_begin(&inside, ORIEL_PLACE_INSIDE());
     int code = request->cancel(request->extra, complete);
-    oriel_callback_end(&callback);
+    oriel_inside_end(&inside);
     return code;
 }
 

@@ -1,10 +1,10 @@
 /* The program's functions that the host calls back inside a call: attributes' copy and delete functions, generalised requests'
  * functions, error handlers.  What they call is the program's, and looked at like all its calls: callbacks.c registers functions
- * of its own in their place (handlers.c: for error handlers), which take the thread out of the call and back in again.
+ * of its own in their place (handlers.c: for error handlers), which take the thread out of the call and back in again (inside.h).
  *
  * So a wrapper holds no lock while the call behind it runs, has noted by then what the call gives, and expects that windows,
  * messages and requests are others when it returns.  What it has noted that the call waits for does not stand meanwhile.  A window
- * that an error handler frees leaves what the wrapper around it still reads (handlers.h).
+ * that an error handler frees leaves what the wrapper around it still reads (inside.h).
  *
  * Functions in Fortran are called by the host as they were given.  What they call comes from the host's functions for Fortran,
  * which no host calls itself: so it is known to be the program's, inside whatever call.  Only what the call around them waits for
@@ -15,19 +15,7 @@
 #ifndef ORIEL_CHECK_CALLBACKS_H
 #define ORIEL_CHECK_CALLBACKS_H
 
-#include "check/guard.h"
-#include "check/messages.h"
-#include "check/waits.h"
-
-/* Out of all calls, and in again.  A function that never returns, but jumps or throws, leaves the thread out, where it belongs. */
-struct oriel_callback {
-    uint32_t depth;
-    uintptr_t stack;
-    struct oriel_begun begun;
-    struct oriel_wait_suspended *wait;
-};
-void oriel_callback_begin(struct oriel_callback *callback);
-void oriel_callback_end(struct oriel_callback *callback);
+#include <stdbool.h>
 
 /* While MPI_Finalize runs, NULL before: what has to be done at the latest when a function of the program's has failed with the end
  * of MPI_COMM_SELF, for Open MPI deletes no more of its attributes then. */

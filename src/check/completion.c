@@ -13,6 +13,7 @@ enum { FEW = 16 };
 /* The records of a call's requests, and statuses that the program does not ask for. */
 struct watch {
     int count;
+    uint64_t claim;
     MPI_Request *requests;                 /* the program's array */
     struct oriel_request_record **records; /* NULL: the call is not looked at */
     struct oriel_request_end *ends;
@@ -63,7 +64,7 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
         drop_room(watch);
         return false;
     }
-    oriel_claim_begin();
+    watch->claim = oriel_claim_begin();
     for (int i = 0; i < count; i++) {
         watch->records[i] = oriel_request_claim(&requests[i]);
         any = any || watch->records[i] != NULL;
@@ -93,7 +94,7 @@ static void ended(struct watch *watch, int i, const MPI_Status *status)
 {
     if (i < 0 || i >= watch->count || watch->records[i] == NULL)
         return;
-    watch->ends[watch->ended++] = (struct oriel_request_end){watch->records[i], status};
+    watch->ends[watch->ended++] = (struct oriel_request_end){.record = watch->records[i], .status = status};
     watch->records[i] = NULL;
 }
 
@@ -102,9 +103,9 @@ static void watch_end(struct watch *watch)
     oriel_check_leave();
     for (int i = 0; i < watch->count; i++)
         if (watch->records[i] != NULL)
-            oriel_request_unclaim(watch->records[i]);
+            oriel_request_unclaim(watch->records[i], watch->claim);
+    oriel_requests_end(watch->ends, watch->ended, watch->claim);
     oriel_claim_end();
-    oriel_requests_end(watch->ends, watch->ended);
     drop_room(watch);
 }
 
@@ -166,7 +167,7 @@ static void any_ended(struct watch *watch, int code, bool is_one, int index, con
     if (code == MPI_SUCCESS && is_one)
         ended(watch, index, status);
     for (int i = 0; i < watch->count && code != MPI_SUCCESS; i++)
-        if (watch->requests[i] == MPI_REQUEST_NULL || (i == index && is_over(watch, i, code)))
+        if (oriel_request_is_over(watch->requests[i], watch->records[i], MPI_SUCCESS) || (i == index && is_over(watch, i, code)))
             ended(watch, i, status);
 }
 
@@ -204,8 +205,8 @@ ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *inde
 static void all_ended(struct watch *watch, int code, const MPI_Status *statuses)
 {
     for (int i = 0; i < watch->count; i++)
-        if (code == MPI_SUCCESS || watch->requests[i] == MPI_REQUEST_NULL ||
-            (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_ERR_PENDING))
+        if (code == MPI_SUCCESS || (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_ERR_PENDING) ||
+            oriel_request_is_over(watch->requests[i], watch->records[i], MPI_ERR_IN_STATUS))
             ended(watch, i, &statuses[i]);
 }
 
@@ -310,18 +311,17 @@ ORIEL_CHECK_WRAP(Startall, (int count, MPI_Request array_of_requests[]))
 ORIEL_CHECK_WRAP(Request_free, (MPI_Request * request))
 {
     struct oriel_request_record *record = NULL;
+    uint64_t claim = 0;
     int code;
     if (oriel_check_looks() && request != NULL && oriel_request_records_exist()) {
-        oriel_claim_begin();
+        claim = oriel_claim_begin();
         record = oriel_request_claim_any(request);
     }
     ORIEL_CHECK_PASS(code, Request_free, (request));
+    if (record != NULL && code == MPI_SUCCESS)
+        oriel_request_freed(record, claim);
+    else if (record != NULL)
+        oriel_request_unclaim(record, claim);
     oriel_claim_end();
-    if (record == NULL)
-        return code;
-    if (code == MPI_SUCCESS)
-        oriel_request_freed(record);
-    else
-        oriel_request_unclaim(record);
     return code;
 }

@@ -13,7 +13,7 @@ union oriel_check_where {
     uint64_t any; /* 0: in the program's own code, as far as this tells */
     struct {
         uint32_t depth;
-        uint32_t handlers; /* error handlers of the program's that this thread has entered: perhaps it has left them by a jump */
+        uint32_t functions; /* of the program's, which the host has called inside calls of this thread's: perhaps left by a jump */
     } in;
 };
 extern _Thread_local union oriel_check_where oriel_check_where __attribute__((visibility("hidden")));

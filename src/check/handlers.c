@@ -6,15 +6,13 @@
 #include "check/behind.h"
 #include "check/callbacks.h"
 #include "check/finding.h"
-#include "check/messages_point.h"
+#include "check/inside.h"
 #include "check/order.h"
-#include "check/requests.h"
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <unwind.h>
 
-enum { HANDLERS = 64, LEVELS = 32 };
+enum { HANDLERS = 64 };
 
 enum { WORDS = 4 }; /* behind the code: in registers */
 
@@ -24,121 +22,13 @@ static struct {
 } handlers[HANDLERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Of this thread, the innermost last, as many as oriel_check_where says.  Not in the frames themselves, which may be gone.  Those
- * that are entered inside so many are not remembered. */
-static _Thread_local struct running {
-    uintptr_t frame;           /* lies in the stack where the handler runs */
-    const void *inside;        /* an address to which that frame returns */
-    bool may_lose;             /* calls that fail with it have to do with messages and requests */
-    struct oriel_begun begun;  /* by the call that has failed */
-} running[LEVELS];
-
-bool oriel_handlers_run(void)
+static void run(int at, struct oriel_place_inside place, void *handle, int *code, void *const words[WORDS])
 {
-    return oriel_check_where.in.handlers != 0;
-}
-
-/* The call that this thread is in has failed, and may be left.  What others could be misled by meanwhile is told them at once: it
- * does not wait; it may have met nobody, and then has a number that the others' next call has; and of a program with several
- * threads this one may never make another call. */
-static void begin(bool may_lose, int code)
-{
-    oriel_wait_interrupt();
-    if (may_lose && (oriel_begun.is_collective || !oriel_check_alone || oriel_check_where.in.handlers == LEVELS))
-        oriel_order_doubt();
-    oriel_claimed_requests_failed(oriel_begun.claim, oriel_class_of(code));
-    if (oriel_check_where.in.handlers < LEVELS) /* else nobody will know whether it is left */
-        running[oriel_check_where.in.handlers++] = (struct running){.may_lose = may_lose, .begun = oriel_begun};
-    oriel_begun = (struct oriel_begun){0};
-    oriel_check_where.in.depth = 0;
-}
-
-/* Handlers inside so many have been left, and their calls. */
-static void leave_above(uint32_t inside)
-{
-    bool may_lose = false;
-    if (oriel_check_where.in.handlers <= inside)
-        return;
-    while (oriel_check_where.in.handlers > inside) {
-        const struct running *left = &running[--oriel_check_where.in.handlers];
-        may_lose |= left->may_lose;
-        oriel_claimed_requests_let_go(left->begun.claim, true);
-        if (left->begun.buffers != 0)
-            oriel_local_complete(left->begun.buffers);
-    }
-    if (may_lose)
-        oriel_order_doubt();
-    oriel_order_unknown_begin("one that failed, whose error handler did not return");
-    oriel_order_unknown_end();
-}
-
-static __attribute__((noinline)) void run(int at, void *handle, int *code, void *const words[WORDS])
-{
-    union oriel_check_where where = oriel_check_where;
-    uintptr_t stack = oriel_check_stack;
-    struct oriel_begun begun = oriel_begun;
-    oriel_handler_fn *function = handlers[at].function;
     enum oriel_handler_kind kind = handlers[at].kind;
-    if (where.in.depth > 0) { /* else no wrapper is left behind */
-        begin(kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
-        if (where.in.handlers < LEVELS) {
-            running[where.in.handlers].frame = (uintptr_t)__builtin_frame_address(0);
-            running[where.in.handlers].inside = __builtin_return_address(0);
-        }
-    }
-    uint32_t inside = oriel_check_where.in.handlers;
-    function(handle, code, words[0], words[1], words[2], words[3]);
-    if (oriel_check_where.in.depth != 0)
-        oriel_handlers_call_left();
-    leave_above(inside);
-    oriel_check_where = where;
-    oriel_check_stack = stack;
-    oriel_begun = begun;
-}
-
-struct walk {
-    const struct running *handler;
-    bool is_left;
-};
-
-/* From the innermost frame on: the handler's, or one that lies behind its place. */
-static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *closure)
-{
-    enum { OWN_BYTES = 64 }; /* the frame's address and the frame's end are not the same */
-    struct walk *walk = closure;
-    if ((const void *)_Unwind_GetIP(frame) == walk->handler->inside)
-        return _URC_NORMAL_STOP;
-    walk->is_left = (uintptr_t)_Unwind_GetCFA(frame) > walk->handler->frame + OWN_BYTES;
-    return walk->is_left ? _URC_NORMAL_STOP : _URC_NO_REASON;
-}
-
-/* One that a walk through the stack does not come to, since functions on the way do not say how, runs still. */
-static bool is_left(const struct running *handler)
-{
-    struct walk walk = {handler, false};
-    (void)_Unwind_Backtrace(look_at_frame, &walk);
-    return walk.is_left;
-}
-
-void oriel_handlers_look(void)
-{
-    uint32_t inside = oriel_check_where.in.handlers;
-    while (inside > 0 && is_left(&running[inside - 1]))
-        inside--;
-    leave_above(inside);
-}
-
-void oriel_handlers_call_left(void)
-{
-    oriel_wait_interrupt();
-    oriel_claimed_requests_let_go(oriel_begun.claim, false);
-    if (oriel_begun.buffers != 0)
-        oriel_local_complete(oriel_begun.buffers);
-    oriel_begun = (struct oriel_begun){0};
-    oriel_check_where.in.depth = 0;
-    oriel_order_doubt();
-    oriel_order_unknown_begin("one that was left by a jump");
-    oriel_order_unknown_end();
+    struct oriel_inside inside;
+    oriel_inside_handler_begin(&inside, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
+    handlers[at].function(handle, code, words[0], words[1], words[2], words[3]);
+    oriel_inside_end(&inside);
 }
 
 /* --- the table --- */
@@ -153,8 +43,7 @@ void oriel_handlers_call_left(void)
         for (int i = 0; i < WORDS; i++)                                                          \
             words[i] = va_arg(list, void *);                                                     \
         va_end(list);                                                                            \
-        run(at, handle, code, words);                                                            \
-        __asm__ volatile(""); /* run returns to here: look_at_frame */                           \
+        run(at, ORIEL_PLACE_INSIDE(), handle, code, words);                                      \
     }
 #define NAME(at) handler_##at,
 #define EIGHT(EACH, tens)                                                                        \

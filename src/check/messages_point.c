@@ -72,10 +72,14 @@ void oriel_receive_half_posted(struct oriel_receive_half *half)
         oriel_receive_posted(&half->comm->matching, half->receiving);
 }
 
+/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have given one that the host does not know, of
+ * which Open MPI makes an error. */
 int oriel_class_of(int code)
 {
     static _Atomic(void *) slot;
     int class = code;
+    if (code < 0 || code > MPI_ERR_LASTCODE)
+        return code;
     ((__typeof__(&PMPI_Error_class))oriel_behind(&slot, "PMPI_Error_class"))(code, &class);
     return class;
 }

@@ -45,33 +45,36 @@ struct oriel_request_record;
 /* Whether there is any record. */
 bool oriel_request_records_exist(void);
 
-/* A number for the call that this thread is in, for its claims; behind it and all of them: no more. */
-void oriel_claim_begin(void);
+/* A number for the call that this thread is in, for its claims; behind all that it does with them: no more. */
+uint64_t oriel_claim_begin(void);
 void oriel_claim_end(void);
 
-/* The record of a request that is under way, for this call alone until it is put back or taken out; NULL when there is none.
+/* The record of a request that is under way, for this call alone until it is put back or taken out, or the call
+ * fails; NULL when there is none.
  * request: stays as long as the call. */
 struct oriel_request_record *oriel_request_claim(const MPI_Request *request);
-void oriel_request_unclaim(struct oriel_request_record *record);
+void oriel_request_unclaim(struct oriel_request_record *record, uint64_t claim);
 
-/* The call with that claim (0: none) has failed with an error of that class, and is still under way.  Buffers of those that are
- * over are the program's, in the error handler, too, where one thread makes all calls; else (a host may have called the handler
- * with a lock of its own) when the call is left. */
-void oriel_claimed_requests_failed(uint64_t claim, int class);
+/* The call with that claim (0: none) has failed with that error code, and is still under way.  Buffers of those that are over are
+ * the program's, in the error handler, too, where one thread makes all calls; else (a host may have called the handler with a lock
+ * of its own) when the call is left.  Those that are not over may be claimed by another. */
+void oriel_claimed_requests_failed(uint64_t claim, int code);
 
-/* The call will not come to its end; is_known: oriel_claimed_requests_failed has been told how it failed.  Else the
- * buffers of all that it was given are the program's. */
+/* The call will not come to its end; is_known: oriel_claimed_requests_failed has been told how it failed.  Those that were over
+ * have ended unseen.  Else nobody knows which were: the buffers of all that it was given are the program's. */
 void oriel_claimed_requests_let_go(uint64_t claim, bool is_known);
 
-/* Whether the request of a call that has failed is over: hosts leave the handle of one that persists. */
+/* Whether the request of a call that has failed is over: hosts leave the handle of one that persists, and the error handler may
+ * have put another in its place. */
 bool oriel_request_is_over(MPI_Request request, const struct oriel_request_record *record, int class);
 
 /* Of a claimed one: it is complete.  In the order of their making the functions done are called. */
 struct oriel_request_end {
     struct oriel_request_record *record;
     const MPI_Status *status;
+    bool is_own; /* oriel_requests_end's: the call's still, which no error handler inside it has completed */
 };
-void oriel_requests_end(struct oriel_request_end *ends, int count);
+void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t claim);
 
 /* The closure of one of that kind; NULL when it is of another. */
 void *oriel_request_closure(const struct oriel_request_record *record, const struct oriel_request_kind *kind);
@@ -81,7 +84,7 @@ struct oriel_startable *oriel_request_startable(MPI_Request request);
 void oriel_request_activate(MPI_Request request);
 
 /* Behind MPI_Request_free of what was this request. */
-void oriel_request_freed(struct oriel_request_record *record);
+void oriel_request_freed(struct oriel_request_record *record, uint64_t claim);
 struct oriel_request_record *oriel_request_claim_any(const MPI_Request *request);
 
 #endif

@@ -90,6 +90,11 @@ struct oriel_wait_suspended *oriel_wait_suspend(void)
     return suspended;
 }
 
+void oriel_wait_forget(struct oriel_wait_suspended *suspended)
+{
+    free(suspended);
+}
+
 void oriel_wait_resume(struct oriel_wait_suspended *suspended)
 {
     if (suspended != NULL && own != NULL && !noting && oriel_board_is_open()) {

@@ -2,7 +2,7 @@
  * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
  * member comes before what follows on any other.  Programs call. */
 #include "check/afar_waits.h"
-#include "check/handlers.h"
+#include "check/inside.h"
 #include "check/messages_waits.h"
 #include "check/parts.h"
 #include "check/windows_table.h"
@@ -390,7 +390,7 @@ static void keep_freed(struct oriel_checked *window)
 
 void oriel_checked_free(struct oriel_checked *window)
 {
-    if (window->touched != NULL && oriel_handlers_run()) {
+    if (window->touched != NULL && oriel_inside_handler()) {
         keep_freed(window);
         return;
     }

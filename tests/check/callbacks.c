@@ -2,6 +2,7 @@
  * handlers that return.  It counts as what the program does elsewhere. */
 #include "offenders.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -380,4 +381,36 @@ CASE_APART(D1, message_of_one_in_finalize, 2)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
     MPI_Finalize();
     exit(0);
+}
+
+static int refuse_to_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)keyval, (void)extra, (void)in, (void)out;
+    *flag = 0;
+    return INT_MAX - 7; /* a code that no host knows */
+}
+
+static void go_on(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+}
+
+/* Nobody asks the host what its class is. */
+CASE(E1, behind_a_code_of_the_programs_own, 1)
+{
+    int keyval, got;
+    MPI_Win win = ints_window(1);
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, go_on), copy = MPI_COMM_NULL;
+    MPI_Comm_create_keyval(refuse_to_copy, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_set_attr(comm, keyval, &got);
+    MPI_Comm_free_keyval(&keyval);
+    if (calls_back())
+        MPI_Comm_dup(comm, &copy);
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&got, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
 }

@@ -1,8 +1,9 @@
-/* Calls that the program's error handlers leave by a jump: what has begun in them will not come to its end, and what is called
- * behind them is looked at like all else. */
+/* Calls that the program's error handlers, or other functions that MPI calls back, leave by a jump: what has begun in them will not
+ * come to its end, and what is called behind them is looked at like all else. */
 #include "offenders.h"
 
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static jmp_buf back;
@@ -157,9 +158,9 @@ CASE_APART(C4, buffers_of_calls_that_are_left, 2)
 
 /* For completions: the predefined ones' handler, too, for MPICH does not look whose request has failed.  Where a handler may not
  * jump, the calls return. */
-static MPI_Comm comm_that_jumps(void)
+static MPI_Comm comm_handled_everywhere(MPI_Comm_errhandler_function *function)
 {
-    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, jump_of_comm);
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, function);
     MPI_Errhandler handler = MPI_ERRORS_RETURN;
     if (calls_back())
         MPI_Comm_get_errhandler(comm, &handler);
@@ -167,6 +168,11 @@ static MPI_Comm comm_that_jumps(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     return comm;
+}
+
+static MPI_Comm comm_that_jumps(void)
+{
+    return comm_handled_everywhere(jump_of_comm);
 }
 
 /* A wait for two requests that ends with the error of one: the other goes on, and is over with the next wait for it. */
@@ -467,4 +473,256 @@ CASE_APART(A4, freed_behind_a_jump_inside_its_error_handler, 2)
     if (!calls_back())
         MPI_Win_free(&win);
     MPI_Comm_free(&jumps);
+}
+
+enum { MANY = 1 << 18 }; /* more than a host sends before it is asked for */
+static int many[MANY];
+
+static void meet_a_wait_that_is_left(MPI_Comm comm)
+{
+    static int few;
+    int pair[] = {1, 2};
+    MPI_Request request;
+    if (rank == 1)
+        MPI_Send(pair, 2, MPI_INT, 0, 0, comm);
+    if (rank == 0) {
+        MPI_Irecv(&few, 1, MPI_INT, 1, 0, comm, &request);
+        if (setjmp(back) == 0)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+/* The handle of the request that is over is the next one's. */
+CASE_APART(C4, buffer_of_a_send_behind_a_wait_that_is_left, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps();
+    MPI_Win_lock_all(0, win);
+    if (calls_back())
+        meet_a_wait_that_is_left(comm);
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Isend(many, MANY, MPI_INT, 1, 5, MPI_COMM_WORLD, &request);
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Get(many, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+        if (!right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (rank == 1)
+        MPI_Recv(many, MANY, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+/* A communicator that is made by a wait that fails with another request; where it was given to is gone when the handle of its
+ * request is another's. */
+static MPI_Comm made_by_a_wait_that_is_left(MPI_Comm comm)
+{
+    static MPI_Request requests[2];
+    static MPI_Status statuses[2];
+    static int few;
+    int pair[] = {1, 2}, none;
+    MPI_Comm *given = mmap(NULL, sizeof *given, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rank == 0)
+        MPI_Irecv(&few, 1, MPI_INT, 1, 0, comm, &requests[1]);
+    if (rank == 1)
+        MPI_Send(pair, 2, MPI_INT, 0, 0, comm);
+    MPI_Comm_idup(comm, given, &requests[0]);
+    for (int i = 0; rank == 0 && i < 300; i++, usleep(1000)) /* so that both are over */
+        MPI_Iprobe(1, 99, MPI_COMM_WORLD, &none, MPI_STATUS_IGNORE);
+    if (rank == 0 && setjmp(back) == 0)
+        MPI_Waitall(2, requests, statuses);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Comm made = *given;
+    munmap(given, sizeof *given);
+    return made;
+}
+
+CASE_APART(E1, behind_a_communicator_whose_wait_is_left, 2)
+{
+    enum { SENDS = 3 };
+    int got;
+    MPI_Request requests[SENDS];
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_that_jumps(), made = comm;
+    if (calls_back())
+        made = made_by_a_wait_that_is_left(comm);
+    for (int i = 0; i < SENDS && rank == 0; i++)
+        MPI_Isend(many, MANY, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < SENDS && rank == 0; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    for (int i = 0; i < SENDS && rank == 1; i++)
+        MPI_Recv(many, MANY, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(made);
+    if (right)
+        MPI_Win_fence(0, win);
+    MPI_Get(&got, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    if (right)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_free(&win);
+    if (made != comm)
+        MPI_Comm_free(&made);
+    MPI_Comm_free(&comm);
+}
+
+/* --- functions that return, but have others completed, or jump themselves --- */
+
+static struct {
+    MPI_Request requests[2];
+    int few, later, last;
+    bool jumps, starts;
+} waited;
+
+static void complete_the_other(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+    MPI_Wait(&waited.requests[1], MPI_STATUS_IGNORE);
+    if (waited.starts)
+        MPI_Irecv(&waited.last, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited.requests[1]);
+    if (waited.jumps)
+        longjmp(back, 1);
+}
+
+static void wait_and_put(MPI_Comm comm, MPI_Win win)
+{
+    int index;
+    MPI_Irecv(&waited.few, 1, MPI_INT, 1, 0, comm, &waited.requests[0]);
+    MPI_Irecv(&waited.later, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &waited.requests[1]);
+    if (setjmp(back) == 0)
+        MPI_Waitany(2, waited.requests, &index, MPI_STATUS_IGNORE);
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 4, MPI_COMM_WORLD);
+    if (waited.starts)
+        MPI_Wait(&waited.requests[1], MPI_STATUS_IGNORE);
+    MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Get(&waited.later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Get(&waited.last, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+}
+
+static void put_and_send(MPI_Comm comm, MPI_Win win)
+{
+    int pair[] = {1, 2};
+    MPI_Send(pair, 2, MPI_INT, 0, 0, comm);
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!waited.starts) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_flush(0, win);
+    }
+    MPI_Send(pair, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (waited.starts) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_flush(0, win);
+        MPI_Send(pair, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    }
+}
+
+/* The error handler of a wait for any waits for the other request, and may start a new one in its place; then it returns, or
+ * jumps. */
+CASE_APART(E1, requests_that_a_waits_handler_completes, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled_everywhere(complete_the_other);
+    MPI_Win_lock_all(0, win);
+    for (int way = 0; way < 4 && calls_back(); way++) {
+        waited.jumps = way % 2 != 0;
+        waited.starts = way >= 2;
+        if (rank == 0)
+            wait_and_put(comm, win);
+        if (rank == 1)
+            put_and_send(comm, win);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    if (!right)
+        MPI_Get(&waited.later, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+static int leave_the_copying(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    bool *has_left = in;
+    (void)comm, (void)keyval, (void)extra, (void)out;
+    *flag = 0;
+    if (*has_left)
+        return MPI_SUCCESS;
+    *has_left = true;
+    longjmp(back, 1);
+}
+
+/* Before others are met: the call is made again. */
+CASE_APART(C1, order_behind_a_copy_function_that_jumps, 2)
+{
+    static bool has_left;
+    int keyval;
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm, copy;
+    has_left = rank != 0 || !calls_back();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_keyval(leave_the_copying, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_set_attr(comm, keyval, &has_left);
+    MPI_Comm_free_keyval(&keyval);
+    MPI_Win_lock_all(0, win);
+    (void)setjmp(back);
+    MPI_Comm_dup(comm, &copy);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_flush_all(win);
+    if (right)
+        MPI_Barrier(comm);
+    if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&comm);
+}
+
+static int leave_the_asking(void *extra, MPI_Status *status)
+{
+    bool *has_left = extra;
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    if (*has_left)
+        return MPI_SUCCESS;
+    *has_left = true;
+    longjmp(back, 1);
+}
+
+/* What the wait around it was given is waited for again. */
+CASE_APART(E1, requests_beside_a_query_function_that_jumps, 2)
+{
+    static bool has_left;
+    static int got;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    has_left = !calls_back();
+    if (rank == 0) {
+        MPI_Request requests[2];
+        int index;
+        MPI_Irecv(&got, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Grequest_start(leave_the_asking, free_nothing, cancel_nothing, &has_left, &requests[1]);
+        MPI_Grequest_complete(requests[1]);
+        if (setjmp(back) == 0)
+            MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        MPI_Send(NULL, 0, MPI_BYTE, 1, 9, MPI_COMM_WORLD);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        MPI_Get(&got, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    }
+    if (rank == 1) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_flush(0, win);
+        MPI_Send(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    if (!right)
+        MPI_Get(&got, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    MPI_Win_free(&win);
 }

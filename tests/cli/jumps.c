@@ -1,5 +1,5 @@
 /* Calls that fail on rank 0 and are left where that is not seen at once (the modes' table says how).  What is done behind them is
- * right: puts ordered by messages through rank 0 and by a barrier, a get into the buffer of a request that is over.  "wrong": then
+ * right: puts ordered by messages through rank 0 and by a barrier, gets into the buffers of requests that are over.  "wrong": then
  * rank 0 puts outside an epoch. */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -13,7 +13,7 @@ enum { HANDLERS = 70 };
 
 static jmp_buf back;
 static MPI_Comm comm;
-static int rank, size, few;
+static int rank, size, few, later;
 
 #define HANDLER(at)                                          \
     static void handler_##at(MPI_Comm *failed, int *code, ...) \
@@ -177,6 +177,39 @@ static void leave_with_a_thread_and_fail(void)
         send_to_nobody();
 }
 
+static MPI_Request waited[2];
+
+static void *wait_for_any(void *nothing)
+{
+    int index;
+    MPI_Waitany(2, waited, &index, MPI_STATUS_IGNORE);
+    return nothing;
+}
+
+/* The other request is waited for by another thread. */
+static void leave_a_wait_with_a_thread(void)
+{
+    pthread_t thread;
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(end_thread, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Errhandler_free(&handler);
+    send_too_much();
+    if (rank == 1) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    }
+    if (rank == 0) {
+        receive(&waited[0]);
+        MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[1]);
+        if (pthread_create(&thread, NULL, wait_for_any, NULL) == 0)
+            pthread_join(thread, NULL);
+        MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+        MPI_Wait(&waited[1], MPI_STATUS_IGNORE);
+    }
+}
+
 static const struct mode {
     const char *name;
     void (*leave)(void);
@@ -188,6 +221,7 @@ static const struct mode {
     {"gone", leave_with_the_handle_gone, MPI_THREAD_SINGLE},             /* so, with the memory of the request's handle */
     {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED},              /* by a thread that ends in its error handler */
     {"threads", leave_with_a_thread_and_fail, MPI_THREAD_SERIALIZED},    /* so, and another thread's call fails then */
+    {"waiter", leave_a_wait_with_a_thread, MPI_THREAD_SERIALIZED},       /* so, out of a wait for any of two requests */
 };
 
 static const struct mode *mode_of(const char *name)
@@ -233,8 +267,10 @@ int main(int argc, char **argv)
     MPI_Win_lock_all(0, win);
     mode->leave();
     put_in_order(win);
-    if (rank == 0)
+    if (rank == 0) {
         MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+        MPI_Get(&later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    }
     MPI_Win_unlock_all(win);
     if (rank == 0 && argc > 2)
         MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
