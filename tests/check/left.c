@@ -655,14 +655,14 @@ static int leave_the_copying(MPI_Comm comm, int keyval, void *extra, void *in, v
     longjmp(back, 1);
 }
 
-/* Before others are met: the call is made again. */
+/* Before others are met: the call is made again, and all that orders has to be taken to order more. */
 CASE_APART(C1, order_behind_a_copy_function_that_jumps, 2)
 {
     static bool has_left;
     int keyval;
     MPI_Win win = ints_window(4);
     MPI_Comm comm, copy;
-    has_left = rank != 0 || !calls_back();
+    has_left = rank != 0 || !right || !calls_back();
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_create_keyval(leave_the_copying, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
     MPI_Comm_set_attr(comm, keyval, &has_left);
