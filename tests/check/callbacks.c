@@ -383,16 +383,50 @@ CASE_APART(D1, message_of_one_in_finalize, 2)
     exit(0);
 }
 
+enum { OWN_CODE = INT_MAX - 7 }; /* that no host knows */
+
 static int refuse_to_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
     (void)comm, (void)keyval, (void)extra, (void)in, (void)out;
     *flag = 0;
-    return INT_MAX - 7; /* a code that no host knows */
+    return OWN_CODE;
 }
 
-static void go_on(MPI_Comm *comm, int *code, ...)
+static int refuse_to_tell(void *extra, MPI_Status *status)
+{
+    asked(extra, status);
+    return OWN_CODE;
+}
+
+static int failures;
+
+static void count_failure(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
+    failures++;
+}
+
+/* Beside a receive; hosts call the handler of one or the other communicator, once. */
+static void wait_for_what_refuses(MPI_Comm comm)
+{
+    static struct todo todo = {nothing, NULL};
+    MPI_Request requests[2];
+    MPI_Status status;
+    MPI_Errhandler handler;
+    int index, got, sent = 1;
+    MPI_Comm_get_errhandler(comm, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Irecv(&got, 1, MPI_INT, 0, 0, comm, &requests[0]);
+    MPI_Grequest_start(refuse_to_tell, dropped, cancelled, &todo, &requests[1]);
+    MPI_Grequest_complete(requests[1]);
+    failures = 0;
+    MPI_Waitany(2, requests, &index, &status);
+    if (failures > 1)
+        abort(); /* the checker has made one of its own */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Send(&sent, 1, MPI_INT, 0, 0, comm);
+    MPI_Wait(&requests[0], &status);
 }
 
 /* Nobody asks the host what its class is. */
@@ -400,12 +434,14 @@ CASE(E1, behind_a_code_of_the_programs_own, 1)
 {
     int keyval, got;
     MPI_Win win = ints_window(1);
-    MPI_Comm comm = comm_handled(MPI_COMM_SELF, go_on), copy = MPI_COMM_NULL;
+    MPI_Comm comm = comm_handled(MPI_COMM_SELF, count_failure), copy = MPI_COMM_NULL;
     MPI_Comm_create_keyval(refuse_to_copy, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
     MPI_Comm_set_attr(comm, keyval, &got);
     MPI_Comm_free_keyval(&keyval);
-    if (calls_back())
+    if (calls_back()) {
         MPI_Comm_dup(comm, &copy);
+        wait_for_what_refuses(comm);
+    }
     if (right)
         MPI_Win_fence(0, win);
     MPI_Get(&got, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */

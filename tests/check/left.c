@@ -572,7 +572,7 @@ CASE_APART(E1, behind_a_communicator_whose_wait_is_left, 2)
 
 static struct {
     MPI_Request requests[2];
-    int few, later, last;
+    int few, later, first, last;
     bool jumps, starts;
 } waited;
 
@@ -581,8 +581,10 @@ static void complete_the_other(MPI_Comm *comm, int *code, ...)
     (void)comm, (void)code;
     MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
     MPI_Wait(&waited.requests[1], MPI_STATUS_IGNORE);
-    if (waited.starts)
+    if (waited.starts) {
+        MPI_Irecv(&waited.first, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited.requests[0]);
         MPI_Irecv(&waited.last, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited.requests[1]);
+    }
     if (waited.jumps)
         longjmp(back, 1);
 }
@@ -595,10 +597,11 @@ static void wait_and_put(MPI_Comm comm, MPI_Win win)
     if (setjmp(back) == 0)
         MPI_Waitany(2, waited.requests, &index, MPI_STATUS_IGNORE);
     MPI_Send(NULL, 0, MPI_BYTE, 1, 4, MPI_COMM_WORLD);
-    if (waited.starts)
-        MPI_Wait(&waited.requests[1], MPI_STATUS_IGNORE);
+    for (int i = 0; i < 2 && waited.starts; i++)
+        MPI_Wait(&waited.requests[i], MPI_STATUS_IGNORE);
     MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
     MPI_Get(&waited.later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Get(&waited.first, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
     MPI_Get(&waited.last, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
     MPI_Win_flush(0, win);
 }
@@ -617,11 +620,12 @@ static void put_and_send(MPI_Comm comm, MPI_Win win)
     if (waited.starts) {
         MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
         MPI_Win_flush(0, win);
-        MPI_Send(pair, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+        for (int i = 0; i < 2; i++)
+            MPI_Send(pair, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
     }
 }
 
-/* The error handler of a wait for any waits for the other request, and may start a new one in its place; then it returns, or
+/* The error handler of a wait for any waits for the other request, and may start new ones in the places of both; then it returns, or
  * jumps. */
 CASE_APART(E1, requests_that_a_waits_handler_completes, 2)
 {
