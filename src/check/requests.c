@@ -292,7 +292,7 @@ void oriel_claimed_requests_failed(uint64_t claim, int code)
             if (record->claim != claim)
                 continue;
             record->over = has_ended(record, class);
-            record->claimed = record->over; /* else the handler may complete it */
+            record->claimed = record->over && record->startable == NULL; /* else the handler may complete it, or start it */
             if (record->over && oriel_check_alone)
                 release(record);
         }
@@ -354,7 +354,14 @@ struct oriel_startable *oriel_request_startable(MPI_Request request)
     pthread_mutex_lock(&mutex);
     struct oriel_request_record *record = find(key_of(request));
     struct oriel_startable *startable = record == NULL ? NULL : record->startable;
+    bool has_ended = startable != NULL && record->active;
+    if (has_ended) {
+        record->active = false;
+        record->claim = 0;
+    }
     pthread_mutex_unlock(&mutex);
+    if (has_ended)
+        startable->kind->done(startable, NULL);
     return startable;
 }
 

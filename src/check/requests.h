@@ -79,7 +79,8 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
 /* The closure of one of that kind; NULL when it is of another. */
 void *oriel_request_closure(const struct oriel_request_record *record, const struct oriel_request_kind *kind);
 
-/* Persistent ones: NULL when it is none of this table. */
+/* Persistent ones: NULL when it is none of this table.  Of one that is to be started, whose last start has ended unseen if it is
+ * active. */
 struct oriel_startable *oriel_request_startable(MPI_Request request);
 void oriel_request_activate(MPI_Request request);
 

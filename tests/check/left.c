@@ -648,6 +648,71 @@ CASE_APART(E1, requests_that_a_waits_handler_completes, 2)
     MPI_Comm_free(&comm);
 }
 
+static struct {
+    MPI_Request persistent;
+    int few, later;
+    bool both; /* the wait is for both requests, of which the persistent one is under way */
+} used;
+
+static void use_the_persistent_one(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+    if (used.persistent == MPI_REQUEST_NULL) /* Open MPI has made an end of it */
+        MPI_Recv_init(&used.later, 1, MPI_INT, 1, 2, *comm, &used.persistent);
+    if (!used.both)
+        MPI_Start(&used.persistent);
+    MPI_Wait(&used.persistent, MPI_STATUS_IGNORE);
+}
+
+static void wait_for_the_persistent_one(MPI_Comm comm, MPI_Win win)
+{
+    MPI_Status statuses[2];
+    int done, indices[2];
+    MPI_Recv_init(&used.later, 1, MPI_INT, 1, 2, comm, &used.persistent);
+    MPI_Start(&used.persistent);
+    if (used.both) {
+        MPI_Request requests[2];
+        MPI_Irecv(&used.few, 1, MPI_INT, 1, 0, comm, &requests[0]);
+        requests[1] = used.persistent;
+        MPI_Waitsome(2, requests, &done, indices, statuses);
+    } else {
+        MPI_Wait(&used.persistent, MPI_STATUS_IGNORE);
+    }
+    MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Get(&used.later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+    if (used.persistent != MPI_REQUEST_NULL)
+        MPI_Request_free(&used.persistent);
+}
+
+/* The error handler of a wait starts the persistent request anew whose wait has failed, or waits for one that is under way. */
+CASE_APART(E1, persistent_requests_that_a_waits_handler_uses, 2)
+{
+    int pair[] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled_everywhere(use_the_persistent_one);
+    MPI_Win_lock_all(0, win);
+    for (int way = 0; way < 2 && calls_back(); way++) {
+        used.both = way != 0;
+        if (rank == 0)
+            wait_for_the_persistent_one(comm, win);
+        if (rank == 1) {
+            MPI_Send(pair, 2, MPI_INT, 0, used.both ? 0 : 2, comm);
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+            MPI_Win_flush(0, win);
+            MPI_Send(pair, 1, MPI_INT, 0, 2, comm);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    if (!right)
+        MPI_Get(&used.later, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
 static int leave_the_copying(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
     bool *has_left = in;
