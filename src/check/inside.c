@@ -138,6 +138,8 @@ void oriel_inside_end(struct oriel_inside *inside)
     bool is_remembered = inside->depth > 0 && inside->functions < LEVELS;
     if (oriel_check_where.in.depth != 0)
         oriel_inside_call_left();
+    if (is_remembered && oriel_check_where.in.functions <= inside->functions) /* it made calls on another stack: taken for left */
+        inside->wait = NULL;
     leave_above(inside->functions + is_remembered);
     if (is_remembered)
         oriel_check_where.in.functions = inside->functions;

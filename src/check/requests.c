@@ -299,12 +299,12 @@ void oriel_claimed_requests_failed(uint64_t claim, int code)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Whether the call has completed it; it is the call's no more. */
+/* Whether the call has completed it; it is the call's no more.  The call holds it still, for should it come back after all (a
+ * function of the program's makes its calls on another stack), it lets go then. */
 static bool let_go(struct oriel_request_record *record, bool is_known)
 {
     record->claim = 0;
     record->claimed = false;
-    record->holders--; /* the table holds it */
     if (record->over || !is_known)
         release(record);
     record->left = record->left || !is_known;

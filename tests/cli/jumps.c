@@ -5,9 +5,11 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 enum { HANDLERS = 70 };
 
@@ -210,6 +212,58 @@ static void leave_a_wait_with_a_thread(void)
     }
 }
 
+enum { STACK_BYTES = 1 << 18 };
+static ucontext_t here, there;
+static bool has_asked;
+
+static void send_from_there(void)
+{
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+}
+
+static int ask_from_there(void *stack, MPI_Status *status)
+{
+    if (getcontext(&there) == 0 && !has_asked) {
+        has_asked = true; /* hosts may ask twice */
+        there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
+        there.uc_link = &here;
+        makecontext(&there, send_from_there, 0);
+        swapcontext(&here, &there);
+    }
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int free_nothing(void *extra)
+{
+    (void)extra;
+    return MPI_SUCCESS;
+}
+
+static int cancel_nothing(void *extra, int complete)
+{
+    (void)extra, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* Nothing is left: a query function makes a call on a stack that lies above the wait around it, and returns. */
+static void call_on_another_stack(void)
+{
+    char stack[STACK_BYTES];
+    MPI_Status statuses[2];
+    if (rank == 1) {
+        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (rank == 0) {
+        MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[0]);
+        MPI_Grequest_start(ask_from_there, free_nothing, cancel_nothing, stack, &waited[1]);
+        MPI_Grequest_complete(waited[1]);
+        MPI_Waitall(2, waited, statuses);
+    }
+}
+
 static const struct mode {
     const char *name;
     void (*leave)(void);
@@ -222,6 +276,7 @@ static const struct mode {
     {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED},              /* by a thread that ends in its error handler */
     {"threads", leave_with_a_thread_and_fail, MPI_THREAD_SERIALIZED},    /* so, and another thread's call fails then */
     {"waiter", leave_a_wait_with_a_thread, MPI_THREAD_SERIALIZED},       /* so, out of a wait for any of two requests */
+    {"stack", call_on_another_stack, MPI_THREAD_SINGLE},                 /* not at all, though the place in the stack says so */
 };
 
 static const struct mode *mode_of(const char *name)
