@@ -272,7 +272,7 @@ SOME(Testsome, false)
 
 ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
 {
-    struct oriel_startable *startable = oriel_check_looks() && request != NULL ? oriel_request_startable(*request) : NULL;
+    struct oriel_startable *startable = oriel_check_looks() && request != NULL ? oriel_request_restart(*request) : NULL;
     int code;
     if (startable == NULL)
         return ORIEL_CHECK_PASS(code, Start, (request));
@@ -293,7 +293,7 @@ ORIEL_CHECK_WRAP(Startall, (int count, MPI_Request array_of_requests[]))
     if (startables == NULL)
         return ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
     for (int i = 0; i < count; i++) {
-        startables[i] = oriel_request_startable(array_of_requests[i]);
+        startables[i] = oriel_request_restart(array_of_requests[i]);
         if (startables[i] != NULL)
             startables[i]->begin(startables[i]);
     }

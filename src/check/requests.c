@@ -349,7 +349,7 @@ void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)
 
 /* --- persistent ones --- */
 
-struct oriel_startable *oriel_request_startable(MPI_Request request)
+struct oriel_startable *oriel_request_restart(MPI_Request request)
 {
     pthread_mutex_lock(&mutex);
     struct oriel_request_record *record = find(key_of(request));

@@ -50,8 +50,7 @@ uint64_t oriel_claim_begin(void);
 void oriel_claim_end(void);
 
 /* The record of a request that is under way, for this call alone until it is put back or taken out, or the call
- * fails; NULL when there is none.
- * request: stays as long as the call. */
+ * fails; NULL when there is none.  request: stays as long as the call. */
 struct oriel_request_record *oriel_request_claim(const MPI_Request *request);
 void oriel_request_unclaim(struct oriel_request_record *record, uint64_t claim);
 
@@ -79,9 +78,9 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
 /* The closure of one of that kind; NULL when it is of another. */
 void *oriel_request_closure(const struct oriel_request_record *record, const struct oriel_request_kind *kind);
 
-/* Persistent ones: NULL when it is none of this table.  Of one that is to be started, whose last start has ended unseen if it is
- * active. */
-struct oriel_startable *oriel_request_startable(MPI_Request request);
+/* Persistent ones, before a start; NULL when it is none of this table.  Should the last start be under way still, it has ended
+ * unseen. */
+struct oriel_startable *oriel_request_restart(MPI_Request request);
 void oriel_request_activate(MPI_Request request);
 
 /* Behind MPI_Request_free of what was this request. */
