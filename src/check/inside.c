@@ -14,6 +14,7 @@ enum { LEVELS = 32 };
 static _Thread_local struct running {
     struct oriel_place_inside place;
     bool is_handler;
+    bool has_released;        /* a handler: the buffers of what its call has completed */
     bool may_lose;            /* of a call that has to do with messages and requests, or meets others */
     struct oriel_begun begun; /* by the call around it, */
     struct oriel_wait_suspended *wait;
@@ -153,26 +154,25 @@ void oriel_inside_end(struct oriel_inside *inside)
 
 struct walk {
     const struct oriel_place_inside *place;
-    bool is_left;
+    bool is_found;
 };
 
-/* From the innermost frame on: the host's that has called the function, or one that lies behind the function's place. */
+/* From the innermost frame on: each one's address, and where the frame ends that it has called. */
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *closure)
 {
-    enum { OWN_BYTES = 64 }; /* the frame's address and the frame's end are not the same */
     struct walk *walk = closure;
-    if ((const void *)_Unwind_GetIP(frame) == walk->place->address)
-        return _URC_NORMAL_STOP;
-    walk->is_left = (uintptr_t)_Unwind_GetCFA(frame) > walk->place->frame + OWN_BYTES;
-    return walk->is_left ? _URC_NORMAL_STOP : _URC_NO_REASON;
+    uintptr_t end = (uintptr_t)_Unwind_GetCFA(frame);
+    walk->is_found = end == walk->place->end && (const void *)_Unwind_GetIP(frame) == walk->place->address;
+    return end < walk->place->end ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
-/* One that a walk through the stack does not come to, since functions on the way do not say how, runs still. */
+/* One that a walk through the stack does not come to: the thread is on another stack, for good or not, or functions on the way do
+ * not say how to go on.  Should it run still, its return says so. */
 static bool is_left(const struct running *function)
 {
     struct walk walk = {&function->place, false};
     (void)_Unwind_Backtrace(look_at_frame, &walk);
-    return walk.is_left;
+    return !walk.is_found;
 }
 
 void oriel_inside_look(void)
@@ -181,4 +181,9 @@ void oriel_inside_look(void)
     while (around > 0 && is_left(&running[around - 1]))
         around--;
     leave_above(around);
+    for (uint32_t i = 0; i < around; i++) {
+        if (running[i].is_handler && !running[i].has_released)
+            oriel_claimed_requests_release(running[i].begun.claim);
+        running[i].has_released = true;
+    }
 }

@@ -27,13 +27,13 @@ struct oriel_inside {
     struct oriel_wait_suspended *wait;
 };
 
-/* Which function stands in the program's place: an address in the host to which it returns, and its frame. */
+/* Which function stands in the program's place: an address in the host to which it returns, and the end of its frame. */
 struct oriel_place_inside {
     const void *address;
-    uintptr_t frame;
+    uintptr_t end;
 };
 #define ORIEL_PLACE_INSIDE() \
-    (struct oriel_place_inside) { __builtin_return_address(0), (uintptr_t)__builtin_frame_address(0) }
+    (struct oriel_place_inside) { __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa() }
 
 /* Around the program's function.  What the call around it waits for does not stand meanwhile. */
 void oriel_inside_begin(struct oriel_inside *inside, struct oriel_place_inside place);

@@ -299,6 +299,18 @@ void oriel_claimed_requests_failed(uint64_t claim, int code)
     pthread_mutex_unlock(&mutex);
 }
 
+void oriel_claimed_requests_release(uint64_t claim)
+{
+    if (claim == 0)
+        return;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct oriel_request_record *record = buckets[i]; record != NULL; record = record->next)
+            if (record->claim == claim && record->over)
+                release(record);
+    pthread_mutex_unlock(&mutex);
+}
+
 /* Whether the call has completed it; it is the call's no more.  The call holds it still, for should it come back after all (a
  * function of the program's makes its calls on another stack), it lets go then. */
 static bool let_go(struct oriel_request_record *record, bool is_known)

@@ -55,9 +55,10 @@ struct oriel_request_record *oriel_request_claim(const MPI_Request *request);
 void oriel_request_unclaim(struct oriel_request_record *record, uint64_t claim);
 
 /* The call with that claim (0: none) has failed with that error code, and is still under way.  Buffers of those that are over are
- * the program's, in the error handler, too, where one thread makes all calls; else (a host may have called the handler with a lock
- * of its own) when the call is left.  Those that are not over may be claimed by another. */
+ * the program's at once where one thread makes all calls; else (a host may have called the error handler with a lock of its own)
+ * at the handler's first call, or when the call is left.  Those that are not over may be claimed by another. */
 void oriel_claimed_requests_failed(uint64_t claim, int code);
+void oriel_claimed_requests_release(uint64_t claim);
 
 /* The call will not come to its end; is_known: oriel_claimed_requests_failed has been told how it failed.  Those that were over
  * have ended unseen.  Else nobody knows which were: the buffers of all that it was given are the program's. */

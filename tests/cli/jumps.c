@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -15,6 +16,8 @@ enum { HANDLERS = 70 };
 
 static jmp_buf back;
 static MPI_Comm comm;
+static MPI_Win win;
+static bool is_wrong;
 static int rank, size, few, later;
 
 #define HANDLER(at)                                          \
@@ -31,16 +34,22 @@ static int rank, size, few, later;
     TEN(EACH, 1) TEN(EACH, 2) TEN(EACH, 3) TEN(EACH, 4) TEN(EACH, 5) TEN(EACH, 6) TEN(EACH, 7)
 ALL(HANDLER)
 
-/* Beyond those that the checker can keep apart; of every communicator that a host may call it for. */
+/* Of every communicator that a host may call it for. */
+static void set_everywhere(MPI_Errhandler handler)
+{
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+}
+
+/* Beyond those that the checker can keep apart. */
 static void handle_by_the_last(void)
 {
     static MPI_Comm_errhandler_function *const functions[HANDLERS] = {ALL(NAME)};
     MPI_Errhandler handlers[HANDLERS];
     for (int i = 0; i < HANDLERS; i++)
         MPI_Comm_create_errhandler(functions[i], &handlers[i]);
-    MPI_Comm_set_errhandler(comm, handlers[HANDLERS - 1]);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handlers[HANDLERS - 1]);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, handlers[HANDLERS - 1]);
+    set_everywhere(handlers[HANDLERS - 1]);
     for (int i = 0; i < HANDLERS; i++)
         MPI_Errhandler_free(&handlers[i]);
 }
@@ -80,7 +89,7 @@ static void handle(MPI_Comm_errhandler_function *function)
 {
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(function, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
+    set_everywhere(handler);
     MPI_Errhandler_free(&handler);
 }
 
@@ -192,11 +201,7 @@ static void *wait_for_any(void *nothing)
 static void leave_a_wait_with_a_thread(void)
 {
     pthread_t thread;
-    MPI_Errhandler handler;
-    MPI_Comm_create_errhandler(end_thread, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-    MPI_Errhandler_free(&handler);
+    handle(end_thread);
     send_too_much();
     if (rank == 1) {
         MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -267,6 +272,119 @@ static void call_on_another_stack(void)
     }
 }
 
+/* Both of its calls: the one whose handler jumps, and one deeper in the stack, which is not looked at.  Its handler uses the buffer. */
+static void leave_and_return(MPI_Comm *failed, int *code, ...)
+{
+    static int calls;
+    (void)failed, (void)code;
+    if (calls++ == 0)
+        longjmp(back, 1);
+    MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+}
+
+static void fail_deeper(int frames)
+{
+    volatile char room[2000];
+    room[0] = (char)frames;
+    if (frames > 0)
+        fail_deeper(frames - 1);
+    else
+        MPI_Comm_test_inter(comm, NULL);
+    room[1] = room[0];
+}
+
+static void leave_a_wait_and_fail_deeper(void)
+{
+    MPI_Request request;
+    handle(leave_and_return);
+    send_too_much();
+    if (rank == 0) {
+        receive(&request);
+        leave_a_wait(&request);
+        fail_deeper(4);
+    }
+}
+
+static void wait_for_too_much(MPI_Comm_errhandler_function *function)
+{
+    MPI_Request request;
+    handle(function);
+    send_too_much();
+    if (rank == 0) {
+        receive(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Nothing is left: the function uses the buffer of the receive that has failed. */
+static void use(MPI_Comm *failed, int *code, ...)
+{
+    (void)failed, (void)code;
+    MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+}
+
+static void use_in_the_handler(void)
+{
+    wait_for_too_much(use);
+}
+
+static void finish(void);
+
+/* For good. */
+static void go_to_another_stack(void (*function)(void))
+{
+    static char stack[1 << 20];
+    /* cppcheck-suppress getcontextCalled; a thread of POSIX would be another thread */
+    if (getcontext(&there) == 0) {
+        there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = sizeof stack};
+        /* cppcheck-suppress makecontextCalled; as above */
+        makecontext(&there, function, 0);
+        setcontext(&there);
+    }
+}
+
+static void finish_on_another_stack(MPI_Comm *failed, int *code, ...)
+{
+    (void)failed, (void)code;
+    go_to_another_stack(finish);
+}
+
+static void leave_a_wait_for_another_stack(void)
+{
+    wait_for_too_much(finish_on_another_stack);
+}
+
+static void wait_and_finish(void)
+{
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+    MPI_Wait(&waited[0], MPI_STATUS_IGNORE);
+    finish();
+}
+
+static int ask_and_leave(void *extra, MPI_Status *status)
+{
+    (void)extra, (void)status;
+    go_to_another_stack(wait_and_finish);
+    return MPI_ERR_OTHER;
+}
+
+static void leave_in_a_query_for_another_stack(void)
+{
+    int index;
+    if (rank == 1) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    }
+    if (rank == 0) {
+        MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[0]);
+        MPI_Grequest_start(ask_and_leave, free_nothing, cancel_nothing, NULL, &waited[1]);
+        MPI_Grequest_complete(waited[1]);
+        MPI_Waitany(2, waited, &index, MPI_STATUS_IGNORE);
+    }
+}
+
 static const struct mode {
     const char *name;
     void (*leave)(void);
@@ -279,6 +397,10 @@ static const struct mode {
     {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED},              /* by a thread that ends in its error handler */
     {"threads", leave_with_a_thread_and_fail, MPI_THREAD_SERIALIZED},    /* so, and another thread's call fails then */
     {"waiter", leave_a_wait_with_a_thread, MPI_THREAD_SERIALIZED},       /* so, out of a wait for any of two requests */
+    {"deeper", leave_a_wait_and_fail_deeper, MPI_THREAD_SERIALIZED},     /* by a handler that runs again, deeper in the stack */
+    {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED},    /* for another stack, below */
+    {"query", leave_in_a_query_for_another_stack, MPI_THREAD_SINGLE},    /* so, by a query function */
+    {"use", use_in_the_handler, MPI_THREAD_SERIALIZED},                  /* not at all, but the request is over */
     {"stack", call_on_another_stack, MPI_THREAD_SINGLE},                 /* not at all, though the place in the stack says so */
 };
 
@@ -290,7 +412,7 @@ static const struct mode *mode_of(const char *name)
     return &modes[at];
 }
 
-static void put_in_order(MPI_Win win)
+static void put_in_order(void)
 {
     int token = 0;
     if (rank == 0)
@@ -312,11 +434,27 @@ static void put_in_order(MPI_Win win)
     }
 }
 
+static void finish(void)
+{
+    put_in_order();
+    if (rank == 0) {
+        MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+        MPI_Get(&later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    }
+    MPI_Win_unlock_all(win);
+    if (rank == 0 && is_wrong)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    puts("end");
+    exit(0);
+}
+
 int main(int argc, char **argv)
 {
     int provided, *memory;
-    MPI_Win win;
     const struct mode *mode = mode_of(argv[1]);
+    is_wrong = argc > 2;
     MPI_Init_thread(&argc, &argv, mode->threads, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -324,16 +462,5 @@ int main(int argc, char **argv)
     MPI_Win_allocate(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_lock_all(0, win);
     mode->leave();
-    put_in_order(win);
-    if (rank == 0) {
-        MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
-        MPI_Get(&later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
-    }
-    MPI_Win_unlock_all(win);
-    if (rank == 0 && argc > 2)
-        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
-    MPI_Win_free(&win);
-    MPI_Finalize();
-    puts("end");
-    return 0;
+    finish();
 }

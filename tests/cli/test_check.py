@@ -397,7 +397,7 @@ class Json(Case):
 
     def test_calls_that_are_left_unseen(self):
         for host in HOSTS:
-            modes = ("room", "handler", "delete", "gone", "thread", "threads", "waiter", "stack")
+            modes = ("room", "handler", "delete", "gone", "thread", "threads", "waiter", "deeper", "fiber", "query", "use", "stack")
             for mode, (words, status) in itertools.product(modes, (([], 0), (["wrong"], 86))):
                 with self.subTest(host=host, mode=mode, words=words):
                     job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", 3, "--plain", "--timeout", 50, "--", ORIEL, "check",
