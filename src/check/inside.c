@@ -12,6 +12,7 @@ enum { LEVELS = 32 };
 
 /* Of this thread, as many as oriel_check_where says.  Those that are entered inside so many are not remembered. */
 static _Thread_local struct running {
+    uint64_t serial; /* of its beginning, in this thread */
     struct oriel_place_inside place;
     bool is_handler;
     bool has_released;        /* a handler: the buffers of what its call has completed */
@@ -92,12 +93,15 @@ static void make_key(void)
 
 /* --- in and out --- */
 
+static _Thread_local uint64_t serials;
+
 static void enter(struct oriel_inside *inside, struct running function)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
     if (has_key)
         pthread_setspecific(key, running);
+    function.serial = inside->serial = ++serials;
     if (inside->depth > 0 && inside->functions < LEVELS) /* else no wrapper is left behind, or nobody will know */
         running[oriel_check_where.in.functions++] = function;
     oriel_begun = (struct oriel_begun){0};
@@ -134,16 +138,19 @@ void oriel_inside_handler_begin(struct oriel_inside *inside, struct oriel_place_
     enter(inside, (struct running){.place = place, .is_handler = true, .may_lose = may_lose, .begun = oriel_begun});
 }
 
+/* One that made calls on another stack has been taken for left, as those around it may have been; its place may be another's. */
 void oriel_inside_end(struct oriel_inside *inside)
 {
-    bool is_remembered = inside->depth > 0 && inside->functions < LEVELS;
+    uint32_t at = inside->functions;
     if (oriel_check_where.in.depth != 0)
         oriel_inside_call_left();
-    if (is_remembered && oriel_check_where.in.functions <= inside->functions) /* it made calls on another stack: taken for left */
+    bool is_remembered = inside->depth > 0 && at < LEVELS;
+    bool is_there = is_remembered && oriel_check_where.in.functions > at && running[at].serial == inside->serial;
+    leave_above(at + is_there);
+    if (is_there)
+        oriel_check_where.in.functions = at;
+    if (is_remembered && !is_there)
         inside->wait = NULL;
-    leave_above(inside->functions + is_remembered);
-    if (is_remembered)
-        oriel_check_where.in.functions = inside->functions;
     oriel_check_where.in.depth = inside->depth;
     oriel_check_stack = inside->stack;
     oriel_begun = inside->begun;
@@ -154,7 +161,7 @@ void oriel_inside_end(struct oriel_inside *inside)
 
 struct walk {
     const struct oriel_place_inside *place;
-    bool is_found;
+    bool is_left;
 };
 
 /* From the innermost frame on: each one's address, and where the frame ends that it has called. */
@@ -162,17 +169,18 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *cl
 {
     struct walk *walk = closure;
     uintptr_t end = (uintptr_t)_Unwind_GetCFA(frame);
-    walk->is_found = end == walk->place->end && (const void *)_Unwind_GetIP(frame) == walk->place->address;
-    return end < walk->place->end ? _URC_NO_REASON : _URC_NORMAL_STOP;
+    if (end < walk->place->end)
+        return _URC_NO_REASON;
+    walk->is_left = end != walk->place->end || (const void *)_Unwind_GetIP(frame) != walk->place->address;
+    return _URC_NORMAL_STOP;
 }
 
-/* One that a walk through the stack does not come to: the thread is on another stack, for good or not, or functions on the way do
- * not say how to go on.  Should it run still, its return says so. */
+/* One that a walk through the stack does not come to, since functions on the way do not say how, runs still. */
 static bool is_left(const struct running *function)
 {
     struct walk walk = {&function->place, false};
     (void)_Unwind_Backtrace(look_at_frame, &walk);
-    return !walk.is_found;
+    return walk.is_left;
 }
 
 void oriel_inside_look(void)

@@ -20,6 +20,7 @@
 
 /* What the thread comes back to. */
 struct oriel_inside {
+    uint64_t serial;
     uint32_t depth;
     uint32_t functions;
     uintptr_t stack;

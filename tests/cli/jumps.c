@@ -1,6 +1,6 @@
 /* Calls that fail on rank 0 and are left where that is not seen at once (the modes' table says how).  What is done behind them is
- * right: puts ordered by messages through rank 0 and by a barrier, gets into the buffers of requests that are over.  "wrong": then
- * rank 0 puts outside an epoch. */
+ * right: puts ordered by messages through rank 0 and by a barrier, gets into the buffers of requests that are over.  Then rank 0
+ * puts outside an epoch, which alone is found. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -17,7 +17,6 @@ enum { HANDLERS = 70 };
 static jmp_buf back;
 static MPI_Comm comm;
 static MPI_Win win;
-static bool is_wrong;
 static int rank, size, few, later;
 
 #define HANDLER(at)                                          \
@@ -226,17 +225,25 @@ static void send_from_there(void)
     MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
 }
 
-static int ask_from_there(void *stack, MPI_Status *status)
+/* Until it returns. */
+static void run_on(char *stack, void (*function)(void))
 {
     /* cppcheck-suppress getcontextCalled; a thread of POSIX would be another thread */
-    if (getcontext(&there) == 0 && !has_asked) {
+    if (getcontext(&there) != 0)
+        return;
+    there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
+    there.uc_link = &here;
+    /* cppcheck-suppress makecontextCalled; as above */
+    makecontext(&there, function, 0);
+    /* cppcheck-suppress swapcontextCalled; as above */
+    swapcontext(&here, &there);
+}
+
+static int ask_from_there(void *stack, MPI_Status *status)
+{
+    if (!has_asked) {
         has_asked = true; /* hosts may ask twice */
-        there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
-        there.uc_link = &here;
-        /* cppcheck-suppress makecontextCalled; as above */
-        makecontext(&there, send_from_there, 0);
-        /* cppcheck-suppress swapcontextCalled; as above */
-        swapcontext(&here, &there);
+        run_on(stack, send_from_there);
     }
     MPI_Status_set_elements(status, MPI_INT, 0);
     MPI_Status_set_cancelled(status, 0);
@@ -332,23 +339,11 @@ static void use_in_the_handler(void)
 
 static void finish(void);
 
-/* For good. */
-static void go_to_another_stack(void (*function)(void))
-{
-    static char stack[1 << 20];
-    /* cppcheck-suppress getcontextCalled; a thread of POSIX would be another thread */
-    if (getcontext(&there) == 0) {
-        there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = sizeof stack};
-        /* cppcheck-suppress makecontextCalled; as above */
-        makecontext(&there, function, 0);
-        setcontext(&there);
-    }
-}
-
 static void finish_on_another_stack(MPI_Comm *failed, int *code, ...)
 {
+    static char stack[STACK_BYTES];
     (void)failed, (void)code;
-    go_to_another_stack(finish);
+    run_on(stack, finish);
 }
 
 static void leave_a_wait_for_another_stack(void)
@@ -356,33 +351,51 @@ static void leave_a_wait_for_another_stack(void)
     wait_for_too_much(finish_on_another_stack);
 }
 
-static void wait_and_finish(void)
+static void meet(void)
 {
-    MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
-    MPI_Wait(&waited[0], MPI_STATUS_IGNORE);
-    finish();
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static int ask_and_leave(void *extra, MPI_Status *status)
+static void duplicate(MPI_Comm of)
 {
-    (void)extra, (void)status;
-    go_to_another_stack(wait_and_finish);
-    return MPI_ERR_OTHER;
+    MPI_Comm made;
+    MPI_Comm_dup(of, &made);
+    MPI_Comm_free(&made);
 }
 
-static void leave_in_a_query_for_another_stack(void)
+static int copy_from_there(MPI_Comm of, int keyval, void *stack, void *in, void *out, int *flag)
 {
-    int index;
-    if (rank == 1) {
-        MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
-    }
-    if (rank == 0) {
-        MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[0]);
-        MPI_Grequest_start(ask_and_leave, free_nothing, cancel_nothing, NULL, &waited[1]);
-        MPI_Grequest_complete(waited[1]);
-        MPI_Waitany(2, waited, &index, MPI_STATUS_IGNORE);
-    }
+    (void)of, (void)keyval, (void)in, (void)out;
+    run_on(stack, meet);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+static int copy_around(MPI_Comm of, int keyval, void *other, void *in, void *out, int *flag)
+{
+    (void)of, (void)keyval, (void)in, (void)out;
+    duplicate(*(MPI_Comm *)other);
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* Nothing is left: so, in a copy function inside another's. */
+static void call_on_another_stack_deeper(void)
+{
+    char stack[STACK_BYTES];
+    int inner, outer;
+    MPI_Comm one, other;
+    MPI_Comm_dup(comm, &one);
+    MPI_Comm_dup(comm, &other);
+    MPI_Comm_create_keyval(copy_from_there, MPI_COMM_NULL_DELETE_FN, &inner, stack);
+    MPI_Comm_create_keyval(copy_around, MPI_COMM_NULL_DELETE_FN, &outer, &one);
+    MPI_Comm_set_attr(one, inner, stack);
+    MPI_Comm_set_attr(other, outer, stack);
+    duplicate(other);
+    MPI_Comm_free(&one);
+    MPI_Comm_free(&other);
+    MPI_Comm_free_keyval(&inner);
+    MPI_Comm_free_keyval(&outer);
 }
 
 static const struct mode {
@@ -399,8 +412,8 @@ static const struct mode {
     {"waiter", leave_a_wait_with_a_thread, MPI_THREAD_SERIALIZED},       /* so, out of a wait for any of two requests */
     {"deeper", leave_a_wait_and_fail_deeper, MPI_THREAD_SERIALIZED},     /* by a handler that runs again, deeper in the stack */
     {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED},    /* for another stack, below */
-    {"query", leave_in_a_query_for_another_stack, MPI_THREAD_SINGLE},    /* so, by a query function */
     {"use", use_in_the_handler, MPI_THREAD_SERIALIZED},                  /* not at all, but the request is over */
+    {"stacks", call_on_another_stack_deeper, MPI_THREAD_SINGLE},         /* so, inside another such function */
     {"stack", call_on_another_stack, MPI_THREAD_SINGLE},                 /* not at all, though the place in the stack says so */
 };
 
@@ -442,7 +455,7 @@ static void finish(void)
         MPI_Get(&later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
     }
     MPI_Win_unlock_all(win);
-    if (rank == 0 && is_wrong)
+    if (rank == 0)
         MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
     MPI_Win_free(&win);
     MPI_Finalize();
@@ -454,7 +467,6 @@ int main(int argc, char **argv)
 {
     int provided, *memory;
     const struct mode *mode = mode_of(argv[1]);
-    is_wrong = argc > 2;
     MPI_Init_thread(&argc, &argv, mode->threads, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
