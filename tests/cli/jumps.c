@@ -34,23 +34,37 @@ static int rank, size, few, later;
 ALL(HANDLER)
 
 /* Of every communicator that a host may call it for. */
-static void set_everywhere(MPI_Errhandler handler)
+static void handle(MPI_Comm_errhandler_function *function)
 {
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(function, &handler);
     MPI_Comm_set_errhandler(comm, handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Errhandler_free(&handler);
+}
+
+static void jump(MPI_Comm *failed, int *code, ...)
+{
+    (void)failed, (void)code;
+    longjmp(back, 1);
 }
 
 /* Beyond those that the checker can keep apart. */
-static void handle_by_the_last(void)
+static void handle_without_room(MPI_Comm_errhandler_function *function)
 {
     static MPI_Comm_errhandler_function *const functions[HANDLERS] = {ALL(NAME)};
     MPI_Errhandler handlers[HANDLERS];
     for (int i = 0; i < HANDLERS; i++)
         MPI_Comm_create_errhandler(functions[i], &handlers[i]);
-    set_everywhere(handlers[HANDLERS - 1]);
+    handle(function);
     for (int i = 0; i < HANDLERS; i++)
         MPI_Errhandler_free(&handlers[i]);
+}
+
+static void handle_by_the_last(void)
+{
+    handle_without_room(jump);
 }
 
 static void send_to_nobody(void)
@@ -82,14 +96,6 @@ static void send_too_much(void)
     int pair[] = {1, 2};
     if (rank == 1)
         MPI_Send(pair, 2, MPI_INT, 0, 1, MPI_COMM_WORLD);
-}
-
-static void handle(MPI_Comm_errhandler_function *function)
-{
-    MPI_Errhandler handler;
-    MPI_Comm_create_errhandler(function, &handler);
-    set_everywhere(handler);
-    MPI_Errhandler_free(&handler);
 }
 
 static void leave_inside(MPI_Comm *failed, int *code, ...)
@@ -176,6 +182,20 @@ static void leave_with_a_thread(void)
     pthread_t thread;
     handle(end_thread);
     if (rank == 0 && pthread_create(&thread, NULL, reduce, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
+static void *send(void *nothing)
+{
+    send_to_nobody();
+    return nothing;
+}
+
+static void leave_a_send_with_a_thread(void)
+{
+    pthread_t thread;
+    handle_without_room(end_thread);
+    if (rank == 0 && pthread_create(&thread, NULL, send, NULL) == 0)
         pthread_join(thread, NULL);
 }
 
@@ -334,7 +354,13 @@ static void use(MPI_Comm *failed, int *code, ...)
 
 static void use_in_the_handler(void)
 {
+    if (rank == 1)
+        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[0]);
     wait_for_too_much(use);
+    if (rank == 0)
+        MPI_Wait(&waited[0], MPI_STATUS_IGNORE);
 }
 
 static void finish(void);
@@ -410,6 +436,7 @@ static const struct mode {
     {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED},              /* by a thread that ends in its error handler */
     {"threads", leave_with_a_thread_and_fail, MPI_THREAD_SERIALIZED},    /* so, and another thread's call fails then */
     {"waiter", leave_a_wait_with_a_thread, MPI_THREAD_SERIALIZED},       /* so, out of a wait for any of two requests */
+    {"end", leave_a_send_with_a_thread, MPI_THREAD_SERIALIZED},          /* so, in an error handler without room */
     {"deeper", leave_a_wait_and_fail_deeper, MPI_THREAD_SERIALIZED},     /* by a handler that runs again, deeper in the stack */
     {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED},    /* for another stack, below */
     {"use", use_in_the_handler, MPI_THREAD_SERIALIZED},                  /* not at all, but the request is over */

@@ -396,7 +396,8 @@ class Json(Case):
 
     def test_calls_that_are_left_unseen(self):
         for host in HOSTS:
-            modes = ("room", "handler", "delete", "gone", "thread", "threads", "waiter", "deeper", "fiber", "use", "stacks", "stack")
+            modes = ("room", "handler", "delete", "gone", "thread", "threads", "waiter", "end", "deeper", "fiber", "use", "stacks",
+                     "stack")
             for mode in modes:
                 with self.subTest(host=host, mode=mode):
                     job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", 3, "--plain", "--timeout", 50, "--", ORIEL, "check",
