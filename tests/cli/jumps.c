@@ -170,6 +170,13 @@ static void end_thread(MPI_Comm *failed, int *code, ...)
     pthread_exit(NULL);
 }
 
+static void run_thread(void *(*function)(void *))
+{
+    pthread_t thread;
+    if (rank == 0 && pthread_create(&thread, NULL, function, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
 static void *reduce(void *nothing)
 {
     int sum;
@@ -179,10 +186,8 @@ static void *reduce(void *nothing)
 
 static void leave_with_a_thread(void)
 {
-    pthread_t thread;
     handle(end_thread);
-    if (rank == 0 && pthread_create(&thread, NULL, reduce, NULL) == 0)
-        pthread_join(thread, NULL);
+    run_thread(reduce);
 }
 
 static void *send(void *nothing)
@@ -193,10 +198,8 @@ static void *send(void *nothing)
 
 static void leave_a_send_with_a_thread(void)
 {
-    pthread_t thread;
     handle_without_room(end_thread);
-    if (rank == 0 && pthread_create(&thread, NULL, send, NULL) == 0)
-        pthread_join(thread, NULL);
+    run_thread(send);
 }
 
 static void leave_with_a_thread_and_fail(void)
@@ -219,7 +222,6 @@ static void *wait_for_any(void *nothing)
 /* The other request is waited for by another thread. */
 static void leave_a_wait_with_a_thread(void)
 {
-    pthread_t thread;
     handle(end_thread);
     send_too_much();
     if (rank == 1) {
@@ -229,8 +231,7 @@ static void leave_a_wait_with_a_thread(void)
     if (rank == 0) {
         receive(&waited[0]);
         MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[1]);
-        if (pthread_create(&thread, NULL, wait_for_any, NULL) == 0)
-            pthread_join(thread, NULL);
+        run_thread(wait_for_any);
         MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
         MPI_Wait(&waited[1], MPI_STATUS_IGNORE);
     }
@@ -299,15 +300,21 @@ static void call_on_another_stack(void)
     }
 }
 
+/* The buffer of the receive that has failed. */
+static void use(MPI_Comm *failed, int *code, ...)
+{
+    (void)failed, (void)code;
+    MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+}
+
 /* Both of its calls: the one whose handler jumps, and one deeper in the stack, which is not looked at.  Its handler uses the buffer. */
 static void leave_and_return(MPI_Comm *failed, int *code, ...)
 {
     static int calls;
-    (void)failed, (void)code;
     if (calls++ == 0)
         longjmp(back, 1);
-    MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
-    MPI_Win_flush(0, win);
+    use(failed, code);
 }
 
 static void fail_deeper(int frames)
@@ -344,14 +351,7 @@ static void wait_for_too_much(MPI_Comm_errhandler_function *function)
     }
 }
 
-/* Nothing is left: the function uses the buffer of the receive that has failed. */
-static void use(MPI_Comm *failed, int *code, ...)
-{
-    (void)failed, (void)code;
-    MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
-    MPI_Win_flush(0, win);
-}
-
+/* Nothing is left. */
 static void use_in_the_handler(void)
 {
     if (rank == 1)
@@ -440,8 +440,8 @@ static const struct mode {
     {"deeper", leave_a_wait_and_fail_deeper, MPI_THREAD_SERIALIZED},     /* by a handler that runs again, deeper in the stack */
     {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED},    /* for another stack, below */
     {"use", use_in_the_handler, MPI_THREAD_SERIALIZED},                  /* not at all, but the request is over */
-    {"stacks", call_on_another_stack_deeper, MPI_THREAD_SINGLE},         /* so, inside another such function */
     {"stack", call_on_another_stack, MPI_THREAD_SINGLE},                 /* not at all, though the place in the stack says so */
+    {"stacks", call_on_another_stack_deeper, MPI_THREAD_SINGLE},         /* so, inside another such function */
 };
 
 static const struct mode *mode_of(const char *name)
