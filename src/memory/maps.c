@@ -1,5 +1,5 @@
 /* Asks /proc/self/maps for single mappings, or reads it, or smaps whose entries begin with the same line.  There a mapping is
- * complete when the next one begins.  candidate.c, promote.c, restore.c and scars.c call, with every thread running. */
+ * complete when the next one begins.  Nothing here allocates: allocators ask from inside (discard.c). */
 #include "memory/maps.h"
 
 #include <errno.h>
@@ -59,6 +59,36 @@ static void read_detail(const char *line, struct oriel_mapping *mapping)
         snprintf(mapping->flags, sizeof mapping->flags, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
 }
 
+/* The kernel's text, line by line. */
+struct text {
+    int fd;
+    size_t at;
+    size_t end;
+    char bytes[4096];
+};
+
+static bool fill(struct text *text)
+{
+    ssize_t got = read(text->fd, text->bytes, sizeof text->bytes);
+    text->at = 0;
+    text->end = got > 0 ? (size_t)got : 0;
+    return got > 0;
+}
+
+/* The next line with its end; of a longer one what fits.  False at the end of the text. */
+static bool read_line(struct text *text, char *line, size_t room)
+{
+    size_t len = 0;
+    char last = '\0';
+    while (last != '\n' && (text->at < text->end || fill(text))) {
+        last = text->bytes[text->at++];
+        if (len < room - 1)
+            line[len++] = last;
+    }
+    line[len] = '\0';
+    return len > 0;
+}
+
 /* The mapping at address or the next one behind it; false with errno, which is ENOENT behind the last one. */
 static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
 {
@@ -108,11 +138,11 @@ bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details, bool (*visit
     struct oriel_mapping next;
     if (!details && !oriel_maps_by_text && visit_by_query(start, end, visit, context))
         return true;
-    FILE *file = fopen(details ? "/proc/self/smaps" : "/proc/self/maps", "re");
-    if (file == NULL)
+    struct text text = {.fd = open(details ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    if (text.fd < 0)
         return false;
     bool wanted = true;
-    while (wanted && mapping.start < end && fgets(line, sizeof line, file) != NULL) {
+    while (wanted && mapping.start < end && read_line(&text, line, sizeof line)) {
         if (!read_header(line, &next)) {
             read_detail(line, &mapping);
             continue;
@@ -123,6 +153,6 @@ bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details, bool (*visit
     }
     if (wanted && mapping.end > start && mapping.start < end)
         visit(&mapping, context);
-    fclose(file);
+    close(text.fd);
     return true;
 }

@@ -5,6 +5,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "memory/candidate.h"
+#include "memory/discard.h"
 #include "memory/file.h"
 #include "memory/leases.h"
 #include "memory/pages.h"
@@ -353,6 +354,7 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct
             request.start, request.end, {base, base + len_bytes}, request.how->means, request.how->pins_allowed};
         oriel_held_add(&out->bytes);
     }
+    oriel_discard_publish(&runs);
     pthread_mutex_unlock(&mutex);
     return status;
 }
@@ -378,7 +380,9 @@ uint64_t oriel_promote_release(struct oriel_promoted *promoted)
             lost_bytes = oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
             end_moving();
         }
+        oriel_restore_bound(&runs, promoted->start, promoted->end);
         oriel_runs_join(&runs, promoted->start, promoted->end);
+        oriel_discard_publish(&runs);
         oriel_leases_look();
     }
     pthread_mutex_unlock(&mutex);

@@ -149,6 +149,13 @@ uint64_t oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_
     return lost_bytes;
 }
 
+void oriel_restore_bound(const struct oriel_runs *runs, uintptr_t start, uintptr_t end)
+{
+    for (size_t at = oriel_runs_after(runs, start); at < runs->count && runs->list[at].start < end; at++)
+        if (runs->list[at].holds == 0)
+            oriel_stash_bound(runs->list[at].start, runs->list[at].end);
+}
+
 void oriel_restore_forget(struct oriel_runs *runs)
 {
     for (size_t at = 0; at < runs->count;) {

@@ -58,6 +58,13 @@ void oriel_stash_undo(struct oriel_freeze *freeze, uintptr_t stash, uintptr_t st
         oriel_freeze_fill(freeze, start, stash, len_bytes);
 }
 
+/* By advice that means nothing in memory. */
+void oriel_stash_bound(uintptr_t start, uintptr_t end)
+{
+    if (end - start > ORIEL_PAGE_BYTES)
+        syscall(SYS_madvise, end - ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES, MADV_RANDOM);
+}
+
 /* Such pages cannot be advised to be cold, and these are about to go. */
 bool oriel_stash_is_locked(uintptr_t stash)
 {
