@@ -20,6 +20,7 @@
 #include "memory/discard.h"
 
 #include "base/atomic.h"
+#include "base/delay.h"
 #include "memory/file.h"
 #include "memory/maps.h"
 
@@ -76,6 +77,7 @@ static uint32_t write_ranges(struct list *list, const struct oriel_runs *runs)
             store(&list->ranges[count - 1].end, run->end);
         } else {
             store(&list->ranges[count].start, run->start);
+            oriel_delay();
             store(&list->ranges[count++].end, run->end);
         }
     }
@@ -99,10 +101,12 @@ void oriel_discard_publish(const struct oriel_runs *runs)
     struct list *list = &lists[other];
     uint32_t changes = oriel_load_relaxed(&list->changes);
     learn_file();
-    oriel_store_relaxed(&list->changes, changes + 1);                    /* W1 */
-    oriel_store_release(&list->count, write_ranges(list, runs));         /* W2 */
-    oriel_store_release(&list->changes, changes + 2);                    /* W3 */
-    oriel_store_release(&current, other);                                /* W4 */
+    oriel_store_relaxed(&list->changes, changes + 1);            /* W1 */
+    oriel_store_release(&list->count, write_ranges(list, runs)); /* W2 */
+    oriel_delay();
+    oriel_store_release(&list->changes, changes + 2); /* W3 */
+    oriel_delay();
+    oriel_store_release(&current, other); /* W4 */
     atomic_store_explicit(&has_any, runs->count > 0, memory_order_release);
 }
 
@@ -114,6 +118,7 @@ static bool meets(const struct list *list, uintptr_t start, uintptr_t end)
     uint32_t high = count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
+        oriel_delay();
         if (load(&list->ranges[middle].end) <= start)
             low = middle + 1;
         else
@@ -126,8 +131,9 @@ static bool is_listed(uintptr_t start, uintptr_t end)
 {
     for (;;) {
         const struct list *list = &lists[oriel_load_acquire(&current)]; /* R1 */
-        uint32_t changes = oriel_load_acquire(&list->changes);          /* R2 */
-        bool found = meets(list, start, end);                           /* R3 */
+        oriel_delay();
+        uint32_t changes = oriel_load_acquire(&list->changes); /* R2 */
+        bool found = meets(list, start, end);                  /* R3 */
         if (changes % 2 == 0 && oriel_load_relaxed(&list->changes) == changes) /* R4 */
             return found;
     }

@@ -30,7 +30,7 @@ HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
 NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_ride",
                 "far_lock_all", "far_patience", "far_counts", "far_epochs", "far_deaths", "far_lock_deaths")
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
-            "agent", "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies")
+            "agent", "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "transport/ucx/native.c", "window/serve.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")

@@ -133,4 +133,15 @@ MACHINE = [
     ("memory/promote.c", [("            begin_moving(true);\n",
                            "        oriel_file_writers(oriel_file_base())->moving.value++;\n")],
      "copies", "no_copy_is_lost_where_threads_are_stopped", "release waits for copies"),
+
+    ("memory/discard.c", [("changes % 2 == 0 && oriel_load_relaxed(&list->changes) == changes", "changes % 2 == 0")],
+     "discard", "a_list_is_read_whole_while_it_changes", "R4: a list that has changed meanwhile is read again"),
+    ("memory/discard.c", [("if (changes % 2 == 0 && ", "if (")],
+     "discard", "a_list_is_read_whole_while_it_changes", "R2: a list that is being written is not read"),
+    ("memory/discard.c", [("oriel_store_relaxed(&list->changes, changes + 1);", "(void)0;"), ("changes + 2);", "changes);")],
+     "discard", "a_list_is_read_whole_while_it_changes", "W1, W3: the writer counts"),
+    ("memory/discard.c", [("uint32_t other = 1 - oriel_load_relaxed(&current);", "uint32_t other = oriel_load_relaxed(&current);")],
+     "discard", "a_reader_waits_for_no_writer", "the copy that is written is not the current one"),
+    ("memory/discard.c", [("oriel_store_release(&current, other); /* W4 */", "(void)other;"), ("uint32_t other = 1 - oriel_load_relaxed(&current);", "uint32_t other = 1;")],
+     "discard", "a_list_is_read_whole_while_it_changes", "W4: the list that is written becomes the current one"),
 ]
