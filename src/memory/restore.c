@@ -156,6 +156,7 @@ void oriel_restore_bound(const struct oriel_runs *runs, uintptr_t start, uintptr
             oriel_stash_bound(runs->list[at].start, runs->list[at].end);
 }
 
+/* A part that is still the file's stays in the list: a child gets its own pages there.  Where the list cannot grow it is lost. */
 void oriel_restore_forget(struct oriel_runs *runs)
 {
     for (size_t at = 0; at < runs->count;) {
@@ -163,12 +164,15 @@ void oriel_restore_forget(struct oriel_runs *runs)
         struct inspection seen = {.start = run->start, .reached = run->end};
         if (run->holds == 0)
             seen = look_at(run);
-        if (seen.start == run->start && (seen.reached == run->end || seen.reached == run->start)) {
+        if (seen.start > run->start) {
+            lose(runs, at, seen.start - run->start);
+        } else if (seen.reached == run->end || seen.reached == run->start) {
             at++; /* as it was, or nobody knows */
+        } else if (oriel_runs_prepare(runs, 1)) {
+            oriel_runs_split(runs, seen.reached);
+            at++;
         } else {
-            run->block->is_lost = true;
-            oriel_stash_drop(run->stash, run->end - run->start);
-            forget(runs, at, run->end - run->start);
+            lose(runs, at, run->end - run->start);
         }
     }
 }

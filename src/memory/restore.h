@@ -12,7 +12,8 @@ uint64_t oriel_restore_unheld(struct oriel_runs *runs, uintptr_t start, uintptr_
 /* Runs in [start, end) that nobody holds stay shared: no mremap can lengthen their mappings. */
 void oriel_restore_bound(const struct oriel_runs *runs, uintptr_t start, uintptr_t end);
 
-/* Forgets runs that nobody holds and that the program has replaced since: it has promised nobody to leave them in place. */
+/* Forgets the parts of runs that nobody holds and that the program has replaced since: it has promised nobody to leave them in
+ * place. */
 void oriel_restore_forget(struct oriel_runs *runs);
 
 /* len_bytes of a block are no longer promoted. */

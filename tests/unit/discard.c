@@ -229,6 +229,38 @@ static void memory_that_stays_shared_is_the_programs_own(void **state)
     let_go(other, 16 * PAGE, &promoted[1]);
 }
 
+/* An allocator may unmap or protect a part of it: a child has its own pages in the rest all the same. */
+static void what_stays_shared_may_be_replaced_in_parts(void **state)
+{
+    struct oriel_promoted promoted;
+    const struct oriel_promote_how *how = means_of(state);
+    char *memory = map_promoted(8 * PAGE, how, &promoted);
+    int fd = open_direct();
+    if (fd < 0) {
+        let_go(memory, 8 * PAGE, &promoted);
+        skip();
+    }
+    oriel_promote_release(&promoted);
+    munmap(memory + PAGE, PAGE);
+    assert_int_equal(mprotect(memory + 4 * PAGE, PAGE, PROT_READ), 0);
+    munmap(memory + 7 * PAGE, PAGE);
+    for (int i = 0; i < 2; i++) { /* the first finds out */
+        pid_t child = fork();
+        if (child == 0) {
+            memset(memory, 2, PAGE);
+            memset(memory + 2 * PAGE, 2, 2 * PAGE);
+            memset(memory + 5 * PAGE, 2, 2 * PAGE);
+            _exit(0);
+        }
+        assert_child_good(child);
+        assert_true(is_all(memory, PAGE, 1) && is_all(memory + 2 * PAGE, 5 * PAGE, 1));
+        assert_true(is_promoted(memory) && !is_promoted(memory + PAGE) && is_promoted(memory + 2 * PAGE) &&
+                    is_promoted(memory + 6 * PAGE) && !is_promoted(memory + 7 * PAGE));
+    }
+    close(fd);
+    munmap(memory, 8 * PAGE);
+}
+
 static void a_child_cannot_lengthen_what_it_inherited(void **state)
 {
     struct oriel_promoted promoted;
@@ -252,6 +284,7 @@ int main(void)
         BY_BOTH(before_linux_6_11_it_is_the_same),
         BY_BOTH(a_childs_pages_become_zero_and_its_parents_stay),
         BY_BOTH(memory_that_stays_shared_is_the_programs_own),
+        BY_BOTH(what_stays_shared_may_be_replaced_in_parts),
         BY_BOTH(a_child_cannot_lengthen_what_it_inherited),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);
