@@ -12,10 +12,12 @@
 #include "memory/file.h"
 #include "memory/huge.h"
 #include "memory/maps.h"
+#include "memory/pages.h"
 #include "transport/writers.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,19 +159,34 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
     return status;
 }
 
+/* Whether somebody has touched the page; true where the kernel does not say. */
+static bool is_touched(int pagemap_fd, uintptr_t address)
+{
+    uint64_t entry;
+    return pread(pagemap_fd, &entry, sizeof entry, (off_t)(address / ORIEL_PAGE_BYTES * sizeof entry)) != (ssize_t)sizeof entry ||
+           (entry & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0;
+}
+
 /* An arena of glibc's malloc that is not the first begins with the address of its own state, right behind, and no heap before it.
  * fork writes to that state in the child before any handler does, so while the page is still the parent's: threads that have the
  * arena would be counted as gone, and its lock as free.  The program's memory, parts of which a sanitiser may think nobody should
- * touch. */
+ * touch.  A page that nobody has touched is no arena's, and is left untouched: a sparse range has very many. */
 __attribute__((no_sanitize("address", "thread"))) static enum oriel_status
 judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
 {
-    for (uintptr_t at = (start + ARENA_ALIGN - 1) & ~(uintptr_t)(ARENA_ALIGN - 1); at >= start && at < end; at += ARENA_ALIGN) {
+    enum oriel_status status = ORIEL_OK;
+    uintptr_t first = (start + ARENA_ALIGN - 1) & ~(uintptr_t)(ARENA_ALIGN - 1);
+    if (first < start || first >= end)
+        return ORIEL_OK;
+    int pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    for (uintptr_t at = first; at >= start && at < end && status == ORIEL_OK; at += ARENA_ALIGN) {
         const uintptr_t *head = (const uintptr_t *)at;
-        if (head[0] > at && head[0] - at <= ARENA_HEAD_MOST && head[1] == 0)
-            return refuse(mapping, "where an arena of malloc's begins, to which fork writes in the child");
+        if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST && head[1] == 0)
+            status = refuse(mapping, "where an arena of malloc's begins, to which fork writes in the child");
     }
-    return ORIEL_OK;
+    if (pagemap_fd >= 0)
+        close(pagemap_fd);
+    return status;
 }
 
 /* glibc's, which no header tells: the list of all streams that are open. */

@@ -17,8 +17,6 @@
 enum { ENTRIES = 512 };
 _Static_assert(ENTRIES * ORIEL_PAGE_BYTES == ORIEL_HUGE_BYTES, "a huge page");
 
-#define PAGE_PRESENT (UINT64_C(1) << 63) /* in /proc/self/pagemap */
-
 static pthread_once_t tried = PTHREAD_ONCE_INIT;
 static bool can_collapse;
 
@@ -55,7 +53,7 @@ static bool is_whole(int pagemap_fd, uintptr_t piece)
     if (pread(pagemap_fd, entries, sizeof entries, (off_t)(piece / ORIEL_PAGE_BYTES * sizeof *entries)) != sizeof entries)
         return false;
     for (int i = 0; i < ENTRIES; i++)
-        if ((entries[i] & PAGE_PRESENT) == 0)
+        if ((entries[i] & ORIEL_PAGE_PRESENT) == 0)
             return false;
     return true;
 }

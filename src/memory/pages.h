@@ -9,6 +9,10 @@
 
 #define ORIEL_HUGE_BYTES (UINT64_C(1) << 21)
 
+/* Entries of /proc/self/pagemap. */
+#define ORIEL_PAGE_PRESENT (UINT64_C(1) << 63)
+#define ORIEL_PAGE_SWAPPED (UINT64_C(1) << 62)
+
 enum oriel_huge {
     ORIEL_HUGE_NONE,
     ORIEL_HUGE_BY_FILE,   /* the kernel uses them for aligned ranges of any memfd (always, within_size) */

@@ -323,6 +323,9 @@ static enum oriel_status promote_locked(struct request *request)
         return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is in the memory file already", (unsigned long)request->base);
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
+    if (request->len_bytes > oriel_file_reserve()) /* told before anything is looked at, which takes long for much memory */
+        return oriel_fail(ORIEL_E_OTHER, "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE)",
+                          (unsigned long)request->len_bytes, (unsigned long)oriel_file_reserve());
     oriel_restore_forget(&runs);
     oriel_leases_look();
     if (is_promoted_already(request))

@@ -30,10 +30,6 @@
 #define FEW_BYTES (UINT64_C(64) << 10)
 enum { ENTRIES = 512 }; /* of the page map, at a time */
 
-/* Entries of /proc/self/pagemap. */
-#define PAGE_PRESENT (UINT64_C(1) << 63)
-#define PAGE_SWAPPED (UINT64_C(1) << 62)
-
 enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_transfer *out)
 {
     out->file_fd = oriel_file_identity()->memory_fd;
@@ -104,7 +100,7 @@ static int copy_in_some(const struct oriel_transfer *transfer, uintptr_t start, 
     }
     for (uint64_t page = 0; page < pages;) {
         uint64_t first = page;
-        while (page < pages && (all_pages || (entries[page] & (PAGE_PRESENT | PAGE_SWAPPED)) != 0) &&
+        while (page < pages && (all_pages || (entries[page] & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0) &&
                !is_zero((const uint64_t *)(start + page * ORIEL_PAGE_BYTES)))
             page++;
         uint64_t run_bytes = (page - first) * ORIEL_PAGE_BYTES;
