@@ -76,6 +76,13 @@ static size_t first_from(const struct oriel_arena *arena, uint64_t offset)
     return low;
 }
 
+const struct oriel_extent *oriel_arena_find(const struct oriel_arena *arena, uint64_t offset)
+{
+    size_t after = first_from(arena, offset + 1);
+    const struct oriel_extent *extent = after > 0 ? &arena->extents[after - 1] : NULL;
+    return extent != NULL && offset - extent->offset < extent->len_bytes ? extent : NULL;
+}
+
 bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
 {
     size_t at = first_from(arena, offset + 1);

@@ -27,6 +27,9 @@ bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t le
 /* Adds a free range, merging it with its neighbours; false when memory for the list is exhausted. */
 bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes);
 
+/* The extent that has the byte at offset; NULL when there is none. */
+const struct oriel_extent *oriel_arena_find(const struct oriel_arena *arena, uint64_t offset);
+
 /* Makes room so that the next two changes cannot fail. */
 bool oriel_arena_prepare(struct oriel_arena *arena);
 

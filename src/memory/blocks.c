@@ -83,6 +83,14 @@ static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t
            (grow_file(blocks, len_bytes + align_bytes) && oriel_arena_take(&blocks->large, len_bytes, align_bytes, offset));
 }
 
+/* A large free range is left out of core files, where its holes would become pages. */
+static void leave_out(struct oriel_blocks *blocks, uint64_t offset)
+{
+    const struct oriel_extent *free_range = oriel_arena_find(&blocks->large, offset);
+    if (free_range != NULL && free_range->len_bytes >= GROWTH_BYTES)
+        oriel_dumps_exclude(&blocks->dumps, free_range->offset, free_range->len_bytes);
+}
+
 /* Gives back whole pages: not to be shared with children any more, without advice, zero. */
 static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
 {
@@ -92,6 +100,7 @@ static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t le
         oriel_pages_remap(blocks->fd, blocks->base, offset, len_bytes);
     if ((flags & ORIEL_BLOCK_SHARED) == 0 || oriel_arena_take_at(&blocks->shared, offset, len_bytes))
         oriel_arena_give(&blocks->large, offset, len_bytes);
+    leave_out(blocks, offset);
 }
 
 /* Each part near its node.  A page that holds the end of one part and the start of the next goes to the first. */
@@ -145,6 +154,10 @@ static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wi
         oriel_pages_remap(blocks->fd, blocks->base, *offset, len_bytes);
     if (huge == ORIEL_HUGE_ON_ADVICE && oriel_pages_advise(blocks->base + *offset, len_bytes))
         wish->flags |= ORIEL_BLOCK_ADVISED;
+    if (is_sparse) /* promoted memory is dumped where the program has it */
+        oriel_dumps_exclude(&blocks->dumps, *offset, len_bytes);
+    else
+        oriel_dumps_include(&blocks->dumps, *offset, len_bytes);
     int error = reserve(blocks, wish, *offset);
     if (error == 0)
         return ORIEL_OK;

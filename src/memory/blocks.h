@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/table.h"
 #include "memory/arena.h"
+#include "memory/dumps.h"
 #include "memory/file.h"
 
 #include <stdbool.h>
@@ -28,6 +29,7 @@ struct oriel_blocks {
     struct oriel_arena small;
     struct oriel_arena small_shared;
     struct oriel_arena shared; /* not free: blocks and slabs that forked children go on sharing */
+    struct oriel_dumps dumps;
     struct oriel_table used;   /* offset -> length and flags, in the pointer's bits */
 };
 

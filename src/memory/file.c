@@ -114,6 +114,7 @@ static void isolate_all(void)
         done = shared->offset + shared->len_bytes;
     }
     isolate(done, blocks.size_bytes);
+    oriel_dumps_renew(&blocks.dumps, blocks.size_bytes);
 }
 
 static void in_child(void)
@@ -161,6 +162,8 @@ static enum oriel_status start_locked(void)
         return status;
     }
     blocks.size_bytes = ORIEL_FILE_HEAD_BYTES;
+    oriel_dumps_open(&blocks.dumps, blocks.base, blocks.reserve_bytes);
+    oriel_dumps_include(&blocks.dumps, 0, ORIEL_FILE_HEAD_BYTES);
     struct oriel_file_header *header = (struct oriel_file_header *)blocks.base;
     header->magic = ORIEL_FILE_MAGIC;
     header->version = ORIEL_FILE_VERSION;
