@@ -45,6 +45,9 @@ static inline bool oriel_host_has_threads(void)
 /* The host's name as in `oriel run --host`. */
 const char *oriel_host_name(void);
 
+/* How many ranks of the job run on this machine, as the host's launcher says; 0 where another has started them. */
+uint32_t oriel_host_ranks_here(void);
+
 /* Gathers len_bytes of every rank of comm on every rank, in rank order, yielding while it waits.  what names the call for
  * the line that is written when a rank does not answer within 10 s.  The watch's error ends the wait, and the collective is
  * given up; it may be NULL.  out may be NULL, too: who has no memory for it takes part, or all others would wait.  Collective. */

@@ -138,11 +138,14 @@ static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wi
     uint64_t len_bytes = wish->len_bytes;
     uint64_t align_bytes = at_least(wish->align_bytes, ORIEL_PAGE_BYTES);
     bool is_sparse = wish->reserved_bytes == 0;
+    enum oriel_room room = ORIEL_ROOM_RESERVED;
     if (!oriel_blocks_file_is_open(blocks))
         return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d", blocks->fd);
-    if (!is_sparse && len_bytes >= COMPARED_BYTES && len_bytes > oriel_limit_available())
+    if (!is_sparse && len_bytes >= COMPARED_BYTES)
+        room = oriel_limit_room(len_bytes, wish->parts != NULL);
+    if (room == ORIEL_ROOM_NONE)
         return no_room(blocks, len_bytes);
-    enum oriel_huge huge = !is_sparse && len_bytes >= ORIEL_HUGE_BYTES ? oriel_pages_huge() : ORIEL_HUGE_NONE;
+    enum oriel_huge huge = !is_sparse && room == ORIEL_ROOM_RESERVED && len_bytes >= ORIEL_HUGE_BYTES ? oriel_pages_huge() : ORIEL_HUGE_NONE;
     bool is_placed = huge != ORIEL_HUGE_NONE && find_place(blocks, len_bytes, at_least(align_bytes, ORIEL_HUGE_BYTES), offset);
     if (!is_placed && !find_place(blocks, len_bytes, align_bytes, offset))
         return no_room(blocks, len_bytes);
@@ -158,7 +161,7 @@ static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wi
         oriel_dumps_exclude(&blocks->dumps, *offset, len_bytes);
     else
         oriel_dumps_include(&blocks->dumps, *offset, len_bytes);
-    int error = reserve(blocks, wish, *offset);
+    int error = room == ORIEL_ROOM_RESERVED ? reserve(blocks, wish, *offset) : 0;
     if (error == 0)
         return ORIEL_OK;
     drop_pages(blocks, *offset, len_bytes, wish->flags);

@@ -6,6 +6,7 @@
 #include "host/host.h"
 #include "memory/agent.h"
 #include "memory/file.h"
+#include "memory/limit.h"
 #include "memory/reached.h"
 #include "ops/datatype.h"
 #include "window/boards.h"
@@ -124,6 +125,8 @@ enum oriel_status oriel_window_start(void)
         status = oriel_fail(ORIEL_E_OTHER, "MPI has been finalised");
     else if (!started)
         status = oriel_file_start();
+    if (status == ORIEL_OK && !started)
+        oriel_limit_share(oriel_host_ranks_here());
     if (status == ORIEL_OK && !started)
         status = oriel_type_start();
     if (status == ORIEL_OK && !started)

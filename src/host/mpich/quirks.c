@@ -1,9 +1,17 @@
 /* What is so on MPICH alone.  Called by host/ only. */
 #include "host/host.h"
 
+#include <stdlib.h>
+
 const char *oriel_host_name(void)
 {
     return "mpich";
+}
+
+uint32_t oriel_host_ranks_here(void)
+{
+    const char *ranks = getenv("MPI_LOCALNRANKS");
+    return ranks != NULL ? (uint32_t)strtoul(ranks, NULL, 10) : 0;
 }
 
 /* MPICH has about 2,048 context ids and aborts the job when a window finds none. */
