@@ -4,6 +4,7 @@
 #include "memory/blocks.h"
 
 #include "base/size.h"
+#include "base/valgrind.h"
 #include "memory/limit.h"
 #include "memory/pages.h"
 
@@ -52,7 +53,8 @@ uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks)
 
 static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
 {
-    uint64_t growth = least_bytes > GROWTH_BYTES ? round_up(least_bytes, ORIEL_PAGE_BYTES) : GROWTH_BYTES;
+    uint64_t usual_bytes = oriel_valgrind() ? ORIEL_VALGRIND_RESERVE : GROWTH_BYTES;
+    uint64_t growth = least_bytes > usual_bytes ? round_up(least_bytes, ORIEL_PAGE_BYTES) : usual_bytes;
     uint64_t most = oriel_blocks_largest_file(blocks);
     uint64_t room = most > blocks->size_bytes ? most - blocks->size_bytes : 0;
     if (least_bytes > room)

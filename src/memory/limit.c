@@ -13,6 +13,7 @@
 #include "memory/limit.h"
 
 #include "base/options.h"
+#include "base/valgrind.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -256,6 +257,8 @@ uint64_t oriel_limit_reserve(void)
             wanted *= 2;
         if (wanted > cap)
             wanted = cap;
+        if (wanted > ORIEL_VALGRIND_RESERVE && oriel_valgrind())
+            wanted = ORIEL_VALGRIND_RESERVE;
     }
     return (wanted > LEAST_BYTES ? wanted : LEAST_BYTES) & ~UINT64_C(0xfff);
 }

@@ -22,8 +22,12 @@ enum oriel_room {
  * together, and as much left over. */
 enum oriel_room oriel_limit_room(uint64_t len_bytes, bool of_all);
 
-/* Address space to reserve for one process's memory file: ORIEL_RESERVE, else physical memory rounded up to a power of two,
- * less where address space is limited or many processes have to map each other; 0 where so little is left that the host would
+/* What is reserved under valgrind, which reads all of it when it looks for lost memory: it takes a signal for every word that lies
+ * behind the end of the file, so that the file has its full length at once. */
+#define ORIEL_VALGRIND_RESERVE (UINT64_C(64) << 20)
+
+/* Address space to reserve for one process's memory file: ORIEL_RESERVE, else physical memory rounded up to a power of two, less
+ * where address space is limited or many processes have to map each other, and little under valgrind; 0 where so little is left that the host would
  * miss what a memory file takes. */
 uint64_t oriel_limit_reserve(void);
 

@@ -7,6 +7,8 @@
 #include "base/descriptor.h"
 #include "base/seen.h"
 #include "base/table.h"
+#include "base/valgrind.h"
+#include "memory/limit.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -39,6 +41,9 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
         header.version != ORIEL_FILE_VERSION || !oriel_identity_equal(&header.identity, who) ||
         header.identity.start_time != who->start_time)
         return is_another(who);
+    if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && oriel_valgrind())
+        return oriel_fail(ORIEL_E_OTHER, "process %d has a memory file of %lu bytes, through which valgrind would search for hours",
+                          (int)who->pid, (unsigned long)header.reserve_bytes);
     void *base = oriel_file_map(fd, header.reserve_bytes);
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s (ORIEL_RESERVE, ulimit -v)",
