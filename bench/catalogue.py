@@ -8,6 +8,7 @@ KIB, MIB = 1 << 10, 1 << 20
 SIZES = [8 << i for i in range(20)]  # 8 B to 4 MiB
 BUSY_SIZES = [8, 4 * KIB, 64 * KIB, MIB]
 CHOICE = 8  # of a pattern with so many sizes the user may choose, and name others
+TOUCHED = [64 * KIB, MIB, 16 * MIB, 128 * MIB]
 FLIGHT = 64
 RANKS = [2, 4, 8, 16, 32]
 MEMORIES = {  # name: (the program's own name for it, what Oriel is told)
@@ -116,6 +117,13 @@ PATTERNS = {
     "rput-64-waitall": Pattern("rput, 64 before one waitall", "request", [8], "raw-store", flights=(FLIGHT,)),
     "create-free": _shared("create and free a window", "window", 0, "raw-barrier", memories=USUAL + ["shared"], quick=[0],
                            quick_ranks=[2]),
+    "alloc-touch-free": Pattern("alloc_mem, a word into each page, free_mem", "short", TOUCHED, "raw-touch",
+                                memories=["allocate"]),
+    "attach-detach": Pattern("attach and detach memory of the program", "short", [64 * KIB], memories=["dynamic"]),
+    "window-fetches": Pattern("window: create, 100 fetch_and_ops, free", "short", [8], memories=["create"]),
+    "window-accumulates": Pattern("window: create, 1,000 accumulates, free", "short", [64 * KIB], memories=["create"]),
+    "window-puts": Pattern("window: create, 1,000 puts, free", "short", [64 * KIB], memories=["create"]),
+    "window-put": Pattern("window: create, put, free", "short", [8, 16 * MIB], memories=["create"]),
     "busy-target": Pattern("lock, put, unlock at a busy target, first access", "progress", BUSY_SIZES, _busy_limit, quick=[8]),
     "busy-target-again": Pattern("lock, put, unlock at a busy target, later access", "progress", BUSY_SIZES, _busy_limit),
 }
@@ -158,6 +166,7 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-get-structs": _raw("loop that reads structs", [8 * KIB]),
     "raw-sum": _raw("sum of doubles, in vectors", SIZES),
     "raw-fetched-sum": _raw("copy and sum of doubles, in vectors", SIZES),
+    "raw-touch": _raw("loop that writes a word into each page", TOUCHED),
     "raw-futex": _raw("futex round trip", [0], ranks=[2]),
     "raw-yield": _raw("sched_yield round trip", [0], ranks=[2]),
     "raw-barrier": _raw("barrier by hand", [0], ranks=RANKS),

@@ -1,4 +1,4 @@
-/* Copies, strided copies and sums of whole buffers by the shortest loops that there are: the limits of long transfers.
+/* Copies, strided copies, sums and touches of whole buffers by the shortest loops that there are: the limits of long transfers.
  * The sum is written with vectors of the compiler's; it is not atomic, so it is more than accumulates may hope for.
  * Driven by raw.c through the table at the end. */
 #include "raw.h"
@@ -142,6 +142,28 @@ static void fetched_check(struct raw_run *run)
                                    2 * run->batch, run->done - 1);
 }
 
+enum { PAGE_BYTES = 4096 };
+
+static size_t touched_span(const struct raw_run *run)
+{
+    return run->len_bytes;
+}
+
+/* A word of each page. */
+static void touch(struct raw_run *run, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++, run->done++)
+        for (size_t at = 0; at < run->len_bytes; at += PAGE_BYTES)
+            memcpy(run->to + at, &run->done, sizeof run->done);
+}
+
+static void touched_check(struct raw_run *run)
+{
+    const uint64_t last = run->done - 1;
+    for (size_t at = 0; at < run->len_bytes; at += PAGE_BYTES)
+        run->wrong |= memcmp(run->to + at, &last, sizeof last) != 0;
+}
+
 const struct raw_operation raw_bulk[] = {
     {.name = "raw-memcpy", .prepare = copies_prepare, .repeat = copy, .check = copies_check},
     {.name = "raw-memcpy-shared", .shared = true, .prepare = copies_prepare, .repeat = copy, .check = copies_check},
@@ -154,5 +176,6 @@ const struct raw_operation raw_bulk[] = {
      .prepare = sums_prepare,
      .repeat = fetched_sum,
      .check = fetched_check},
+    {.name = "raw-touch", .span = touched_span, .repeat = touch, .check = touched_check},
     {0},
 };

@@ -10,7 +10,6 @@
 #include "window/handle.h"
 #include "window/info.h"
 
-static struct oriel_table given_out = ORIEL_TABLE_INIT;    /* by MPI_Alloc_mem, and not freed */
 static struct oriel_table host_blocks = ORIEL_TABLE_INIT; /* of the host, by the address that was given out inside */
 
 /* A host that does not align as asked (Open MPI 4.1) is asked for more: from what it has given already the sum cannot overflow. */
@@ -56,18 +55,13 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
     enum oriel_status status = oriel_hints_read(&hints, info);
     if (status == ORIEL_OK) {
         const uint64_t align_bytes = oriel_hints_alignment(&hints);
-        status = oriel_window_start() == ORIEL_OK ? oriel_file_alloc((uint64_t)size, align_bytes, &offset) : ORIEL_E_OTHER;
+        status = oriel_window_start() == ORIEL_OK ? oriel_file_alloc_given((uint64_t)size, align_bytes, &offset) : ORIEL_E_OTHER;
         if (status == ORIEL_E_OTHER)
             return alloc_of_host(size, info, align_bytes, baseptr);
     }
-    char *base = status == ORIEL_OK ? oriel_file_base() + offset : NULL;
-    if (status == ORIEL_OK && !oriel_table_set(&given_out, (uintptr_t)base, base)) {
-        oriel_file_free(offset);
-        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
-    }
     if (status != ORIEL_OK)
         return oriel_error_raise_nowhere("MPI_Alloc_mem", status);
-    *(void **)baseptr = base;
+    *(void **)baseptr = oriel_file_base() + offset;
     return MPI_SUCCESS;
 }
 
@@ -76,7 +70,7 @@ int oriel_entry_Free_mem(void *base)
     uint64_t offset;
     if (!oriel_file_find(base, 1, &offset))
         return free_of_host(base);
-    if (oriel_handle_in_child() || (oriel_table_remove(&given_out, (uintptr_t)base, base) && oriel_file_free(offset)))
+    if (oriel_handle_in_child() || oriel_file_free_given(offset))
         return MPI_SUCCESS;
     return oriel_error_raise_nowhere(
         "MPI_Free_mem", oriel_fail(ORIEL_E_BASE, "%p was not returned by MPI_Alloc_mem, or is free already", base));

@@ -125,9 +125,8 @@ bool oriel_table_reserve(struct oriel_table *table)
     return ok;
 }
 
-bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value)
+bool oriel_table_set_alone(struct oriel_table *table, uint64_t key, void *value)
 {
-    pthread_mutex_lock(&table->mutex);
     bool ok = has_room(table);
     if (ok) {
         struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
@@ -137,6 +136,13 @@ bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value)
         put_into(slot, key, value);
         end_change(table);
     }
+    return ok;
+}
+
+bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value)
+{
+    pthread_mutex_lock(&table->mutex);
+    bool ok = oriel_table_set_alone(table, key, value);
     pthread_mutex_unlock(&table->mutex);
     return ok;
 }
@@ -155,10 +161,9 @@ static void empty(struct oriel_table_slots *slots, uint64_t hole)
     put_into(&slots->slot[hole], 0, NULL);
 }
 
-bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value)
+bool oriel_table_remove_alone(struct oriel_table *table, uint64_t key, const void *value)
 {
     bool removed = false;
-    pthread_mutex_lock(&table->mutex);
     struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (slots != NULL) {
         struct slot *slot = find_slot(slots, key);
@@ -170,6 +175,13 @@ bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *val
             slots->used--;
         }
     }
+    return removed;
+}
+
+bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value)
+{
+    pthread_mutex_lock(&table->mutex);
+    bool removed = oriel_table_remove_alone(table, key, value);
     pthread_mutex_unlock(&table->mutex);
     return removed;
 }

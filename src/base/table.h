@@ -29,6 +29,10 @@ bool oriel_table_reserve(struct oriel_table *table);
 /* Removes key if its value is still the one given; true when it was. */
 bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value);
 
+/* The same two where the caller has a mutex of its own that keeps all other writers out. */
+bool oriel_table_set_alone(struct oriel_table *table, uint64_t key, void *value);
+bool oriel_table_remove_alone(struct oriel_table *table, uint64_t key, const void *value);
+
 /* Calls visit for every value, with the writers shut out: visit must not change the table. */
 void oriel_table_visit(struct oriel_table *table, void (*visit)(void *value, void *context), void *context);
 

@@ -1,6 +1,15 @@
 /* Large blocks are whole pages, reserved when they are made and punched out when they are freed; small ones share slabs whose
  * pages stay reserved and are cleared when freed.  What is shared with forked children never shares a page with what is not:
- * it has slabs of its own.  file.c calls. */
+ * it has slabs of its own.
+ *
+ * Freed pages of the program's memory (blocks made as ORIEL_BLOCK_USER) are kept with what is in them for the next such block:
+ *   1. Nothing but blocks for the program is made of kept pages, so Oriel's own words are made of zeroes.  Who wants zeroes all
+ *      the same is told that the block is not zero.
+ *   2. They are bounded by KEPT_MOST_BYTES and by a KEPT_SHAREth of the available memory.  Who would exceed that goes first.
+ *   3. They are given back when an allocation lacks memory or a place, when the available memory has shrunk, and when no block
+ *      was made of them for KEPT_IDLE_NS.  That is looked at when blocks are freed, and when pages are needed that are not kept;
+ *      no thread looks.
+ * file.c calls. */
 #include "memory/blocks.h"
 
 #include "base/size.h"
@@ -10,12 +19,17 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SLAB_BYTES (UINT64_C(256) << 10)
 #define SMALL_BYTES (UINT64_C(32) << 10) /* blocks below it come from slabs */
 #define COMPARED_BYTES (UINT64_C(1) << 20) /* from here on the available memory is looked at first */
 #define GROWTH_BYTES (UINT64_C(16) << 20)
+#define KEPT_MOST_BYTES (UINT64_C(256) << 20)
+#define KEPT_SHARE 16
+#define KEPT_LOOK_NS INT64_C(1000000000)
+#define KEPT_IDLE_NS INT64_C(10000000000)
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -105,6 +119,76 @@ static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t le
     leave_out(blocks, offset);
 }
 
+/* --- kept pages --- */
+
+/* Of the last tick: cheap, and exact enough for seconds. */
+static int64_t coarse_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void oriel_blocks_drop_kept(struct oriel_blocks *blocks)
+{
+    struct oriel_kept *kept = &blocks->kept;
+    for (size_t i = 0; i < kept->pages.count; i++)
+        drop_pages(blocks, kept->pages.extents[i].offset, kept->pages.extents[i].len_bytes, kept->flags);
+    kept->pages.count = 0;
+    kept->bytes = 0;
+    kept->flags = 0;
+}
+
+/* Now and then: how much may be kept (2), and whether what is kept goes (3). */
+static void look_at_kept(struct oriel_blocks *blocks)
+{
+    struct oriel_kept *kept = &blocks->kept;
+    int64_t now_ns = coarse_now_ns();
+    if (now_ns < kept->look_ns)
+        return;
+    uint64_t available_bytes = oriel_limit_available();
+    uint64_t share_bytes = (available_bytes < UINT64_MAX - kept->bytes ? available_bytes + kept->bytes : UINT64_MAX) / KEPT_SHARE;
+    kept->most_bytes = share_bytes < KEPT_MOST_BYTES ? share_bytes : KEPT_MOST_BYTES;
+    kept->look_ns = now_ns + KEPT_LOOK_NS;
+    if (kept->is_used)
+        kept->used_ns = now_ns;
+    kept->is_used = false;
+    if (kept->bytes > kept->most_bytes || now_ns - kept->used_ns > KEPT_IDLE_NS)
+        oriel_blocks_drop_kept(blocks);
+}
+
+/* Keeps what is freed; false where that is too much. */
+static bool keep(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
+{
+    struct oriel_kept *kept = &blocks->kept;
+    if (len_bytes > kept->most_bytes)
+        return false;
+    if (len_bytes > kept->most_bytes - kept->bytes)
+        oriel_blocks_drop_kept(blocks);
+    if (!oriel_arena_give(&kept->pages, offset, len_bytes))
+        return false;
+    kept->is_used |= kept->bytes == 0;
+    kept->bytes += len_bytes;
+    kept->flags |= flags & ORIEL_BLOCK_ADVISED;
+    return true;
+}
+
+/* A block of kept pages, which are mapped as they are wherever the block begins. */
+static bool take_kept(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+{
+    struct oriel_kept *kept = &blocks->kept;
+    if (kept->bytes < wish->len_bytes ||
+        !oriel_arena_take(&kept->pages, wish->len_bytes, at_least(wish->align_bytes, ORIEL_PAGE_BYTES), offset))
+        return false;
+    kept->bytes -= wish->len_bytes;
+    kept->is_used = true;
+    wish->flags |= kept->flags;
+    wish->is_dirty = true;
+    return true;
+}
+
+/* --- blocks --- */
+
 /* Each part near its node.  A page that holds the end of one part and the start of the next goes to the first. */
 static int reserve_parts(struct oriel_blocks *blocks, const struct oriel_wish *wish, uint64_t offset)
 {
@@ -135,7 +219,7 @@ static int reserve(struct oriel_blocks *blocks, const struct oriel_wish *wish, u
 }
 
 /* Whole pages.  Where huge ones can be had, large blocks begin with one if there is room for that. */
-static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
 {
     uint64_t len_bytes = wish->len_bytes;
     uint64_t align_bytes = at_least(wish->align_bytes, ORIEL_PAGE_BYTES);
@@ -170,6 +254,19 @@ static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wi
     return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve %lu bytes: %s", (unsigned long)len_bytes, strerror(error));
 }
 
+static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+{
+    if ((wish->flags & ORIEL_BLOCK_USER) != 0 && take_kept(blocks, wish, offset))
+        return ORIEL_OK;
+    if (blocks->kept.bytes > 0)
+        look_at_kept(blocks);
+    enum oriel_status status = take_fresh(blocks, wish, offset);
+    if (status == ORIEL_OK || blocks->kept.bytes == 0)
+        return status;
+    oriel_blocks_drop_kept(blocks);
+    return take_fresh(blocks, wish, offset);
+}
+
 static struct oriel_arena *small_arena(struct oriel_blocks *blocks, uint64_t flags)
 {
     return (flags & ORIEL_BLOCK_SHARED) != 0 ? &blocks->small_shared : &blocks->small;
@@ -181,7 +278,7 @@ static enum oriel_status take_small(struct oriel_blocks *blocks, const struct or
     if (oriel_arena_take(small, wish->len_bytes, wish->align_bytes, offset))
         return ORIEL_OK;
     uint64_t slab;
-    struct oriel_wish slab_wish = {.len_bytes = SLAB_BYTES, .reserved_bytes = SLAB_BYTES, .flags = wish->flags};
+    struct oriel_wish slab_wish = {.len_bytes = SLAB_BYTES, .reserved_bytes = SLAB_BYTES, .flags = wish->flags & ORIEL_BLOCK_SHARED};
     enum oriel_status status = take_pages(blocks, &slab_wish, &slab);
     if (status != ORIEL_OK)
         return status;
@@ -200,7 +297,7 @@ static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len
     if (is_small(len_bytes)) {
         memset(blocks->base + offset, 0, len_bytes);
         oriel_arena_give(small_arena(blocks, flags), offset, len_bytes);
-    } else {
+    } else if ((flags & ORIEL_BLOCK_USER) == 0 || !keep(blocks, offset, len_bytes, flags)) {
         drop_pages(blocks, offset, len_bytes, flags);
     }
 }
@@ -216,20 +313,22 @@ enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_w
         len_bytes = round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, ORIEL_PAGE_BYTES);
     wish->len_bytes = len_bytes;
     enum oriel_status status = is_small(len_bytes) ? take_small(blocks, wish, offset) : take_pages(blocks, wish, offset);
-    if (status == ORIEL_OK && !oriel_table_set(&blocks->used, *offset, (void *)(uintptr_t)(len_bytes | wish->flags))) {
+    if (status == ORIEL_OK && !oriel_table_set_alone(&blocks->used, *offset, (void *)(uintptr_t)(len_bytes | wish->flags))) {
         give_back(blocks, *offset, len_bytes, wish->flags);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
     }
     return status;
 }
 
-bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset)
+bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset, uint64_t flags)
 {
     void *value = oriel_table_find(&blocks->used, offset);
-    if (value == NULL)
-        return false;
     uint64_t entry = (uint64_t)(uintptr_t)value;
-    oriel_table_remove(&blocks->used, offset, value);
+    if (value == NULL || (entry & flags) != flags)
+        return false;
+    oriel_table_remove_alone(&blocks->used, offset, value);
+    if (blocks->kept.bytes > 0 || (entry & ORIEL_BLOCK_USER) != 0)
+        look_at_kept(blocks);
     give_back(blocks, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS, entry & ORIEL_BLOCK_FLAGS);
     return true;
 }

@@ -15,7 +15,24 @@
 #include <sys/types.h>
 
 /* Flags of a block; they go into its entry in used, where lengths are multiples of 64. */
-enum { ORIEL_BLOCK_SHARED = 1, ORIEL_BLOCK_ADVISED = 2, ORIEL_BLOCK_FLAGS = 63 };
+enum {
+    ORIEL_BLOCK_SHARED = 1,
+    ORIEL_BLOCK_ADVISED = 2,
+    ORIEL_BLOCK_USER = 4,  /* the program's memory: its pages are kept when it is freed, and may be others' before */
+    ORIEL_BLOCK_GIVEN = 8, /* by MPI_Alloc_mem */
+    ORIEL_BLOCK_FLAGS = 63
+};
+
+/* Freed pages of the program's memory, with what is in them (blocks.c). */
+struct oriel_kept {
+    struct oriel_arena pages;
+    uint64_t bytes;
+    uint64_t most_bytes; /* as of the last look */
+    uint64_t flags;      /* ORIEL_BLOCK_ADVISED if that is true of any of them */
+    int64_t look_ns;     /* when to look again */
+    bool is_used;        /* a block was made of them since the last look */
+    int64_t used_ns;     /* the last look that found so */
+};
 
 struct oriel_blocks {
     int fd;
@@ -30,6 +47,7 @@ struct oriel_blocks {
     struct oriel_arena small_shared;
     struct oriel_arena shared; /* not free: blocks and slabs that forked children go on sharing */
     struct oriel_dumps dumps;
+    struct oriel_kept kept;
     struct oriel_table used;   /* offset -> length and flags, in the pointer's bits */
 };
 
@@ -39,6 +57,7 @@ struct oriel_wish {
     uint64_t align_bytes;
     uint64_t reserved_bytes; /* only blocks up to this length are reserved; 0: sparse */
     uint64_t flags;
+    bool is_dirty; /* what came is made of kept pages; set by oriel_blocks_alloc */
     const struct oriel_file_part *parts; /* NULL: one, near the caller */
     size_t part_count;
 };
@@ -55,7 +74,10 @@ uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks);
 /* ORIEL_E_NO_MEM when the machine or its cgroup cannot give them, ORIEL_E_OTHER when only this file cannot. */
 enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset);
 
-/* False when offset is not the start of a block. */
-bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset);
+/* False when offset is not the start of a block that has these flags. */
+bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset, uint64_t flags);
+
+/* Gives kept pages back to the system. */
+void oriel_blocks_drop_kept(struct oriel_blocks *blocks);
 
 #endif

@@ -201,8 +201,10 @@ enum oriel_status oriel_file_start(void)
 void oriel_file_leave(void)
 {
     pthread_mutex_lock(&file.mutex);
-    if (file.started && !file.is_child)
+    if (file.started && !file.is_child) {
+        oriel_blocks_drop_kept(&blocks);
         set_state(ORIEL_FILE_LEFT);
+    }
     pthread_mutex_unlock(&file.mutex);
 }
 
@@ -240,6 +242,27 @@ enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uin
     return alloc(&wish, offset);
 }
 
+enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+{
+    struct oriel_wish wish = {.len_bytes = len_bytes,
+                              .align_bytes = align_bytes,
+                              .reserved_bytes = ORIEL_RESERVED_BYTES,
+                              .flags = ORIEL_BLOCK_USER | ORIEL_BLOCK_GIVEN};
+    return alloc(&wish, offset);
+}
+
+enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+{
+    struct oriel_wish wish = {.len_bytes = len_bytes,
+                              .align_bytes = align_bytes,
+                              .reserved_bytes = ORIEL_RESERVED_BYTES,
+                              .flags = ORIEL_BLOCK_USER};
+    enum oriel_status status = alloc(&wish, offset);
+    if (status == ORIEL_OK && wish.is_dirty)
+        memset(blocks.base + *offset, 0, wish.len_bytes);
+    return status;
+}
+
 enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
     struct oriel_wish wish = {.len_bytes = len_bytes,
@@ -269,12 +292,22 @@ enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset)
     return alloc(&wish, offset);
 }
 
-bool oriel_file_free(uint64_t offset)
+static bool free_block(uint64_t offset, uint64_t flags)
 {
     pthread_mutex_lock(&file.mutex);
-    bool is_block = file.is_child || oriel_blocks_free(&blocks, offset);
+    bool is_block = file.is_child || oriel_blocks_free(&blocks, offset, flags);
     pthread_mutex_unlock(&file.mutex);
     return is_block;
+}
+
+bool oriel_file_free(uint64_t offset)
+{
+    return free_block(offset, 0);
+}
+
+bool oriel_file_free_given(uint64_t offset)
+{
+    return free_block(offset, ORIEL_BLOCK_GIVEN);
 }
 
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset)

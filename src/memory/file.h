@@ -1,5 +1,6 @@
 /* The one memory file of this process: a memfd that holds every window's memory and control words, and that peers on this
- * machine map whole.  Free memory in it is always zero and an offset in it never moves.  Windows allocate here; peer.h
+ * machine map whole.  Free memory in it is zero, but for pages of freed program memory that are kept for the next of that kind
+ * (blocks.c), and an offset in it never moves.  Windows allocate here; peer.h
  * opens the files of others.
  *
  * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h); the
@@ -89,6 +90,11 @@ uint64_t oriel_file_reserve(void);
  * RLIMIT_FSIZE).  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 
+/* The same for MPI_Alloc_mem, with any contents, and for MPI_Win_allocate: both may be made of pages that such memory had before,
+ * which is quicker. */
+enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
+
 /* The same for control words of which few pages may ever be touched: blocks of pages are not reserved. */
 enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset);
 
@@ -108,6 +114,9 @@ enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, si
 
 /* Gives back what oriel_file_alloc returned; false when offset is not the start of an allocation. */
 bool oriel_file_free(uint64_t offset);
+
+/* The same of oriel_file_alloc_given alone. */
+bool oriel_file_free_given(uint64_t offset);
 
 /* Whether [address, address + len_bytes) lies in the mapped file; its offset then. */
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset);

@@ -23,7 +23,7 @@ static enum oriel_status alloc_memory(struct attempt *attempt, uint64_t len_byte
 {
     enum oriel_status status = attempt->creation->flavour == ORIEL_FLAVOUR_SHARED
                                    ? oriel_file_alloc_shared(len_bytes, align_bytes, offset)
-                                   : oriel_file_alloc(len_bytes, align_bytes, offset);
+                                   : oriel_file_alloc_window(len_bytes, align_bytes, offset);
     if (status == ORIEL_OK)
         attempt->window->memory_offset = (int64_t)*offset;
     return status;

@@ -19,7 +19,7 @@
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static bool started;
+static _Atomic bool started; /* changes under the mutex */
 static bool finalised;
 
 static void stop_locked(void)
@@ -119,6 +119,8 @@ void oriel_window_attach_finaliser(void)
 
 enum oriel_status oriel_window_start(void)
 {
+    if (started)
+        return ORIEL_OK;
     pthread_mutex_lock(&mutex);
     enum oriel_status status = ORIEL_OK;
     if (finalised)

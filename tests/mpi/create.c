@@ -273,6 +273,27 @@ static void allocated_memory_takes_interior_windows(enum window_kind kind)
     }
 }
 
+/* Programs that ran on fresh memory only rely on it.  Freed memory of MPI may be given again. */
+static void allocated_windows_are_zero(enum window_kind kind)
+{
+    enum { ROUNDS = 3 };
+    static const size_t sizes[] = {1000, 40000, 1 << 20, (3 << 20) + 5};
+    (void)kind;
+    for (size_t i = 0; i < ROUNDS * COUNT_OF(sizes); i++) {
+        const size_t len_bytes = sizes[i % COUNT_OF(sizes)];
+        char *memory, *base;
+        MPI_Win win;
+        MPI_Alloc_mem((MPI_Aint)sizes[i / ROUNDS], MPI_INFO_NULL, &memory);
+        memset(memory, 1, sizes[i / ROUNDS]);
+        MPI_Free_mem(memory);
+        MPI_Win_allocate((MPI_Aint)len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+        window_watch(win);
+        CHECK(base[0] == 0 && memcmp(base, base + 1, len_bytes - 1) == 0, "%zu bytes of a window are not all zero", len_bytes);
+        memset(base, 2, len_bytes);
+        MPI_Win_free(&win);
+    }
+}
+
 static void alignment_asked_for_is_given(enum window_kind kind)
 {
     MPI_Info info;
@@ -310,6 +331,7 @@ static const struct test_case cases[] = {
     CASE(allocations_of_odd_sizes_are_reachable, KINDS_ALL, 1),
     CASE(a_large_window_is_reachable_at_its_end, KINDS_ALL, 1),
     CASE(allocated_memory_takes_interior_windows, KIND_ANY, 1),
+    CASE(allocated_windows_are_zero, KIND_ANY, 1),
     CASE(alignment_asked_for_is_given, KIND_ANY, 1),
 };
 

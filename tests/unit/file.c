@@ -1,4 +1,5 @@
-/* The own memory file: what it gives is zero, aligned and apart from all else it gave; what comes back leaves no trace.
+/* The own memory file: what it gives is zero, aligned and apart from all else it gave; what comes back leaves no trace, but in what is kept for
+ * the next memory of the program.
  * The file is started once for all tests, as in a program. */
 #include "memory/file.h"
 #include "memory/limit.h"
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
@@ -192,6 +194,143 @@ static void large_blocks_are_reserved_and_punched_out(void **state)
     assert_true(oriel_file_free(again));
 }
 
+/* --- kept pages --- */
+
+/* The linker leads the library's questions for the time and for what is available here. */
+static time_t later_s;
+static uint64_t available_bytes; /* 0: what there is */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int result = __real_clock_gettime(clock, now);
+    now->tv_sec += later_s;
+    return result;
+}
+
+uint64_t __real_oriel_limit_available(void);
+uint64_t __wrap_oriel_limit_available(void);
+
+uint64_t __wrap_oriel_limit_available(void)
+{
+    return available_bytes > 0 ? available_bytes : __real_oriel_limit_available();
+}
+
+/* Makes a block as MPI_Alloc_mem does, fills its first pages, and frees it. */
+static uint64_t given_and_freed(uint64_t len_bytes)
+{
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc_given(len_bytes, 64, &offset), ORIEL_OK);
+    memset(oriel_file_base() + offset, 5, len_bytes < 4 * MIB ? len_bytes : 4 * MIB);
+    assert_true(oriel_file_free_given(offset));
+    assert_false(oriel_file_free_given(offset));
+    return offset;
+}
+
+static void some_memory_or_skip(void)
+{
+    if (oriel_limit_available() < 4096 * MIB) {
+        print_message("skipped: too little memory is free\n");
+        skip();
+    }
+    later_s += 2; /* a look is due */
+}
+
+static void freed_program_memory_is_kept_for_the_next_alone(void **state)
+{
+    (void)state;
+    enum { SMALL = 20 };
+    static struct block small[SMALL];
+    struct block zero = {.len_bytes = 2 * MIB}, window = {.len_bytes = 2 * MIB};
+    uint64_t again;
+    some_memory_or_skip();
+    uint64_t offset = given_and_freed(4 * MIB);
+    uint64_t held = held_bytes();
+    assert_int_equal(oriel_file_alloc(zero.len_bytes, 64, &zero.offset), ORIEL_OK);
+    assert_true(zero.offset >= offset + 4 * MIB || zero.offset + zero.len_bytes <= offset);
+    assert_true(all_are(&zero, 0));
+    for (int i = 0; i < SMALL; i++) { /* no slab is made of them either: small blocks are zero, whoever has them */
+        small[i].len_bytes = 31 << 10;
+        assert_int_equal(oriel_file_alloc_given(small[i].len_bytes, 64, &small[i].offset), ORIEL_OK);
+        assert_true(all_are(&small[i], 0));
+    }
+    for (int i = 0; i < SMALL; i++)
+        assert_true(oriel_file_free_given(small[i].offset));
+    assert_int_equal(oriel_file_alloc_window(window.len_bytes, 64, &window.offset), ORIEL_OK);
+    assert_int_equal(window.offset, offset);
+    assert_true(all_are(&window, 0));
+    assert_int_equal(oriel_file_alloc_given(2 * MIB, 64, &again), ORIEL_OK);
+    assert_int_equal(again, offset + 2 * MIB);
+    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* nobody has touched it */
+    assert_false(oriel_file_free_given(window.offset));
+    assert_true(oriel_file_free(window.offset));
+    assert_true(oriel_file_free_given(again));
+    assert_true(oriel_file_free(zero.offset));
+    later_s += 2; /* used since the last look */
+    given_and_freed(MIB);
+    oriel_file_leave();
+    assert_in_range(held_bytes(), 0, held - 4 * MIB + 4 * (256 << 10));
+    assert_int_equal(oriel_file_start(), ORIEL_OK);
+}
+
+static void kept_pages_go_when_nobody_uses_them(void **state)
+{
+    (void)state;
+    uint64_t offset, before_bytes = held_bytes();
+    some_memory_or_skip();
+    given_and_freed(4 * MIB);
+    for (int i = 0; i < 2; i++) {
+        later_s += 11;
+        assert_int_equal(oriel_file_alloc(64, 64, &offset), ORIEL_OK);
+        assert_true(oriel_file_free(offset));
+    }
+    assert_int_equal(held_bytes(), before_bytes);
+}
+
+static void kept_pages_are_bounded(void **state)
+{
+    (void)state;
+    uint64_t before_bytes = held_bytes();
+    some_memory_or_skip();
+    given_and_freed(257 * MIB);
+    assert_int_equal(held_bytes(), before_bytes);
+    available_bytes = 64 * MIB; /* others have taken the rest */
+    later_s += 2;
+    given_and_freed(5 * MIB);
+    assert_int_equal(held_bytes(), before_bytes);
+    given_and_freed(2 * MIB);
+    assert_int_equal(held_bytes(), before_bytes + 2 * MIB);
+    given_and_freed(3 * MIB);
+    assert_int_equal(held_bytes(), before_bytes + 3 * MIB);
+    available_bytes = 16 * MIB;
+    later_s += 2;
+    given_and_freed(32 << 10);
+    assert_int_equal(held_bytes(), before_bytes + (32 << 10));
+    available_bytes = 0;
+    oriel_file_leave();
+    assert_int_equal(oriel_file_start(), ORIEL_OK);
+}
+
+static void kept_pages_make_room_for_allocations(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    struct stat info;
+    uint64_t offset;
+    some_memory_or_skip();
+    given_and_freed(128 * MIB);
+    assert_int_equal(fstat(oriel_file_identity()->memory_fd, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit tight = {.rlim_cur = (rlim_t)info.st_size + 100, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    enum oriel_status status = oriel_file_alloc_sparse((uint64_t)info.st_size - 32 * MIB, &offset);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(status, ORIEL_OK);
+    assert_true(oriel_file_free(offset));
+}
+
 static void turnover_holds_no_more_memory(void **state)
 {
     (void)state;
@@ -334,6 +473,10 @@ int main(void)
         cmocka_unit_test(sparse_blocks_are_zero_and_hold_nothing),
         cmocka_unit_test(large_blocks_are_reserved_and_punched_out),
         cmocka_unit_test(pages_that_go_are_told_to_who_watches_libc),
+        cmocka_unit_test(freed_program_memory_is_kept_for_the_next_alone),
+        cmocka_unit_test(kept_pages_go_when_nobody_uses_them),
+        cmocka_unit_test(kept_pages_are_bounded),
+        cmocka_unit_test(kept_pages_make_room_for_allocations),
         cmocka_unit_test(turnover_holds_no_more_memory),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(file_size_limit_is_an_error),
