@@ -17,7 +17,7 @@ static enum element_class class_of(uint8_t element)
 #define INTEGER(name, type, unsigned_type)
 #define WIDE(name, type, unsigned_type)
 #define REAL(name, type) case ORIEL_KIND_##name: return CLASS_REAL;
-#define COMPLEX(name, type) case ORIEL_KIND_##name: return CLASS_COMPLEX;
+#define COMPLEX(name, type, real) case ORIEL_KIND_##name: return CLASS_COMPLEX;
 #define PAIR(name, type, index_type) case ORIEL_KIND_##name: return CLASS_PAIR;
 #define LOGICAL(name, type)
 #define BITS(name, type)

@@ -5,8 +5,8 @@
  * lock, always.  Which of the two it is depends only on an element's kind and its alignment, and both are the same for every
  * origin that may access it at the same time (MPI-4.1, 13.7.1: concurrent accumulates of one location use one predefined type).
  *
- * Elements are loaded and stored through memcpy in plain kernels, since a displacement may misalign them, and each is loaded on
- * both sides before anything is stored: result may be the buffer of origin.  ops/accumulate.c calls, and the agent. */
+ * Plain kernels load and store elements at any address, since a displacement may misalign them.  Each is loaded on both sides
+ * before anything is stored: result may be the buffer of origin.  ops/accumulate.c calls, and the agent. */
 #include "kernel/kind.h"
 
 #include <stdatomic.h>
@@ -35,24 +35,66 @@
 #define CLONES
 #endif
 
-#define PLAIN_ELEMENT(operator, type, wide)              \
-    type a;                                              \
-    type b;                                              \
-    memcpy(&a, target + i * sizeof a, sizeof a);         \
-    memcpy(&b, origin + i * sizeof b, sizeof b);         \
+/* Elements are loaded and stored where they lie.  By way of a variable and memcpy, an x87 number would take a detour: stored
+ * in one width and loaded in another, so that each load waits for the store. */
+#define ANYWHERE(type) typedef type anywhere __attribute__((aligned(1), may_alias))
+
+#define PLAIN_ELEMENT(operator, type, wide)                                   \
+    const type a = *(const anywhere *)(const void *)(target + i * sizeof(type)); \
+    const type b = *(const anywhere *)(const void *)(origin + i * sizeof(type)); \
     const type updated = EXPRESSION_##operator(type, wide);
 
-#define PLAIN(operator, name, type, wide)                                                                 \
+/* An element has so many parts of the type, which are computed alike. */
+#define PLAIN_PARTS(operator, name, type, wide, parts)                                                    \
     CLONES static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
     {                                                                                                     \
+        ANYWHERE(type);                                                                                   \
+        count *= parts;                                                                                   \
         for (uint64_t i = 0; result == NULL && i < count; i++) {                                          \
             PLAIN_ELEMENT(operator, type, wide)                                                           \
-            memcpy(target + i * sizeof a, &updated, sizeof a);                                            \
+            *(anywhere *)(void *)(target + i * sizeof a) = updated;                                       \
         }                                                                                                 \
         for (uint64_t i = 0; result != NULL && i < count; i++) {                                          \
             PLAIN_ELEMENT(operator, type, wide)                                                           \
-            memcpy(result + i * sizeof a, &a, sizeof a);                                                  \
-            memcpy(target + i * sizeof a, &updated, sizeof a);                                            \
+            *(anywhere *)(void *)(result + i * sizeof a) = a;                                             \
+            *(anywhere *)(void *)(target + i * sizeof a) = updated;                                       \
+        }                                                                                                 \
+    }
+
+#define PLAIN(operator, name, type, wide) PLAIN_PARTS(operator, name, type, wide, 1)
+
+/* Products of complex numbers, a few at a time.  Where one of them is not a number, C's own product decides: it finds the
+ * infinities (C17, G.5.1).  Without that question in each element the compiler makes vectors of them, where the CPU has any. */
+enum { PRODUCTS = 32 };
+
+#define COMPLEX_PROD(name, type, real)                                                                    \
+    CLONES static void plain_PROD_##name(char *target, const char *origin, char *result, uint64_t count)  \
+    {                                                                                                     \
+        ANYWHERE(real);                                                                                   \
+        typedef type whole __attribute__((aligned(1), may_alias));                                        \
+        type products[PRODUCTS];                                                                          \
+        real *const product = (real *)products;                                                           \
+        for (uint64_t now; count > 0; count -= now) {                                                     \
+            const anywhere *const a = (const anywhere *)(const void *)target;                             \
+            const anywhere *const b = (const anywhere *)(const void *)origin;                             \
+            unsigned unusual = 0;                                                                         \
+            now = count < PRODUCTS ? count : PRODUCTS;                                                    \
+            for (uint64_t i = 0; i < 2 * now; i += 2) {                                                   \
+                product[i] = a[i] * b[i] - a[i + 1] * b[i + 1];                                           \
+                product[i + 1] = a[i] * b[i + 1] + a[i + 1] * b[i];                                       \
+            }                                                                                             \
+            for (uint64_t i = 0; i < 2 * now; i++)                                                        \
+                unusual |= product[i] != product[i];                                                      \
+            for (uint64_t i = 0; unusual != 0 && i < now; i++)                                            \
+                products[i] = *(const whole *)(const void *)(target + i * sizeof(type)) *                 \
+                              *(const whole *)(const void *)(origin + i * sizeof(type));                  \
+            if (result != NULL) {                                                                         \
+                memcpy(result, target, now * sizeof(type));                                               \
+                result += now * sizeof(type);                                                             \
+            }                                                                                             \
+            memcpy(target, products, now * sizeof(type));                                                 \
+            target += now * sizeof(type);                                                                 \
+            origin += now * sizeof(type);                                                                 \
         }                                                                                                 \
     }
 
@@ -191,9 +233,13 @@
     PLAIN(SUM, name, type, type)  \
     PLAIN(PROD, name, type, type) \
     PLAIN_MOVES(name, type)
-#define COMPLEX(name, type)       \
-    PLAIN(SUM, name, type, type)  \
-    PLAIN(PROD, name, type, type) \
+#define PROD_FLOAT_COMPLEX COMPLEX_PROD
+#define PROD_DOUBLE_COMPLEX COMPLEX_PROD
+#define PROD_LONG_DOUBLE_COMPLEX(name, type, real) PLAIN(PROD, name, type, type)
+#define PROD_QUAD_COMPLEX(name, type, real) PLAIN(PROD, name, type, type)
+#define COMPLEX(name, type, real)         \
+    PLAIN_PARTS(SUM, name, real, real, 2) \
+    PROD_##name(name, type, real)         \
     PLAIN_MOVES(name, type)
 #define PAIR(name, type, index_type)                                                                          \
     PAIR_KERNEL(MINLOC, name, type, index_type, b.value < a.value || TIE_TAKES_LOWER)                         \
@@ -259,7 +305,7 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 #define WIDE(name, type, unsigned_type) [ORIEL_KIND_##name] = {WHOLE(type), INTEGER_SLOTS(plain, name)},
 #define REAL(name, type) \
     [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name ARITHMETIC_SLOTS(plain, name), MOVE_SLOTS(plain, name)},
-#define COMPLEX(name, type) \
+#define COMPLEX(name, type, real) \
     [ORIEL_KIND_##name] = {WHOLE(type), SLOT(plain, SUM, name), SLOT(plain, PROD, name), MOVE_SLOTS(plain, name)},
 #define PAIR(name, type, index_type)                                                                      \
     [ORIEL_KIND_##name] = {                                                                               \

@@ -45,7 +45,7 @@ enum oriel_kind {
 #define INTEGER(name, type, unsigned_type) ORIEL_KIND_##name,
 #define WIDE(name, type, unsigned_type) ORIEL_KIND_##name,
 #define REAL(name, type) ORIEL_KIND_##name,
-#define COMPLEX(name, type) ORIEL_KIND_##name,
+#define COMPLEX(name, type, real) ORIEL_KIND_##name,
 #define PAIR(name, type, index_type) ORIEL_KIND_##name,
 #define LOGICAL(name, type) ORIEL_KIND_##name,
 #define BITS(name, type) ORIEL_KIND_##name,

@@ -175,7 +175,7 @@ static void fill_element(enum oriel_kind kind, char *at)
         memcpy(at, &value, sizeof value); \
         return;                        \
     }
-#define COMPLEX(name, c_type) REAL(name, c_type)
+#define COMPLEX(name, c_type, real) REAL(name, c_type)
 #define PAIR(name, c_type, index_type)                                             \
     case ORIEL_KIND_##name: {                                                      \
         static c_type value;                                                       \

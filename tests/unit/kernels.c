@@ -4,6 +4,7 @@
 #include "kernel/kind.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "cmocka_all.h"
@@ -265,6 +266,49 @@ static void many_are_updated_alike_wherever_vectors_begin(void **state)
     }
 }
 
+/* C's own product of each, one of which has an infinity that a plain formula makes nothing of (C17, G.5.1), wherever it stands. */
+#define INFINITIES(name, type, real)                                                                      \
+    static void infinite_products_of_##name(uint64_t count, uint64_t unusual, bool has_result)            \
+    {                                                                                                     \
+        const real wild[2] = {(real)INFINITY, (real)NAN};                                                 \
+        type target[MOST], origin[MOST], before[MOST], result[MOST];                                      \
+        for (uint64_t i = 0; i < count; i++) {                                                            \
+            const real a[2] = {(real)i + 1, (real)-2}, b[2] = {(real)3, (real)i + 1};                     \
+            memcpy(&target[i], i == unusual ? wild : a, sizeof a);                                        \
+            memcpy(&origin[i], b, sizeof b);                                                              \
+        }                                                                                                 \
+        memcpy(before, target, sizeof before);                                                            \
+        oriel_kinds[ORIEL_KIND_##name].plain[ORIEL_OPERATOR_PROD]((char *)target, (const char *)origin,   \
+                                                                  has_result ? (char *)result : NULL, count); \
+        for (uint64_t i = 0; i < count; i++) {                                                            \
+            const type wanted = before[i] * origin[i];                                                    \
+            real parts[2], want[2];                                                                       \
+            memcpy(parts, &target[i], sizeof parts);                                                      \
+            memcpy(want, &wanted, sizeof want);                                                           \
+            assert_true(i == unusual ? isinf(parts[0]) && isinf(parts[1]) && parts[0] == want[0]          \
+                                     : parts[0] == want[0] && parts[1] == want[1]);                       \
+        }                                                                                                 \
+        if (has_result)                                                                                   \
+            wipe_unused(ORIEL_KIND_##name, (char *)result, count);                                        \
+        wipe_unused(ORIEL_KIND_##name, (char *)before, count);                                            \
+        if (has_result)                                                                                   \
+            assert_memory_equal(result, before, count * sizeof(type));                                    \
+    }
+INFINITIES(FLOAT_COMPLEX, oriel_float_complex, float)
+INFINITIES(DOUBLE_COMPLEX, oriel_double_complex, double)
+INFINITIES(LONG_DOUBLE_COMPLEX, oriel_long_double_complex, long double)
+
+static void complex_products_find_infinities(void **state)
+{
+    (void)state;
+    for (uint64_t count = 1; count <= MOST; count += 3)
+        for (uint64_t unusual = 0; unusual <= count; unusual++) { /* the last: there is none */
+            infinite_products_of_FLOAT_COMPLEX(count, unusual, count % 2 != 0);
+            infinite_products_of_DOUBLE_COMPLEX(count, unusual, count % 2 == 0);
+            infinite_products_of_LONG_DOUBLE_COMPLEX(count, unusual, count % 2 != 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +320,7 @@ int main(void)
         cmocka_unit_test(reals_of_16_bytes_compute_in_their_own_precision),
         cmocka_unit_test(replaced_bits_arrive_unchanged),
         cmocka_unit_test(many_are_updated_as_one_by_one),
+        cmocka_unit_test(complex_products_find_infinities),
         cmocka_unit_test(many_are_updated_alike_wherever_vectors_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
