@@ -30,6 +30,7 @@ void oriel_contents_close(struct oriel_contents *contents)
     for (int64_t i = 0; contents->types != NULL && i < contents->type_count; i++)
         if (oriel_contents_combiner(contents->types[i], &combiner) == ORIEL_OK && !oriel_contents_is_leaf(combiner))
             oriel_host()->Type_free(&contents->types[i]);
-    free(contents->numbers);
+    free(contents->integers);
+    free(contents->wide);
     free(contents->types);
 }

@@ -8,15 +8,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* numbers: the constructor's counts, block lengths and displacements in the order of its arguments, whichever of the host's
- * arrays they came in.  For subarray: ndims, sizes, subsizes, starts, order; for darray: size, rank, ndims, gsizes, distribs,
- * dargs, psizes, order; for a parameterised real or complex: precision and range, in digits. */
+/* The constructor's counts, block lengths and displacements in the order of its arguments: the first integer_count of them as
+ * integers, the others wide.  There may be very many, so that they stay in the arrays that the host filled.  For subarray: ndims,
+ * sizes, subsizes, starts, order; for darray: size, rank, ndims, gsizes, distribs, dargs, psizes, order; for a parameterised
+ * real or complex: precision and range, in digits. */
 struct oriel_contents {
     int combiner;
-    int64_t *numbers;
+    int *integers;
+    int64_t integer_count;
+    int64_t *wide;
     MPI_Datatype *types;
     int64_t type_count;
 };
+
+static inline int64_t oriel_contents_number(const struct oriel_contents *contents, int64_t which)
+{
+    return which < contents->integer_count ? contents->integers[which] : contents->wide[which - contents->integer_count];
+}
 
 /* ORIEL_E_TYPE when the host does not know the datatype.  A named type has no contents. */
 enum oriel_status oriel_contents_open(MPI_Datatype datatype, struct oriel_contents *out);

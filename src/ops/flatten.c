@@ -64,31 +64,30 @@ static struct oriel_node *block(struct flattening *all, MPI_Datatype old, int64_
     return oriel_node_loop((uint64_t)count, extent_of(old), item_of(all, old));
 }
 
-/* What the list constructors have in common: blocks of given lengths at given displacements. */
-struct list {
-    int64_t count;
-    const int64_t *lengths;       /* or */
-    int64_t length;               /* of every block, when lengths is NULL */
-    const int64_t *displacements;
-    int64_t unit_bytes;           /* of displacements; may be 0, as an extent may */
-    const MPI_Datatype *types;    /* one each, when many_types */
-    bool many_types;
-};
-
-static struct oriel_node *make_list(struct flattening *all, const struct list *list)
+/* Blocks of one type. */
+static struct oriel_node *make_list(struct flattening *all, MPI_Datatype old, const struct oriel_listed *listed)
 {
-    struct oriel_branch *branches = calloc((size_t)list->count + 1, sizeof *branches);
-    struct oriel_node *item = list->many_types ? NULL : item_of(all, list->types[0]);
-    int64_t extent_bytes = list->many_types ? 0 : extent_of(list->types[0]);
-    for (int64_t i = 0; branches != NULL && i < list->count; i++) {
-        int64_t length = list->lengths != NULL ? list->lengths[i] : list->length;
-        branches[i].offset_bytes = times(list->displacements[i], list->unit_bytes);
-        branches[i].node = list->many_types
-                               ? block(all, list->types[i], length)
-                               : oriel_node_loop((uint64_t)length, extent_bytes, oriel_node_share(item));
+    struct oriel_node *item = item_of(all, old);
+    const int64_t extent_bytes = extent_of(old);
+    struct oriel_node *blocks = item != NULL ? oriel_node_blocks(item, extent_bytes, listed) : NULL;
+    struct oriel_branch *branches = blocks == NULL ? calloc(listed->count + 1, sizeof *branches) : NULL;
+    for (uint64_t i = 0; branches != NULL && i < listed->count; i++) {
+        branches[i].offset_bytes = times(oriel_number(&listed->displacements, i), listed->unit_bytes);
+        branches[i].node = oriel_node_loop((uint64_t)oriel_listed_length(listed, i), extent_bytes, oriel_node_share(item));
     }
     oriel_node_free(item);
-    return branches != NULL ? oriel_node_list((uint64_t)list->count, branches) : NULL;
+    return blocks != NULL || branches == NULL ? blocks : oriel_node_list(listed->count, branches);
+}
+
+/* numbers: count, lengths, displacements. */
+static struct oriel_node *make_struct(struct flattening *all, const struct oriel_contents *contents)
+{
+    const int64_t count = oriel_contents_number(contents, 0);
+    struct oriel_branch *branches = calloc((size_t)count + 1, sizeof *branches);
+    for (int64_t i = 0; branches != NULL && i < count; i++)
+        branches[i] = (struct oriel_branch){oriel_contents_number(contents, 1 + count + i),
+                                            block(all, contents->types[i], oriel_contents_number(contents, 1 + i))};
+    return branches != NULL ? oriel_node_list((uint64_t)count, branches) : NULL;
 }
 
 /* A node that starts offset_bytes further on. */
@@ -108,19 +107,19 @@ static struct oriel_node *shift(struct oriel_node *node, int64_t offset_bytes)
 /* numbers: ndims, sizes, subsizes, starts, order. */
 static struct oriel_node *make_subarray(struct flattening *all, const struct oriel_contents *contents)
 {
-    int64_t n = contents->numbers[0];
-    const int64_t *sizes = contents->numbers + 1;
-    const int64_t *subsizes = sizes + n;
-    const int64_t *starts = subsizes + n;
-    bool fortran = starts[n] == MPI_ORDER_FORTRAN;
+    const int64_t n = oriel_contents_number(contents, 0);
+    const bool fortran = oriel_contents_number(contents, 1 + 3 * n) == MPI_ORDER_FORTRAN;
     int64_t stride_bytes = extent_of(contents->types[0]);
     int64_t offset_bytes = 0;
     struct oriel_node *node = block(all, contents->types[0], 1);
     for (int64_t k = 0; k < n; k++) {
-        int64_t d = fortran ? k : n - 1 - k; /* from the dimension that varies fastest */
-        node = oriel_node_loop((uint64_t)subsizes[d], stride_bytes, node);
-        offset_bytes = plus(offset_bytes, times(starts[d], stride_bytes));
-        stride_bytes = times(stride_bytes, sizes[d]);
+        const int64_t d = fortran ? k : n - 1 - k; /* from the dimension that varies fastest */
+        const int64_t size = oriel_contents_number(contents, 1 + d);
+        const int64_t subsize = oriel_contents_number(contents, 1 + n + d);
+        const int64_t start = oriel_contents_number(contents, 1 + 2 * n + d);
+        node = oriel_node_loop((uint64_t)subsize, stride_bytes, node);
+        offset_bytes = plus(offset_bytes, times(start, stride_bytes));
+        stride_bytes = times(stride_bytes, size);
     }
     return shift(node, offset_bytes);
 }
@@ -173,33 +172,58 @@ static struct oriel_node *distribute(const struct dimension *dimension, int64_t 
 /* A distributed array, from its fastest dimension up.  numbers: size, rank, ndims, gsizes, distribs, dargs, psizes, order. */
 static struct oriel_node *make_darray(struct flattening *all, const struct oriel_contents *contents)
 {
-    const int64_t *numbers = contents->numbers;
-    int64_t n = numbers[2];
-    const int64_t *gsizes = numbers + 3;
-    const int64_t *distributions = gsizes + n;
-    const int64_t *arguments = distributions + n;
-    const int64_t *psizes = arguments + n;
-    bool fortran = psizes[n] == MPI_ORDER_FORTRAN;
+    const int64_t n = oriel_contents_number(contents, 2);
+    const int64_t gsizes = 3, distributions = gsizes + n, arguments = distributions + n, psizes = arguments + n; /* from there */
+    const bool fortran = oriel_contents_number(contents, psizes + n) == MPI_ORDER_FORTRAN;
     int64_t stride_bytes = extent_of(contents->types[0]);
     struct oriel_node *node = block(all, contents->types[0], 1);
     for (int64_t level = 0; level < n; level++) {
-        int64_t d = fortran ? level : n - 1 - level;
-        int64_t coordinate = numbers[1]; /* the process grid is in C order whatever the array's (MPI-4.1, 5.1.4) */
+        const int64_t d = fortran ? level : n - 1 - level;
+        const int64_t size = oriel_contents_number(contents, gsizes + d);
+        const int64_t processes = oriel_contents_number(contents, psizes + d);
+        /* the process grid is in C order whatever the array's (MPI-4.1, 5.1.4) */
+        int64_t coordinate = oriel_contents_number(contents, 1);
         for (int64_t k = n - 1; k > d; k--)
-            coordinate /= psizes[k];
-        struct dimension dimension =
-            dimension_of(gsizes[d], distributions[d], arguments[d], psizes[d], coordinate % psizes[d]);
+            coordinate /= oriel_contents_number(contents, psizes + k);
+        const struct dimension dimension = dimension_of(size, oriel_contents_number(contents, distributions + d),
+                                                        oriel_contents_number(contents, arguments + d), processes,
+                                                        coordinate % processes);
         node = distribute(&dimension, stride_bytes, node);
-        stride_bytes = times(stride_bytes, gsizes[d]);
+        stride_bytes = times(stride_bytes, size);
     }
     return node;
 }
 
+/* Where the numbers from one on stand. */
+static struct oriel_numbers numbers_from(const struct oriel_contents *contents, int64_t first)
+{
+    if (first < contents->integer_count)
+        return (struct oriel_numbers){contents->integers + first, NULL};
+    return (struct oriel_numbers){NULL, contents->wide + (first - contents->integer_count)};
+}
+
+/* The blocks of all list constructors but that of a struct. */
+static struct oriel_listed listed_by(const struct oriel_contents *contents)
+{
+    const int combiner = contents->combiner;
+    const int64_t count = oriel_contents_number(contents, 0);
+    const bool in_bytes = combiner == MPI_COMBINER_HINDEXED || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    const bool one_length = combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    struct oriel_listed listed = {.count = (uint64_t)count,
+                                  .displacements = numbers_from(contents, one_length ? 2 : 1 + count),
+                                  .unit_bytes = in_bytes ? 1 : extent_of(contents->types[0])};
+    if (one_length)
+        listed.length = oriel_contents_number(contents, 1);
+    else
+        listed.lengths = numbers_from(contents, 1);
+    return listed;
+}
+
 static struct oriel_node *rebuild(struct flattening *all, const struct oriel_contents *contents)
 {
-    const int64_t *numbers = contents->numbers;
     const MPI_Datatype *types = contents->types;
-    int64_t count = numbers[0];
+    const int64_t count = oriel_contents_number(contents, 0);
+    struct oriel_listed listed;
     switch (contents->combiner) {
     case MPI_COMBINER_DUP:
     case MPI_COMBINER_RESIZED:
@@ -207,19 +231,19 @@ static struct oriel_node *rebuild(struct flattening *all, const struct oriel_con
     case MPI_COMBINER_CONTIGUOUS:
         return block(all, types[0], count);
     case MPI_COMBINER_VECTOR:
-        return oriel_node_loop((uint64_t)count, times(numbers[2], extent_of(types[0])), block(all, types[0], numbers[1]));
+        return oriel_node_loop((uint64_t)count, times(oriel_contents_number(contents, 2), extent_of(types[0])),
+                               block(all, types[0], oriel_contents_number(contents, 1)));
     case MPI_COMBINER_HVECTOR:
-        return oriel_node_loop((uint64_t)count, numbers[2], block(all, types[0], numbers[1]));
+        return oriel_node_loop((uint64_t)count, oriel_contents_number(contents, 2),
+                               block(all, types[0], oriel_contents_number(contents, 1)));
     case MPI_COMBINER_INDEXED:
-        return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, extent_of(types[0]), types, false});
     case MPI_COMBINER_HINDEXED:
-        return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, 1, types, false});
     case MPI_COMBINER_INDEXED_BLOCK:
-        return make_list(all, &(struct list){count, NULL, numbers[1], numbers + 2, extent_of(types[0]), types, false});
     case MPI_COMBINER_HINDEXED_BLOCK:
-        return make_list(all, &(struct list){count, NULL, numbers[1], numbers + 2, 1, types, false});
+        listed = listed_by(contents);
+        return make_list(all, types[0], &listed);
     case MPI_COMBINER_STRUCT:
-        return make_list(all, &(struct list){count, numbers + 1, 0, numbers + 1 + count, 1, types, true});
+        return make_struct(all, contents);
     case MPI_COMBINER_SUBARRAY:
         return make_subarray(all, contents);
     case MPI_COMBINER_DARRAY:
@@ -241,7 +265,7 @@ static struct oriel_node *make_leaf(struct flattening *all, MPI_Datatype datatyp
     if (contents->combiner == MPI_COMBINER_NAMED && size_bytes == 0) /* MPI-1's MPI_LB and MPI_UB */
         return oriel_node_list(0, calloc(1, sizeof(struct oriel_branch)));
     if (contents->combiner != MPI_COMBINER_NAMED)
-        kind = oriel_type_parameterised(contents->combiner, size_bytes, contents->numbers[0]);
+        kind = oriel_type_parameterised(contents->combiner, size_bytes, oriel_contents_number(contents, 0));
     if (kind != ORIEL_KIND_NONE)
         return oriel_node_run(kind, 1);
     all->status = oriel_fail(ORIEL_E_TYPE, "the datatype has a predefined type that is not known");

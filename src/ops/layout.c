@@ -377,6 +377,193 @@ struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches
     return make_compact(list);
 }
 
+/* ---- many blocks of one kind ---- */
+
+enum {
+    TOUCHING_PART = 2,   /* of the blocks, at most, and */
+    TOUCHING_BYTES = 16, /* at most: then blocks that touch are not joined */
+};
+
+/* Blocks on their way to a node. */
+struct blocks {
+    int64_t *offsets;
+    uint64_t *lengths; /* NULL: all are block_bytes long */
+    uint64_t block_bytes;
+    uint64_t count;
+    uint64_t size_bytes;
+    int64_t low_bytes, high_bytes;
+};
+
+/* What a walk over the blocks has seen. */
+struct seen {
+    int64_t low_bytes, high_bytes;
+    uint64_t size_bytes;
+    bool vast;
+};
+
+/* Where the next block begins, and how long it is; returns where it ends. */
+static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen, const struct oriel_listed *listed, uint64_t i,
+                                                               uint64_t len_bytes, int64_t *offset_bytes)
+{
+    int64_t end_bytes;
+    seen->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i), listed->unit_bytes, offset_bytes);
+    seen->vast |= __builtin_add_overflow(*offset_bytes, len_bytes, &end_bytes);
+    seen->vast |= __builtin_add_overflow(seen->size_bytes, len_bytes, &seen->size_bytes);
+    seen->low_bytes = *offset_bytes < seen->low_bytes ? *offset_bytes : seen->low_bytes;
+    seen->high_bytes = end_bytes > seen->high_bytes ? end_bytes : seen->high_bytes;
+    return end_bytes;
+}
+
+static bool sum_blocks(struct blocks *blocks, const struct seen *seen, uint64_t count)
+{
+    blocks->count = count;
+    blocks->size_bytes = seen->size_bytes;
+    blocks->low_bytes = seen->low_bytes;
+    blocks->high_bytes = seen->high_bytes;
+    return !seen->vast && count > 0;
+}
+
+/* The length of all blocks; 0 where they differ. */
+static uint64_t common_length(const struct oriel_listed *listed)
+{
+    const int64_t length = oriel_listed_length(listed, 0);
+    const bool has_lengths = listed->lengths.narrow != NULL || listed->lengths.wide != NULL;
+    int64_t others = 0;
+    for (uint64_t i = 1; has_lengths && i < listed->count; i++)
+        others |= oriel_number(&listed->lengths, i) ^ length;
+    return others == 0 ? (uint64_t)length : 0;
+}
+
+/* Blocks of len_bytes, of which only few touch; they stay as they are, since a loop over words is faster than one over two words
+ * now and three then.  False when it is another list. */
+static bool add_alike(struct blocks *blocks, uint64_t len_bytes, const struct oriel_listed *listed)
+{
+    int64_t *const offsets = blocks->offsets;
+    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
+    int64_t end_bytes = ORIEL_NOWHERE;
+    uint64_t touching = 0;
+    for (uint64_t i = 0; i < listed->count; i++) {
+        int64_t offset_bytes;
+        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        touching += offset_bytes == end_bytes;
+        end_bytes = after_bytes;
+        offsets[i] = offset_bytes;
+    }
+    blocks->block_bytes = len_bytes;
+    return sum_blocks(blocks, &seen, listed->count) && touching <= listed->count / TOUCHING_PART &&
+           (touching == 0 || len_bytes <= TOUCHING_BYTES);
+}
+
+/* All blocks, joined where they touch.  No jump depends on whether they do.  False where a number overflows, or a block has holes. */
+static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
+                       const struct oriel_listed *listed)
+{
+    const bool dense = (uint64_t)extent_bytes == item->size_bytes;
+    int64_t *const offsets = blocks->offsets;
+    uint64_t *const lengths = blocks->lengths;
+    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
+    int64_t start_bytes = 0, end_bytes = 0;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < listed->count; i++) {
+        const uint64_t length = (uint64_t)oriel_listed_length(listed, i);
+        int64_t offset_bytes;
+        uint64_t len_bytes;
+        if (length == 0)
+            continue;
+        if (length != 1 && !dense)
+            return false;
+        seen.vast |= __builtin_mul_overflow(length, item->size_bytes, &len_bytes);
+        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        const bool touches = count > 0 && offset_bytes == end_bytes;
+        start_bytes = touches ? start_bytes : offset_bytes;
+        count += !touches;
+        end_bytes = after_bytes;
+        offsets[count - 1] = start_bytes;
+        lengths[count - 1] = (uint64_t)end_bytes - (uint64_t)start_bytes;
+    }
+    return sum_blocks(blocks, &seen, count);
+}
+
+/* False where it is nothing for blocks, or memory is exhausted. */
+static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
+                       const struct oriel_listed *listed)
+{
+    const uint64_t length = common_length(listed);
+    uint64_t len_bytes;
+    blocks->offsets = malloc(listed->count * sizeof *blocks->offsets);
+    if (blocks->offsets == NULL)
+        return false;
+    if (length > 0 && (length == 1 || (uint64_t)extent_bytes == item->size_bytes) &&
+        !__builtin_mul_overflow(length, item->size_bytes, &len_bytes) && add_alike(blocks, len_bytes, listed))
+        return true;
+    blocks->lengths = malloc(listed->count * sizeof *blocks->lengths);
+    if (blocks->lengths == NULL || !add_joined(blocks, item, extent_bytes, listed))
+        return false;
+    const bool alike = are_equal(blocks->lengths, blocks->count);
+    blocks->block_bytes = alike ? blocks->lengths[0] : 0;
+    if (alike) {
+        free(blocks->lengths);
+        blocks->lengths = NULL;
+    }
+    return true;
+}
+
+/* As distance_of, of blocks; 0 when they are not, or there is one. */
+static int64_t distance_of_blocks(const struct blocks *blocks)
+{
+    const int64_t *offsets = blocks->offsets;
+    int64_t distance_bytes;
+    if (blocks->lengths != NULL || blocks->count == 1 || __builtin_sub_overflow(offsets[1], offsets[0], &distance_bytes))
+        return 0;
+    for (uint64_t i = 2; i < blocks->count; i++) {
+        int64_t from_last;
+        if (__builtin_sub_overflow(offsets[i], offsets[i - 1], &from_last) || from_last != distance_bytes)
+            return 0;
+    }
+    return distance_bytes;
+}
+
+/* Takes over the arrays. */
+static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
+{
+    const uint64_t element_bytes = oriel_kinds[kind].extent_bytes;
+    const int64_t distance_bytes = distance_of_blocks(blocks);
+    if (blocks->count == 1 || distance_bytes != 0) {
+        struct oriel_branch *branch = malloc(sizeof *branch);
+        if (branch != NULL)
+            *branch = (struct oriel_branch){blocks->offsets[0],
+                                            oriel_node_loop(blocks->count, distance_bytes,
+                                                            oriel_node_run(kind, blocks->block_bytes / element_bytes))};
+        return oriel_node_list(1, branch);
+    }
+    struct oriel_node *node = make(ORIEL_NODE_BLOCKS);
+    if (node == NULL)
+        return NULL;
+    node->kind = kind;
+    node->count = node->runs = blocks->count;
+    node->offsets = blocks->offsets;
+    node->lengths = blocks->lengths;
+    node->block_bytes = blocks->block_bytes;
+    node->elements = blocks->size_bytes / element_bytes;
+    node->size_bytes = blocks->size_bytes;
+    node->low_bytes = blocks->low_bytes;
+    node->high_bytes = blocks->high_bytes;
+    blocks->offsets = NULL;
+    blocks->lengths = NULL;
+    return node;
+}
+
+struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes, const struct oriel_listed *listed)
+{
+    if (item->form != ORIEL_NODE_RUN || item->padded || item->vast || item->elements == 0 || listed->count == 0)
+        return NULL;
+    struct blocks blocks = {NULL};
+    struct oriel_node *node = add_blocks(&blocks, item, extent_bytes, listed) ? node_of(&blocks, item->kind) : NULL;
+    free(blocks.offsets);
+    free(blocks.lengths);
+    return node;
+}
+
 bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,
                          int64_t *high_bytes)
 {

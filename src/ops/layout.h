@@ -61,6 +61,36 @@ struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count);
 struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child);
 struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches); /* branches: from malloc */
 
+/* Many numbers, of either width; both NULL: none. */
+struct oriel_numbers {
+    const int *narrow;
+    const int64_t *wide;
+};
+
+static inline int64_t oriel_number(const struct oriel_numbers *numbers, uint64_t which)
+{
+    return numbers->narrow != NULL ? numbers->narrow[which] : numbers->wide[which];
+}
+
+/* What the list constructors of MPI have in common: blocks of given lengths at given displacements. */
+struct oriel_listed {
+    uint64_t count;
+    struct oriel_numbers lengths; /* or */
+    int64_t length;               /* of every block, when there are no lengths */
+    struct oriel_numbers displacements;
+    int64_t unit_bytes; /* of displacements; may be 0, as an extent may */
+};
+
+static inline int64_t oriel_listed_length(const struct oriel_listed *listed, uint64_t which)
+{
+    const bool have_one = listed->lengths.narrow == NULL && listed->lengths.wide == NULL;
+    return have_one ? listed->length : oriel_number(&listed->lengths, which);
+}
+
+/* What oriel_node_list makes of blocks of the item, extent_bytes apart in each, without a node for each of them.  It takes nothing
+ * over; NULL where they are not runs without padding, where a number overflows, or when memory is exhausted. */
+struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes, const struct oriel_listed *listed);
+
 /* One more owner of the node, which a constructor may take over in its place.  Not thread-safe: trees are built by one thread. */
 struct oriel_node *oriel_node_share(struct oriel_node *node);
 

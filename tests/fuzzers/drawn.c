@@ -48,7 +48,17 @@ bool oriel_contents_is_leaf(int combiner)
 enum oriel_status oriel_contents_open(MPI_Datatype type, struct oriel_contents *out)
 {
     struct drawn *drawn = drawn_of(type);
-    *out = (struct oriel_contents){drawn->combiner, drawn->numbers, drawn->types, drawn->parts};
+    bool fit = true;
+    for (int i = 0; i < NUMBERS_MOST; i++) {
+        drawn->integers[i] = (int)drawn->numbers[i];
+        fit = fit && drawn->integers[i] == drawn->numbers[i];
+    }
+    *out = (struct oriel_contents){.combiner = drawn->combiner,
+                                   .integers = drawn->integers,
+                                   .integer_count = fit ? NUMBERS_MOST : 0,
+                                   .wide = drawn->numbers,
+                                   .types = drawn->types,
+                                   .type_count = drawn->parts};
     return ORIEL_OK;
 }
 

@@ -255,6 +255,84 @@ static void random_trees_walk_as_their_maps(void **state)
     free(map);
 }
 
+/* Blocks of items, some of which touch, as numbers of either width: what is made without a node for each walks as the map. */
+static void listed_blocks_walk_as_their_maps(void **state)
+{
+    (void)state;
+    enum { BLOCKS_MOST = 40 };
+    static struct map map;
+    int made_blocks = 0, kept_touching = 0;
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        int narrow[2 * BLOCKS_MOST];
+        int64_t wide[2 * BLOCKS_MOST];
+        const uint64_t count = 1 + below(BLOCKS_MOST);
+        const enum oriel_kind kind = below(2) ? ORIEL_KIND_INT32 : ORIEL_KIND_DOUBLE_COMPLEX;
+        const int64_t item_bytes = oriel_kinds[kind].extent_bytes;
+        const bool alike = below(2), has_holes = below(4) == 0;
+        const int64_t extent_bytes = has_holes ? item_bytes + 4 : item_bytes;
+        const int64_t unit_bytes = below(2) ? item_bytes : 4;
+        int touching = 0;
+        map.count = 0;
+        for (uint64_t i = 0; i < count; i++) {
+            narrow[i] = has_holes || alike ? 1 : (int)below(4);
+            const bool touches = i > 0 && below(alike ? 4 : 2) == 0;
+            narrow[count + i] = touches ? narrow[count + i - 1] + narrow[i - 1] * (int)(item_bytes / unit_bytes) : (int)below(300) - 100;
+            touching += touches;
+            wide[i] = narrow[i];
+            wide[count + i] = narrow[count + i];
+            for (int k = 0; k < narrow[i]; k++)
+                map_element(&map, kind, narrow[count + i] * unit_bytes + k * extent_bytes);
+        }
+        struct oriel_listed listed = {.count = count, .length = 1, .unit_bytes = unit_bytes};
+        listed.displacements = below(2) ? (struct oriel_numbers){narrow + count, NULL} : (struct oriel_numbers){NULL, wide + count};
+        if (!alike || below(2))
+            listed.lengths = below(2) ? (struct oriel_numbers){narrow, NULL} : (struct oriel_numbers){NULL, wide};
+        struct oriel_node *item = oriel_node_run(kind, 1);
+        struct oriel_node *node = oriel_node_blocks(item, extent_bytes, &listed);
+        assert_true(node != NULL || map.count == 0);
+        if (node != NULL) {
+            expect_sums(node, 2, 1000, &map);
+            expect_walk(node, 2, 1000, &map);
+            made_blocks += node->form == ORIEL_NODE_BLOCKS;
+            kept_touching += node->form == ORIEL_NODE_BLOCKS && node->count == count && touching > 0;
+        }
+        oriel_node_free(node);
+        oriel_node_free(item);
+    }
+    assert_true(made_blocks > ROUNDS / 8 && kept_touching > ROUNDS / 100);
+}
+
+/* They are a loop or a run, as a list of them would be, or nothing where they are no plain blocks or reach too far. */
+static void listed_blocks_are_simplified(void **state)
+{
+    (void)state;
+    const int even[] = {5, 8, 11, 14}, dense[] = {7, 8, 9, 10}, once[] = {1, 1, 1, 1}, none[] = {0, 0, 0, 0}, twice[] = {1, 2, 1, 1};
+    const int64_t far[] = {0, INT64_MAX / 4, 3, 9};
+    struct oriel_node *item = oriel_node_run(ORIEL_KIND_DOUBLE, 1);
+    struct oriel_listed listed = {.count = 4, .lengths = {once, NULL}, .displacements = {even, NULL}, .unit_bytes = 8};
+    struct oriel_node *node = oriel_node_blocks(item, 8, &listed);
+    assert_int_equal(node->form, ORIEL_NODE_LIST);
+    assert_int_equal(node->branches[0].node->form, ORIEL_NODE_LOOP);
+    oriel_node_free(node);
+    listed.displacements.narrow = dense;
+    node = oriel_node_blocks(item, 8, &listed);
+    assert_int_equal(node->branches[0].node->form, ORIEL_NODE_RUN);
+    assert_int_equal(node->branches[0].node->count, 4);
+    oriel_node_free(node);
+    listed.lengths.narrow = none;
+    assert_null(oriel_node_blocks(item, 8, &listed));
+    listed.lengths.narrow = twice;
+    assert_null(oriel_node_blocks(item, 16, &listed));
+    listed.lengths.narrow = once;
+    listed.displacements = (struct oriel_numbers){NULL, far};
+    assert_null(oriel_node_blocks(item, 8, &listed));
+    listed.displacements = (struct oriel_numbers){even, NULL};
+    oriel_node_free(item);
+    item = oriel_node_run(ORIEL_KIND_SHORT_INT, 1);
+    assert_null(oriel_node_blocks(item, 8, &listed));
+    oriel_node_free(item);
+}
+
 static void deep_trees_walk_with_frames_from_the_heap(void **state)
 {
     (void)state;
@@ -353,6 +431,8 @@ int main(void)
         cmocka_unit_test(runs_alike_and_equally_far_apart_are_a_loop),
         cmocka_unit_test(a_missing_child_is_passed_on),
         cmocka_unit_test(random_trees_walk_as_their_maps),
+        cmocka_unit_test(listed_blocks_walk_as_their_maps),
+        cmocka_unit_test(listed_blocks_are_simplified),
         cmocka_unit_test(deep_trees_walk_with_frames_from_the_heap),
         cmocka_unit_test(whole_runs_can_be_used_at_once),
         cmocka_unit_test(padding_is_stepped_over),

@@ -6,12 +6,11 @@
 
 #include <stdlib.h>
 
-/* The wide query's four arrays. */
+_Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "addresses are wide numbers");
+
+/* How many there are in the wide query's four arrays. */
 struct wide {
     MPI_Count integer_count, address_count, large_count, type_count;
-    int *integers;
-    MPI_Aint *addresses;
-    MPI_Count *large;
 };
 
 typedef __typeof__(PMPI_Type_get_envelope_c) envelope;
@@ -41,18 +40,22 @@ static MPI_Count leading(const struct wide *wide, int combiner)
     return combiner == MPI_COMBINER_SUBARRAY ? 1 : combiner == MPI_COMBINER_DARRAY ? 3 : wide->integer_count;
 }
 
-static void join(const struct wide *wide, int combiner, int64_t *numbers)
+/* All numbers of a datatype made with large counts, in the order of the arguments; NULL: no memory. */
+static int64_t *join(const struct wide *wide, int combiner, const int *integers, const MPI_Count *large, const int64_t *addresses)
 {
-    MPI_Count used = 0;
-    MPI_Count first = leading(wide, combiner);
-    for (MPI_Count i = 0; i < first; i++)
-        numbers[used++] = wide->integers[i];
-    for (MPI_Count i = 0; i < wide->large_count; i++)
-        numbers[used++] = wide->large[i];
-    for (MPI_Count i = first; i < wide->integer_count; i++)
-        numbers[used++] = wide->integers[i];
-    for (MPI_Count i = 0; i < wide->address_count; i++)
-        numbers[used++] = wide->addresses[i];
+    const MPI_Count total = wide->integer_count + wide->large_count + wide->address_count;
+    const MPI_Count first = leading(wide, combiner);
+    int64_t *numbers = malloc((size_t)(total + 1) * sizeof *numbers);
+    int64_t *next = numbers;
+    for (MPI_Count i = 0; numbers != NULL && i < first; i++)
+        *next++ = integers[i];
+    for (MPI_Count i = 0; numbers != NULL && i < wide->large_count; i++)
+        *next++ = large[i];
+    for (MPI_Count i = first; numbers != NULL && i < wide->integer_count; i++)
+        *next++ = integers[i];
+    for (MPI_Count i = 0; numbers != NULL && i < wide->address_count; i++)
+        *next++ = addresses[i];
+    return numbers;
 }
 
 enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_contents *out)
@@ -61,24 +64,27 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     enum oriel_status status = open_envelope(datatype, &wide, &out->combiner);
     if (status != ORIEL_OK)
         return status;
-    size_t total = (size_t)(wide.integer_count + wide.address_count + wide.large_count);
-    wide.integers = calloc((size_t)wide.integer_count + 1, sizeof *wide.integers);
-    wide.addresses = calloc((size_t)wide.address_count + 1, sizeof *wide.addresses);
-    wide.large = calloc((size_t)wide.large_count + 1, sizeof *wide.large);
-    out->numbers = calloc(total + 1, sizeof *out->numbers);
+    out->integers = malloc(((size_t)wide.integer_count + 1) * sizeof *out->integers);
+    out->wide = malloc(((size_t)wide.address_count + 1) * sizeof *out->wide);
     out->types = calloc((size_t)wide.type_count + 1, sizeof *out->types);
+    MPI_Count *large = malloc(((size_t)wide.large_count + 1) * sizeof *large);
     contents *query = (contents *)oriel_host_symbol("PMPI_Type_get_contents_c");
-    if (wide.integers == NULL || wide.addresses == NULL || wide.large == NULL || out->numbers == NULL || out->types == NULL)
+    if (out->integers == NULL || out->wide == NULL || out->types == NULL || large == NULL || query == NULL)
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a datatype's contents");
-    else if (query(datatype, wide.integer_count, wide.address_count, wide.large_count, wide.type_count, wide.integers,
-                   wide.addresses, wide.large, out->types) != MPI_SUCCESS)
+    else if (query(datatype, wide.integer_count, wide.address_count, wide.large_count, wide.type_count, out->integers,
+                   (MPI_Aint *)out->wide, large, out->types) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host cannot tell the datatype's contents");
     else
         out->type_count = wide.type_count;
-    if (status == ORIEL_OK)
-        join(&wide, out->combiner, out->numbers);
-    free(wide.integers);
-    free(wide.addresses);
-    free(wide.large);
+    if (status == ORIEL_OK && wide.large_count > 0) {
+        int64_t *all = join(&wide, out->combiner, out->integers, large, out->wide);
+        free(out->wide);
+        out->wide = all;
+        if (all == NULL)
+            status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a datatype's contents");
+    } else {
+        out->integer_count = wide.integer_count;
+    }
+    free(large);
     return status;
 }
