@@ -1,0 +1,195 @@
+/* Serves programs that look up MPI's functions by a library's handle: `dlsym` of such a handle finds the host's function, and
+ * with it a second MPI that knows nothing of Oriel's windows.  So this library stands before the C library's `dlsym`.
+ *
+ *   1. A lookup by handle is made as the program asked.  What it finds in the host's libraries is replaced by the function of
+ *      the same name here, if there is one.  All else is returned as found: the program's own functions, a tool's, the host's.
+ *   2. RTLD_DEFAULT, RTLD_NEXT and names that are not MPI's are passed on by a jump, since the C library finds out from the
+ *      return address whose lookup it is.  The same holds for lookups that fail, so that dlerror has the right text.
+ *   3. RTLD_NEXT of a library that was loaded after the start searches that library's own dependencies, and not the program's
+ *      list, in which Oriel stands before the host.  Such a lookup is made by the handles of those dependencies, as in 1.
+ *   4. The checker has its own copy before Oriel's.  For it Oriel is a host: lookups pass through both copies, and end at the
+ *      first library of the two that has the function.
+ *
+ * `dlvsym` stays the C library's: hosts have no versions.  The compiler's sanitisers look up what they replace before they have
+ * started, so this file is not instrumented, and calls nothing that they replace before it knows that the name is MPI's.
+ * Programs and libraries call, and this library itself. */
+#include "base/place.h"
+#include "host/host.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+
+typedef void *lookup_fn(void *handle, const char *name);
+
+/* What the caller gets; where next is not NULL, by a jump to that. */
+struct oriel_lookup {
+    void *found;
+    lookup_fn *next;
+};
+
+struct oriel_lookup oriel_lookup(void *handle, const char *name, const void *caller);
+
+static size_t objects_at_start; /* 0: this library is still being loaded */
+
+/* The one after this library's: of another library, or the C library's. */
+static lookup_fn *next_lookup(void)
+{
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    static _Atomic(lookup_fn *) known;
+    lookup_fn *next = atomic_load_explicit(&known, memory_order_relaxed);
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && next == NULL; i++)
+        next = (lookup_fn *)(uintptr_t)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    if (next != NULL && atomic_load_explicit(&known, memory_order_relaxed) == NULL) {
+        lookup_fn *other = (lookup_fn *)(uintptr_t)next(RTLD_NEXT, "dlsym");
+        next = other != NULL ? other : next;
+        atomic_store_explicit(&known, next, memory_order_relaxed);
+    }
+    return next;
+}
+
+/* MPI's names, and those of Fortran and of the hosts that api/ has: with mpi after at most one letter. */
+static bool is_mpi(const char *name)
+{
+    if (name[0] == 'P' || name[0] == 'p' || name[0] == 'o')
+        name++;
+    return (name[0] | 32) == 'm' && (name[1] | 32) == 'p' && (name[2] | 32) == 'i';
+}
+
+static const struct link_map *object_of(const void *address)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    return address != NULL && dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+}
+
+static const struct link_map *this_object(void)
+{
+    return object_of((const void *)(uintptr_t)oriel_lookup);
+}
+
+/* For the checker, Oriel is the host of some functions. */
+static bool is_host(const struct link_map *object)
+{
+    return object != NULL && (object == object_of(oriel_host_symbol("PMPI_Init")) ||
+                              object == object_of(oriel_host_symbol("PMPI_Comm_rank")) ||
+                              oriel_place_is_binding(object->l_name));
+}
+
+/* The function of this library; NULL for none. */
+static void *own_function(const char *name)
+{
+    static _Atomic(void *) self; /* never closed */
+    const struct link_map *object = this_object();
+    void *handle = atomic_load_explicit(&self, memory_order_relaxed);
+    if (handle == NULL && object != NULL) {
+        handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
+        atomic_store_explicit(&self, handle, memory_order_relaxed);
+    }
+    void *found = handle == NULL ? NULL : next_lookup()(handle, name);
+    return found != NULL && object_of(found) == object ? found : NULL;
+}
+
+/* --- RTLD_NEXT (3) --- */
+
+struct position {
+    const struct link_map *object; /* NULL: all are counted */
+    size_t before;
+};
+
+/* Objects are visited in the order in which they were loaded. */
+static int count_object(struct dl_phdr_info *info, size_t len_bytes, void *context)
+{
+    (void)len_bytes;
+    struct position *position = context;
+    if (position->object != NULL && info->dlpi_addr == position->object->l_addr)
+        return 1;
+    position->before++;
+    return 0;
+}
+
+static bool is_loaded_late(const struct link_map *object)
+{
+    struct position position = {.object = object};
+    return objects_at_start > 0 && dl_iterate_phdr(count_object, &position) != 0 && position.before >= objects_at_start;
+}
+
+__attribute__((constructor)) static void count_objects(void)
+{
+    struct position position = {.object = NULL};
+    dl_iterate_phdr(count_object, &position);
+    objects_at_start = position.before;
+}
+
+/* What the dependencies of a library that was loaded late have; NULL for other callers. */
+static void *next_function(const void *caller, const char *name)
+{
+    const struct link_map *object = object_of(caller);
+    const char *strings = NULL;
+    void *found = NULL;
+    if (object == NULL || !is_loaded_late(object))
+        return NULL;
+    for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_STRTAB)
+            strings = (const char *)entry->d_un.d_ptr;
+    for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL && found == NULL; entry++) {
+        void *needed = entry->d_tag == DT_NEEDED ? dlopen(strings + entry->d_un.d_val, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        if (needed == NULL)
+            continue;
+        found = next_lookup()(needed, name);
+        dlclose(needed);
+    }
+    return found;
+}
+
+/* --- the lookup --- */
+
+__attribute__((used)) struct oriel_lookup oriel_lookup(void *handle, const char *name, const void *caller)
+{
+    lookup_fn *next = next_lookup();
+    const struct oriel_lookup as_asked = {.next = next};
+    if (handle == RTLD_DEFAULT || name == NULL || !is_mpi(name))
+        return as_asked;
+    void *found = handle == RTLD_NEXT ? next_function(caller, name) : next(handle, name);
+    void *own = found != NULL && is_host(object_of(found)) ? own_function(name) : NULL;
+    if (own != NULL)
+        found = own;
+    return found == NULL ? as_asked : (struct oriel_lookup){.found = found};
+}
+
+#ifdef __x86_64__
+/* The jump is the last instruction, with the caller's return address on the stack (2). */
+__asm__(".text\n"
+        ".globl dlsym\n"
+        ".type dlsym, @function\n"
+        "dlsym:\n"
+        "    .cfi_startproc\n"
+        "    endbr64\n"
+        "    push %rdi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    push %rsi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    mov 16(%rsp), %rdx\n"
+        "    sub $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call oriel_lookup\n"
+        "    add $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    pop %rsi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    pop %rdi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    test %rdx, %rdx\n"
+        "    jz 1f\n"
+        "    jmp *%rdx\n"
+        "1:  ret\n"
+        "    .cfi_endproc\n"
+        ".size dlsym, . - dlsym\n");
+#else
+/* Compilers make a jump of the call when they optimise. */
+__attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
+{
+    struct oriel_lookup lookup = oriel_lookup(handle, name, __builtin_return_address(0));
+    return lookup.next != NULL ? lookup.next(handle, name) : lookup.found;
+}
+#endif
