@@ -35,10 +35,11 @@ static int fetch_and_op(struct oriel_window *window, const void *origin_addr, vo
         status = oriel_check_buffer("origin", origin_addr, &target.side);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("result", result_addr, &target.side);
-    if (status == ORIEL_OK)
+    if (status == ORIEL_OK) {
+        oriel_check_passed(window);
         oriel_element_keep(target.side.type, datatype, op, operator);
-    if (status == ORIEL_OK)
         status = oriel_accumulate(window, &target, 1, operator, &from, &to);
+    }
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
 }
 
@@ -99,8 +100,10 @@ static __attribute__((noinline)) int compare_and_swap_general(const void *origin
         status = oriel_check_buffer("compare", compare_addr, &target.side);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("result", result_addr, &target.side);
-    if (status == ORIEL_OK)
+    if (status == ORIEL_OK) {
+        oriel_check_passed(window);
         status = oriel_compare_and_swap(window, &target, origin_addr, compare_addr, result_addr);
+    }
     return oriel_error_raise(window, "MPI_Compare_and_swap", status);
 }
 

@@ -70,7 +70,6 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
         return oriel_fail(ORIEL_E_RANK, "target rank %d, the window has ranks 0 to %d", target_rank, window->n - 1);
     if (!oriel_access_allowed(window, target_rank))
         return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
-    oriel_recent_mark(); /* the operation may store */
     const struct oriel_target *there = &window->targets[target_rank];
     target->rank = target_rank;
     target->offset_bytes = 0;
@@ -78,7 +77,9 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
         return ORIEL_OK; /* nothing is accessed at any displacement */
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC)
         return check_attached(window, target_disp, target);
-    if (target_disp < 0 || __builtin_mul_overflow(target_disp, there->disp_unit, &offset_bytes) ||
+    if (target_disp < 0)
+        return oriel_fail(ORIEL_E_DISP, "displacement %ld in rank %d's window is negative", (long)target_disp, target_rank);
+    if (__builtin_mul_overflow(target_disp, there->disp_unit, &offset_bytes) ||
         !oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes, &high_bytes) ||
         __builtin_add_overflow(low_bytes, offset_bytes, &low_bytes) ||
         __builtin_add_overflow(high_bytes, offset_bytes, &high_bytes) || low_bytes < 0 ||
@@ -125,9 +126,14 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
     return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
+static uint64_t elements_of(const struct oriel_side *side)
+{
+    return times(side->count, side->type->elements);
+}
+
 static enum oriel_status check_kinds(const char *which, const struct oriel_type *here, const struct oriel_type *target)
 {
-    if (here->elements > 0 && target->elements > 0 && (here->kind == ORIEL_KIND_NONE || here->kind != target->kind))
+    if (here->kind == ORIEL_KIND_NONE || here->kind != target->kind)
         return oriel_fail(ORIEL_E_TYPE, "%s and target are not of one predefined datatype", which);
     return ORIEL_OK;
 }
@@ -140,17 +146,15 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window, const stru
         status = find_side("origin", sides->origin_count, sides->origin_datatype, origin);
     if (status == ORIEL_OK)
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
-    if (status == ORIEL_OK)
-        status = check_kinds(needs_origin ? "origin" : "target", needs_origin ? origin->type : target->side.type,
-                             target->side.type);
     if (status != ORIEL_OK)
         return status;
-    *count = times(target->side.count, target->side.type->elements);
-    if (needs_origin) {
-        uint64_t at_origin = times(origin->count, origin->type->elements);
-        status = check_fits(at_origin, *count, "elements");
-        *count = at_origin;
-    }
+    const uint64_t at_target = elements_of(&target->side);
+    *count = needs_origin ? elements_of(origin) : at_target;
+    if (*count > 0 && at_target > 0)
+        status = check_kinds(needs_origin ? "origin" : "target", needs_origin ? origin->type : target->side.type,
+                             target->side.type);
+    if (status == ORIEL_OK)
+        status = check_fits(*count, at_target, "elements");
     return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
@@ -167,16 +171,14 @@ enum oriel_status oriel_check_buffer(const char *which, const void *address, con
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_check_result(const struct oriel_side *target, MPI_Count count, MPI_Datatype datatype,
+enum oriel_status oriel_check_result(const struct oriel_side *target, bool moves, MPI_Count count, MPI_Datatype datatype,
                                      struct oriel_side *result)
 {
     enum oriel_status status = find_side("result", count, datatype, result);
-    if (status == ORIEL_OK)
-        status = check_kinds("result", result->type, target->type);
-    if (status != ORIEL_OK)
+    if (status != ORIEL_OK || !moves)
         return status;
-    return check_fits(times(target->count, target->type->elements), times(result->count, result->type->elements),
-                      "elements of the target");
+    status = check_fits(elements_of(target), elements_of(result), "elements of the target");
+    return status != ORIEL_OK ? status : check_kinds("result", result->type, target->type);
 }
 
 enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum oriel_operator *out)

@@ -22,24 +22,32 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
                                        struct oriel_span *target, struct oriel_side *origin);
 
 /* The accumulates: one predefined type on both sides, count elements.  needs_origin is false for MPI_NO_OP, whose origin is
- * ignored. */
+ * ignored.  Where a side has no elements, nothing moves and the types may differ. */
 enum oriel_status oriel_check_accumulate(struct oriel_window *window, const struct oriel_sides *sides, bool needs_origin,
                                          struct oriel_span *target, struct oriel_side *origin, uint64_t *count);
 
-/* The result side of get_accumulate: the target's kind, and room for all of it. */
-enum oriel_status oriel_check_result(const struct oriel_side *target, MPI_Count count, MPI_Datatype datatype,
+/* The result side of get_accumulate: the target's kind, and room for all of it, if anything moves. */
+enum oriel_status oriel_check_result(const struct oriel_side *target, bool moves, MPI_Count count, MPI_Datatype datatype,
                                      struct oriel_side *result);
 
 /* ORIEL_E_BUFFER for a buffer of more than the address space, and for NULL where items are to be read or written; MPI_BOTTOM,
  * which is NULL too, goes with a datatype whose displacements are addresses. */
 enum oriel_status oriel_check_buffer(const char *which, const void *address, const struct oriel_side *side);
 
-/* Rank, epoch and range of the target's side; fills in rank and offset. */
+/* Rank, epoch and range of the target's side; fills in rank and offset.  ORIEL_E_DISP for a negative displacement where the
+ * window is not dynamic. */
 enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank, MPI_Aint target_disp,
                                      struct oriel_span *target);
 
 /* The operator on the kind (ORIEL_KIND_NONE: nothing is accessed); ORIEL_E_OP when it is the user's or not allowed there. */
 enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum oriel_operator *out);
+
+/* All checks of an operation have passed, and it begins: its epoch is used, and it may store. */
+static inline void oriel_check_passed(struct oriel_window *window)
+{
+    oriel_access_use(window);
+    oriel_recent_mark();
+}
 
 /* ORIEL_E_ASSERT when assert has bits that are none of those that the call takes (MPI-4.1, 13.5.5). */
 enum oriel_status oriel_check_assert(int assert, int taken);

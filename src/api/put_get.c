@@ -43,9 +43,11 @@ static int transfer(struct oriel_window *window, const struct form *form, void *
     enum oriel_status status = oriel_check_transfer(window, sides, form->to_target, &target, &here);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("origin", origin_addr, &here);
-    if (status == ORIEL_OK)
-        status = form->to_target ? oriel_put(window, &target, origin_addr, &here)
-                                 : oriel_get(window, &target, origin_addr, &here);
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, form->call, status);
+    oriel_check_passed(window);
+    status = form->to_target ? oriel_put(window, &target, origin_addr, &here)
+                             : oriel_get(window, &target, origin_addr, &here);
     if (status == ORIEL_OK)
         keep(generation, form, sides, &target, &here);
     return oriel_error_raise(window, form->call, status);

@@ -120,7 +120,28 @@ static bool fits(struct oriel_operation *operation, const char *from, uint64_t f
     return oriel_likely(from_bytes <= into_bytes) || does_not_fit(operation, from, from_bytes, into, into_bytes);
 }
 
-/* One predefined datatype on both sides, and an operator that is defined on it. */
+/* Reports an operator that MPI does not define on the elements; true where they are computed all the same. */
+static __attribute__((noinline, cold)) bool undefined_operator(struct oriel_operation *operation, enum oriel_kind kind)
+{
+    if (oriel_kinds[kind].plain[operation->applied] == NULL)
+        return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is not defined on this datatype.");
+    wrong(operation, ORIEL_RULE_ARGUMENT,
+          "The operator is not defined on this datatype. Hosts compute it as on integers of one byte, and differ in its sign.");
+    return true;
+}
+
+static __attribute__((noinline, cold)) bool undefined_swap(struct oriel_operation *operation)
+{
+    wrong(operation, ORIEL_RULE_ARGUMENT, "MPI_Compare_and_swap is not defined on this datatype: it takes integers, logicals and bytes.");
+    return true;
+}
+
+static uint64_t elements_of(MPI_Count count, const struct oriel_type *type)
+{
+    return count > 0 ? type->elements : 0;
+}
+
+/* One predefined datatype on both sides, and an operator that is defined on it, if anything moves. */
 static bool accumulate_is_right(struct oriel_operation *operation)
 {
     const struct oriel_type *target = operation->target_type;
@@ -130,14 +151,15 @@ static bool accumulate_is_right(struct oriel_operation *operation)
         if (operation->applied == ORIEL_OPERATOR_NONE)
             return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is none of the predefined ones.");
     }
-    if (target->elements == 0)
+    if (elements_of(operation->target_count, target) == 0 ||
+        (origin != NULL && elements_of(operation->origin_count, origin) == 0))
         return true;
-    if (target->kind == ORIEL_KIND_NONE || (origin != NULL && origin->elements > 0 && origin->kind != target->kind))
+    if (target->kind == ORIEL_KIND_NONE || (origin != NULL && origin->kind != target->kind))
         return wrong(operation, ORIEL_RULE_DATATYPE,
                      "Accumulates need datatypes of one predefined datatype, the same on both sides.");
-    if (!operation->swaps && oriel_kinds[target->kind].plain[operation->applied] == NULL)
-        return wrong(operation, ORIEL_RULE_ARGUMENT, "The operator is not defined on this datatype.");
-    return true;
+    if (operation->swaps)
+        return target->kind != ORIEL_KIND_CHAR || undefined_swap(operation);
+    return oriel_kind_defines(target->kind, operation->applied) || undefined_operator(operation, target->kind);
 }
 
 bool oriel_argument_operation(struct oriel_operation *operation)

@@ -20,7 +20,8 @@ static enum element_class class_of(uint8_t element)
 #define COMPLEX(name, type, real) case ORIEL_KIND_##name: return CLASS_COMPLEX;
 #define PAIR(name, type, index_type) case ORIEL_KIND_##name: return CLASS_PAIR;
 #define LOGICAL(name, type)
-#define BITS(name, type)
+#define BITS(name, type, like)
+#define LETTERS(name, type, like)
 #define OPAQUE(name, type)
 #include "kernel/kinds.def"
     default: return CLASS_WORD;

@@ -298,7 +298,7 @@ static enum oriel_verdict no_epoch(const struct oriel_epochs *epochs, int32_t ta
                  NULL);
 }
 
-enum oriel_verdict oriel_epochs_operation(struct oriel_epochs *epochs, int32_t target, bool has_request,
+enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int32_t target, bool has_request,
                                           struct oriel_finding *finding)
 {
     if (oriel_epochs_passive(epochs, target))
@@ -308,12 +308,17 @@ enum oriel_verdict oriel_epochs_operation(struct oriel_epochs *epochs, int32_t t
         return ORIEL_VERDICT_ECHO;
     if (!started && (!epochs->fence.open || epochs->locked > 0))
         return no_epoch(epochs, target, finding);
-    if (!started)
-        epochs->used = true;
     if (!has_request)
         return ORIEL_VERDICT_RIGHT;
     return wrong(finding, ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH, target, started ? &epochs->start.site : &epochs->fence.site,
                  oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
+}
+
+void oriel_epochs_operated(struct oriel_epochs *epochs, int32_t target)
+{
+    bool started = (epochs->targets[target] & ORIEL_TARGET_STARTED) != 0;
+    if (epochs->fence.open && epochs->locked == 0 && !started && !oriel_epochs_passive(epochs, target))
+        epochs->used = true;
 }
 
 enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising, struct oriel_finding *finding)

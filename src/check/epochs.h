@@ -78,8 +78,10 @@ enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const stru
                                          struct oriel_finding *finding);
 enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs, struct oriel_finding *finding);
 enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t target, struct oriel_finding *finding);
-enum oriel_verdict oriel_epochs_operation(struct oriel_epochs *epochs, int32_t target, bool has_request,
+enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int32_t target, bool has_request,
                                           struct oriel_finding *finding);
+/* It was right and has not failed: the epoch of a fence is used. */
+void oriel_epochs_operated(struct oriel_epochs *epochs, int32_t target);
 
 /* Whether an epoch is open that MPI_Win_free (finalising: MPI_Finalize) must not meet. */
 enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising, struct oriel_finding *finding);

@@ -63,10 +63,19 @@ static __attribute__((noinline)) int look_at(struct oriel_operation *operation)
         oriel_quiet_begin(&operation->quiet, operation->win);
         return operation->withheld ? MPI_PROC_NULL : operation->target_rank;
     }
+    operation->allowed = true;
     if (operation->kind != ORIEL_ACCESS_GET)
         oriel_hint_no_put(operation);
     oriel_access_begin(operation);
     return operation->target_rank;
+}
+
+static void note_use(struct oriel_operation *operation)
+{
+    struct oriel_checked *window = operation->window;
+    oriel_window_enter(window);
+    oriel_epochs_operated(&window->epochs, operation->target_rank);
+    oriel_window_leave(window);
 }
 
 /* After it, with its code; returns the program's. */
@@ -76,6 +85,8 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
         return code;
     if (operation->accessed)
         oriel_access_end(operation, code);
+    if (operation->allowed && code == MPI_SUCCESS && operation->window->epochs.fence.open)
+        note_use(operation);
     if (operation->accessed && oriel_unlikely(code != MPI_SUCCESS))
         oriel_window_refused(operation->window, operation->target_rank);
     if (!operation->quiet.quiet)

@@ -41,6 +41,7 @@ struct oriel_operation {
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
     bool accessed;             /* it stands in the history */
+    bool allowed;              /* nothing is wrong with arguments and epoch */
     bool withheld;             /* wrong, and refused with its completion only, where that would end the job */
 };
 

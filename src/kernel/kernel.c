@@ -251,15 +251,8 @@ enum { PRODUCTS = 32 };
     PLAIN_MOVES(name, type)              \
     LOGICAL_KERNELS(NATIVE, name, type)  \
     NATIVE_MOVES(name, type)
-#define BITS(name, type)                                    \
-    PLAIN(BAND, name, type, type)                           \
-    PLAIN(BOR, name, type, type)                            \
-    PLAIN(BXOR, name, type, type)                           \
-    PLAIN_MOVES(name, type)                                 \
-    NATIVE_FETCH(BAND, name, type, atomic_fetch_and_explicit) \
-    NATIVE_FETCH(BOR, name, type, atomic_fetch_or_explicit) \
-    NATIVE_FETCH(BXOR, name, type, atomic_fetch_xor_explicit) \
-    NATIVE_MOVES(name, type)
+#define BITS(name, type, like)
+#define LETTERS(name, type, like)
 #define OPAQUE(name, type) PLAIN_MOVES(name, type)
 #include "kernel/kinds.def"
 
@@ -274,7 +267,6 @@ NATIVE(MIN, DOUBLE, double, double)
 NATIVE(SUM, DOUBLE, double, double)
 NATIVE(PROD, DOUBLE, double, double)
 NATIVE_MOVES(DOUBLE, double)
-NATIVE_MOVES(CHAR, uint8_t)
 NATIVE_MOVES(OPAQUE16, uint16_t)
 NATIVE_MOVES(OPAQUE32, uint32_t)
 NATIVE_MOVES(OPAQUE64, uint64_t)
@@ -294,7 +286,6 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 #define NATIVE_SLOTS_INT128
 #define NATIVE_SLOTS_QUAD
 #define NATIVE_SLOTS_QUAD_COMPLEX
-#define NATIVE_SLOTS_CHAR MOVE_SLOTS(native, CHAR),
 #define NATIVE_SLOTS_OPAQUE16 MOVE_SLOTS(native, OPAQUE16),
 #define NATIVE_SLOTS_OPAQUE32 MOVE_SLOTS(native, OPAQUE32),
 #define NATIVE_SLOTS_OPAQUE64 MOVE_SLOTS(native, OPAQUE64),
@@ -318,12 +309,24 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 #define LOGICAL(name, type)                                                                            \
     [ORIEL_KIND_##name] = {WHOLE(type), LOGICAL_SLOTS(plain, name), MOVE_SLOTS(plain, name),           \
                            LOGICAL_SLOTS(native, name), MOVE_SLOTS(native, name)},
-#define BITS(name, type)                                                                       \
-    [ORIEL_KIND_##name] = {WHOLE(type), BIT_SLOTS(plain, name), MOVE_SLOTS(plain, name),       \
-                           BIT_SLOTS(native, name), MOVE_SLOTS(native, name)},
+#define BITS(name, type, like)                                                                        \
+    [ORIEL_KIND_##name] = {WHOLE(type), .tolerant = true, INTEGER_SLOTS(plain, like), INTEGER_SLOTS(native, like)},
+#define LETTERS(name, type, like) BITS(name, type, like)
 #define OPAQUE(name, type) \
     [ORIEL_KIND_##name] = {WHOLE(type), NATIVE_SLOTS_##name MOVE_SLOTS(plain, name)},
 
 const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT] = {
 #include "kernel/kinds.def"
 };
+
+static bool is_bit_operator(enum oriel_operator operator)
+{
+    return operator == ORIEL_OPERATOR_BAND || operator == ORIEL_OPERATOR_BOR || operator == ORIEL_OPERATOR_BXOR;
+}
+
+bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator)
+{
+    if (!oriel_kinds[kind].tolerant || operator == ORIEL_OPERATOR_REPLACE || operator == ORIEL_OPERATOR_NO_OP)
+        return oriel_kinds[kind].plain[operator] != NULL;
+    return kind == ORIEL_KIND_BYTE && is_bit_operator(operator);
+}

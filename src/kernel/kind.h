@@ -48,7 +48,8 @@ enum oriel_kind {
 #define COMPLEX(name, type, real) ORIEL_KIND_##name,
 #define PAIR(name, type, index_type) ORIEL_KIND_##name,
 #define LOGICAL(name, type) ORIEL_KIND_##name,
-#define BITS(name, type) ORIEL_KIND_##name,
+#define BITS(name, type, like) ORIEL_KIND_##name,
+#define LETTERS(name, type, like) ORIEL_KIND_##name,
 #define OPAQUE(name, type) ORIEL_KIND_##name,
 #include "kernel/kinds.def"
     ORIEL_KIND_COUNT,
@@ -89,11 +90,15 @@ struct oriel_kind_properties {
     uint32_t index_offset;      /* a pair's second field; else 0 */
     uint32_t index_bytes;       /* likewise */
     bool padded;                /* a pair that does not fill its extent: only its fields may be touched */
-    oriel_kernel *plain[ORIEL_OPERATOR_COUNT];  /* NULL where MPI does not allow the operator on the kind */
+    bool tolerant;              /* bytes and letters: computes more than MPI defines (kinds.def) */
+    oriel_kernel *plain[ORIEL_OPERATOR_COUNT];  /* NULL where the operator is not allowed on the kind */
     oriel_element *native[ORIEL_OPERATOR_COUNT]; /* NULL where the CPU cannot */
 };
 
 extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];
+
+/* Whether MPI defines the operator on the kind (MPI-4.1, 6.9.2); what a tolerant one computes beyond that is no program's right. */
+bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator);
 
 /* What moves of one element: without the padding of a pair. */
 static inline uint64_t oriel_kind_moving_bytes(enum oriel_kind kind)

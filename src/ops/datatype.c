@@ -23,6 +23,7 @@ enum type_class {
     LONG_COMPLEX,
     LOGICAL,
     BITS,
+    LETTERS,
     NOTHING,
     PAIR_FLOAT_INT,
     PAIR_DOUBLE_INT,
@@ -37,8 +38,6 @@ enum type_class {
 static enum oriel_kind opaque_of(int size_bytes)
 {
     switch (size_bytes) {
-    case 1:
-        return ORIEL_KIND_CHAR;
     case 2:
         return ORIEL_KIND_OPAQUE16;
     case 4:
@@ -93,6 +92,8 @@ static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
         return by_width(size_bytes, logicals);
     case BITS:
         return ORIEL_KIND_BYTE;
+    case LETTERS:
+        return ORIEL_KIND_CHAR;
     case NOTHING:
         return opaque_of(size_bytes);
     case PAIR_FLOAT_INT:

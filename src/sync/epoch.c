@@ -4,15 +4,6 @@
 
 #include "sync/epoch.h"
 
-bool oriel_access_allowed_slow(struct oriel_window *window, int32_t target)
-{
-    (void)target; /* locks and start epochs have been looked at by the caller */
-    if (!(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_FENCE))
-        return false;
-    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_USED, memory_order_relaxed);
-    return true;
-}
-
 bool oriel_locks_held(const struct oriel_window *window)
 {
     const _Atomic uint8_t *words = oriel_window_access(window);

@@ -54,17 +54,19 @@ static inline bool oriel_passive_epoch(const struct oriel_window *window, int32_
 /* Whether MPI_Win_free may be called: ORIEL_E_SYNC in an open epoch. */
 enum oriel_status oriel_epochs_closed(const struct oriel_window *window);
 
-/* The slow half of oriel_access_allowed. */
-bool oriel_access_allowed_slow(struct oriel_window *window, int32_t target);
-
-/* Whether an operation to target is inside an access epoch for it; notes that a fence epoch is used. */
-static inline bool oriel_access_allowed(struct oriel_window *window, int32_t target)
+/* Whether an operation to target is inside an access epoch for it. */
+static inline bool oriel_access_allowed(const struct oriel_window *window, int32_t target)
 {
-    if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS))
-        return true;
-    if (oriel_window_access_to(window, target) >= ORIEL_ACCESS_SHARED)
-        return true;
-    return oriel_access_allowed_slow(window, target);
+    return (oriel_load_relaxed(&window->epoch) & (ORIEL_EPOCH_ALL_TARGETS | ORIEL_EPOCH_FENCE)) ||
+           oriel_window_access_to(window, target) >= ORIEL_ACCESS_SHARED;
+}
+
+/* An operation has passed all checks: if its epoch is that of a fence, only another fence ends it.  An operation that is
+ * refused uses no epoch. */
+static inline void oriel_access_use(struct oriel_window *window)
+{
+    if ((oriel_load_relaxed(&window->epoch) & (ORIEL_EPOCH_FENCE | ORIEL_EPOCH_USED)) == ORIEL_EPOCH_FENCE)
+        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_USED, memory_order_relaxed);
 }
 
 #endif

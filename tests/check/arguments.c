@@ -199,6 +199,38 @@ CASE(A8, operator_of_the_program, 2)
     fence_and_free(win);
 }
 
+/* They run everywhere, and are told nevertheless. */
+CASE(A8, sum_of_bytes, 2)
+{
+    unsigned char value = 3;
+    MPI_Datatype type = right ? MPI_UNSIGNED_CHAR : MPI_BYTE;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Accumulate(&value, 1, type, 1, 0, 1, type, MPI_SUM, win); /* FINDS A8 here, saying 'not defined' */
+    fence_and_free(win);
+}
+
+CASE(A8, bits_of_letters, 2)
+{
+    char value = 3, got;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    MPI_Fetch_and_op(&value, &got, right ? MPI_BYTE : MPI_CHAR, 1, 0, MPI_BOR, win); /* FINDS A8 here, saying 'not defined' */
+    MPI_Win_unlock(1, win);
+    MPI_Win_free(&win);
+}
+
+CASE(A8, swap_of_letters, 2)
+{
+    char value = 3, expected = 0, got;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    MPI_Compare_and_swap(&value, &expected, &got, right ? MPI_SIGNED_CHAR : MPI_CHAR, 1, 0, win); /* FINDS A8 here */
+    MPI_Win_unlock(1, win);
+    MPI_Win_free(&win);
+}
+
 CASE(A8, operator_that_reals_have_not, 2)
 {
     float value = 3;

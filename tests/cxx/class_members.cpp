@@ -199,7 +199,7 @@ static void errors_are_thrown_and_leave_the_window_usable()
     CHECK_THROWN(MPI::ERR_LOCKTYPE, win.Lock(12345, right, 0));
     win.Lock(MPI::LOCK_EXCLUSIVE, right, 0);
     CHECK_THROWN(MPI::ERR_RMA_RANGE, win.Put(&value, 1, MPI_LONG, right, 4, 1, MPI_LONG));
-    CHECK_THROWN(MPI::ERR_RMA_RANGE, win.Rget(&seen, 1, MPI_LONG, right, -1, 1, MPI_LONG));
+    CHECK_THROWN(MPI::ERR_DISP, win.Rget(&seen, 1, MPI_LONG, right, -1, 1, MPI_LONG));
     CHECK_THROWN(MPI::ERR_RMA_SYNC, win.Free());
     CHECK(win != MPI::WIN_NULL, "a failed Free took the handle");
     win.Get(&seen, 1, MPI_LONG, right, 0, 1, MPI_LONG);

@@ -17,18 +17,16 @@ struct verdict epochs_allow(const struct epochs *epochs, int rank)
     return (struct verdict){ open ? 0 : FAULT_SYNC, 0 };
 }
 
-void epochs_note_operation(struct epochs *epochs, int rank, bool success)
+void epochs_note_operation(struct epochs *epochs, int rank)
 {
-    if (!epochs->fence || epochs->lock_all || epochs->locked[rank] || epochs->started)
-        return;
-    int used = success ? 2 : 1;
-    epochs->used = used > epochs->used ? used : epochs->used;
+    if (epochs->fence && !epochs->lock_all && !epochs->locked[rank] && !epochs->started)
+        epochs->used = true;
 }
 
 /* A fence epoch that was used is not left by another kind of epoch. */
 static struct verdict leave_fence(const struct epochs *epochs)
 {
-    return (struct verdict){ epochs->used == 2 ? FAULT_SYNC : 0, epochs->used == 1 ? FAULT_SYNC : 0 };
+    return (struct verdict){ epochs->used ? FAULT_SYNC : 0, 0 };
 }
 
 static void add(struct verdict *verdict, unsigned must, unsigned may)
@@ -71,7 +69,7 @@ static void call_lock(struct epochs *epochs, MPI_Win win, struct random *random,
         return;
     epochs->locked[rank] = type == MPI_LOCK_SHARED ? 1 : 2;
     epochs->fence = false;
-    epochs->used = 0;
+    epochs->used = false;
 }
 
 static void call_unlock(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
@@ -103,7 +101,7 @@ static void call_lock_all(struct epochs *epochs, MPI_Win win, struct random *ran
         return;
     epochs->lock_all = true;
     epochs->fence = false;
-    epochs->used = 0;
+    epochs->used = false;
 }
 
 static void call_unlock_all(struct epochs *epochs, MPI_Win win, bool errors_only)
@@ -213,7 +211,7 @@ static void call_start(struct epochs *epochs, MPI_Win win, struct random *random
             epochs->started = true;
             epochs->self_posts -= self;
             epochs->fence = false;
-            epochs->used = 0;
+            epochs->used = false;
         }
     }
     free_group(group);
@@ -259,7 +257,7 @@ static void call_fence(struct epochs *epochs, MPI_Win win, struct random *random
     if (!fuzz_judge(verdict, FUZZ(Win_fence, assert, win)))
         return;
     epochs->fence = (assert & MPI_MODE_NOSUCCEED) == 0;
-    epochs->used = 0;
+    epochs->used = false;
 }
 
 static void call_free(const struct epochs *epochs, MPI_Win win)
@@ -329,8 +327,8 @@ void epochs_close(struct epochs *epochs, MPI_Win win)
     if (epochs->n == 1 && epochs->fence)
         CHECK_OK(FUZZ(Win_fence, MPI_MODE_NOSUCCEED, win));
     if (epochs->n == 1)
-        epochs->used = 0;
-    for (; epochs->self_posts > 0 && epochs->used == 0; epochs->self_posts--) {
+        epochs->used = false;
+    for (; epochs->self_posts > 0 && !epochs->used; epochs->self_posts--) {
         CHECK_OK(FUZZ(Win_start, self, 0, win));
         CHECK_OK(FUZZ(Win_complete, win));
         epochs->self_completed = true;

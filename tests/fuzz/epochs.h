@@ -12,7 +12,7 @@ struct epochs {
     int n, me;
     MPI_Comm comm;      /* the window's */
     bool fence;         /* the last fence opened an epoch */
-    int used;           /* by an operation: 0 no, 1 perhaps (it failed), 2 yes */
+    bool used;          /* by an operation that was not refused */
     bool lock_all;
     unsigned char locked[FUZZ_RANKS];
     bool started;
@@ -21,9 +21,9 @@ struct epochs {
     int self_posts;     /* not yet taken by a start */
 };
 
-/* What an operation to this target must get, and afterwards: that it was made. */
+/* What an operation to this target must get, and afterwards: that it was made, and not refused. */
 struct verdict epochs_allow(const struct epochs *epochs, int rank);
-void epochs_note_operation(struct epochs *epochs, int rank, bool success);
+void epochs_note_operation(struct epochs *epochs, int rank);
 
 /* One random call; with errors_only none that can succeed. */
 void epochs_call(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only);

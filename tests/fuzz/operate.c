@@ -260,8 +260,8 @@ void operate_once(struct field *field, struct sides *sides, struct random *rando
         sides_fill(sides, random);
     describe(&operation, field);
     bool success = fuzz_judge(verdict, call(&operation, sides, field->win));
-    if (operation.rank >= 0 && operation.rank < field->n)
-        epochs_note_operation(&field->epochs, operation.rank, success);
+    if (success && operation.rank >= 0)
+        epochs_note_operation(&field->epochs, operation.rank);
     if (success && verdict.must == 0 && operation.moved_bytes > 0)
         follow(&operation, field, sides);
     field_check(field);

@@ -43,7 +43,7 @@ static void fence(struct field *field, int assert)
 {
     CHECK_OK(FUZZ(Win_fence, assert, field->win));
     field->epochs.fence = (assert & MPI_MODE_NOSUCCEED) == 0;
-    field->epochs.used = 0;
+    field->epochs.used = false;
 }
 
 static void turn(struct field *field, struct random *shared, struct random *own, bool operates)

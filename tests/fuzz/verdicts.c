@@ -63,6 +63,8 @@ static struct verdict range_verdict(const struct operation *operation, const str
     wide offset = field_offset(field, operation->rank, operation->disp);
     if (bytes_of(target) == 0)
         return (struct verdict){ 0, 0 };
+    if (field->attached == NULL && operation->disp < 0)
+        return (struct verdict){ FAULT_DISP, 0 };
     if (target->type->state == SIDE_VAST || target->type->absolute)
         return (struct verdict){ FAULT_RANGE, 0 };
     wide last = (wide)(target->count - 1) * map->extent;
@@ -70,22 +72,22 @@ static struct verdict range_verdict(const struct operation *operation, const str
     wide high = offset + map->high + (last > 0 ? last : 0);
     if (field->attached != NULL)
         return attached_verdict(operation, field, low, high);
-    if (operation->disp < 0 || low < 0 || high > size)
+    if (low < 0 || high > size)
         return (struct verdict){ FAULT_RANGE, 0 };
     return (struct verdict){ 0, target->type->model->group == GROUP_PAIR && high + 16 > size ? FAULT_RANGE : 0 };
 }
 
-/* Two sides of an accumulate. */
+/* Two sides of an accumulate, which differ as they like where nothing moves. */
 static struct verdict match_verdict(const struct side *side, const struct side *target)
 {
     int alike = sides_alike(side->type->model, target->type->model);
     struct verdict verdict = { 0, 0 };
-    if (!is_usable(side) || !is_usable(target))
+    if (elements_of(side) == 0 || elements_of(target) == 0)
         return verdict;
     bool mixed = side->type->mixed || target->type->mixed;
     if (alike < 2 || mixed)
         verdict.may = FAULT_TYPE;
-    if (elements_of(side) > 0 && elements_of(target) > 0 && (mixed || alike == 0))
+    if (mixed || alike == 0)
         verdict.must = FAULT_TYPE;
     return verdict;
 }
@@ -93,21 +95,20 @@ static struct verdict match_verdict(const struct side *side, const struct side *
 static struct verdict op_verdict(const struct operation *operation)
 {
     const struct test_type *model = operation->target.type->model;
-    bool logical_on_integer = (model->group == GROUP_SIGNED || model->group == GROUP_UNSIGNED) &&
-                              (operation->op == MPI_LAND || operation->op == MPI_LOR || operation->op == MPI_LXOR);
     struct verdict verdict = { 0, 0 };
     if (operation->op == MPI_NO_OP && operation->accumulates && !operation->fetches)
         verdict.must = FAULT_OP;
     if (!is_usable(&operation->target) || operation->op == MPI_NO_OP)
         return verdict;
-    if (operation->target.type->mixed)
+    bool moves = operation->single || operation->moved_bytes > 0;
+    if (moves && operation->target.type->mixed)
         return (struct verdict){ verdict.must, FAULT_OP }; /* there is no one type to ask about */
     for (size_t i = 0; i < test_op_count; i++) {
         if (test_ops[i].op != operation->op)
             continue;
-        if (!type_allows(model, operation->op))
-            return logical_on_integer ? (struct verdict){ 0, FAULT_OP } : (struct verdict){ FAULT_OP, 0 };
-        if (model->value_bytes >= 16 && operation->op != MPI_REPLACE)
+        if (moves && !type_allows(model, operation->op) && !type_tolerates(model, operation->op))
+            return (struct verdict){ FAULT_OP, 0 };
+        if (moves && model->value_bytes >= 16 && operation->op != MPI_REPLACE)
             verdict.may = FAULT_OP;
         return verdict;
     }
@@ -140,7 +141,7 @@ static struct verdict single_verdict(struct operation *operation)
     if (type->state != SIDE_NULL && type->state != SIDE_UNCOMMITTED && type->map.derived)
         join(&verdict, type->elements == 1 && !type->mixed ? (struct verdict){ 0, FAULT_TYPE }
                                                            : (struct verdict){ FAULT_TYPE, 0 });
-    if (swaps && is_usable(&operation->target) && !type_allows_swap(type->model))
+    if (swaps && is_usable(&operation->target) && !type_allows_swap(type->model) && !type_is_letters(type->model))
         join(&verdict, (struct verdict){ FAULT_TYPE, 0 });
     operation->moved_bytes = (MPI_Aint)bytes_of(&operation->target);
     return verdict;
@@ -165,7 +166,8 @@ static struct verdict accumulate_verdict(struct operation *operation)
     }
     if (operation->fetches) {
         join(&verdict, (struct verdict){ side_faults(&operation->result), 0 });
-        join(&verdict, match_verdict(&operation->result, &operation->target));
+        if (moved > 0)
+            join(&verdict, match_verdict(&operation->result, &operation->target));
         bool counts = !operation->result.type->mixed && !operation->target.type->mixed;
         if (is_usable(&operation->result) && elements_of(&operation->target) > elements_of(&operation->result))
             join(&verdict, counts && moved > elements_of(&operation->result) ? (struct verdict){ FAULT_TRUNCATE, 0 }
@@ -221,9 +223,9 @@ struct verdict operation_judge(struct operation *operation, const struct field *
     if (has_op)
         join(&verdict, op_verdict(operation));
     if (operation->nothing || operation->moved_bytes == 0) {
-        unsigned may = verdict.must & (FAULT_OP | FAULT_TRUNCATE);
+        unsigned may = verdict.must & FAULT_TRUNCATE;
         if (operation->nothing || operation->accumulates)
-            verdict = (struct verdict){ verdict.must & ~may, verdict.may | may | FAULT_TYPE };
+            verdict = (struct verdict){ verdict.must & ~may, verdict.may | may };
     }
     if (operation->target.type->state == SIDE_VAST)
         verdict.may |= FAULT_TYPE;

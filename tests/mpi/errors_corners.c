@@ -161,8 +161,8 @@ static void bulk_accumulates_done_before_are_checked_again(enum window_kind kind
         for (MPI_Aint disp = 0; disp <= RANGE_WORDS - MANY; disp++)
             CHECK_OK(MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, disp, MANY, MPI_INT64_T, MPI_SUM, window.win));
         for (size_t i = 0; i < COUNT_OF(wrong); i++)
-            CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, wrong[i], MANY, MPI_INT64_T, MPI_SUM,
-                                                          window.win));
+            CHECK_CLASS(wrong[i] < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE,
+                        MPI_Accumulate(zeros, MANY, MPI_INT64_T, target, wrong[i], MANY, MPI_INT64_T, MPI_SUM, window.win));
         CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(zeros, RANGE_WORDS + 1, MPI_INT64_T, target, 0, RANGE_WORDS + 1,
                                                       MPI_INT64_T, MPI_SUM, window.win));
         CHECK_CLASS(MPI_ERR_TRUNCATE, MPI_Accumulate(zeros, MANY + 1, MPI_INT64_T, target, 0, MANY, MPI_INT64_T, MPI_SUM,

@@ -227,15 +227,15 @@ static void wrong_places(struct zoned *zoned)
     const MPI_Aint backwards = -8;
     MPI_Type_create_hindexed(1, &length, &backwards, MPI_INT64_T, &before);
     MPI_Type_commit(&before);
-    FAILS(ALL, MPI_ERR_RMA_RANGE, a.disp = -1);
+    FAILS(ALL, MPI_ERR_DISP, a.disp = -1);
     FAILS(ALL, MPI_ERR_RMA_RANGE, a.disp = RANGE_WORDS);
     FAILS(ALL, MPI_ERR_RMA_RANGE, a.disp = PTRDIFF_MAX);
-    FAILS(ALL, MPI_ERR_RMA_RANGE, a.disp = PTRDIFF_MIN);
+    FAILS(ALL, MPI_ERR_DISP, a.disp = PTRDIFF_MIN);
     FAILS(ALL, MPI_ERR_RMA_RANGE, a.disp = PTRDIFF_MAX / 8 + 1);
     FAILS(ALL, MPI_ERR_RMA_RANGE, (a.disp = RANGE_WORDS - 1, a.origin_count = a.target_count = a.result_count = 2));
     FAILS(ALL, MPI_ERR_RMA_RANGE, (a.disp = 0, a.origin_count = a.target_count = a.result_count = RANGE_WORDS + 1));
     FAILS(ALL, MPI_ERR_RMA_RANGE, (a.disp = 0, a.target_type = before));
-    single_fails(zoned, MPI_INT64_T, guarded_target(), -1, MPI_ERR_RMA_RANGE);
+    single_fails(zoned, MPI_INT64_T, guarded_target(), -1, MPI_ERR_DISP);
     single_fails(zoned, MPI_INT64_T, guarded_target(), RANGE_WORDS, MPI_ERR_RMA_RANGE);
     single_fails(zoned, MPI_INT64_T, guarded_target(), PTRDIFF_MAX, MPI_ERR_RMA_RANGE);
     MPI_Type_free(&before);
@@ -291,6 +291,49 @@ static void operations_outside_an_epoch_fail_in_every_form(enum window_kind kind
     zoned_free(&made);
 }
 
+static void wrong_buffers(struct zoned *zoned)
+{
+    FAILS(ALL, MPI_ERR_BUFFER, a.origin = NULL);
+    FAILS(FETCHES, MPI_ERR_BUFFER, a.result = NULL);
+}
+
+/* Each kind of refusal by itself: the epoch of a fence in which nothing else was called can be left, and the window be freed. */
+static void a_refused_operation_uses_no_fence_epoch(enum window_kind kind)
+{
+    static void (*const wrongs[])(struct zoned *zoned) = { wrong_ranks,     wrong_counts, wrong_types,           wrong_mixtures,
+                                                           wrong_operators, wrong_places, sides_that_do_not_fit, wrong_buffers };
+    struct zoned zoned = zoned_make(kind);
+    MPI_Win win = zoned.window.win;
+    for (size_t i = 0; i < COUNT_OF(wrongs); i++) {
+        CHECK_OK(MPI_Win_fence(0, win));
+        wrongs[i](&zoned);
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+        CHECK(MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, win) == MPI_SUCCESS && MPI_Win_unlock(world_rank, win) == MPI_SUCCESS,
+              "refusals of kind %zu have used the epoch", i);
+    }
+    CHECK_OK(MPI_Win_fence(0, win));
+    wrong_operators(&zoned);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (kind == KIND_ALLOCATE) {
+        CHECK_OK(MPI_Win_free(&win));
+        MPI_Errhandler_free(&zoned.handler);
+        return;
+    }
+    CHECK_OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    zoned_free(&zoned);
+}
+
+/* An operation that moves nothing is one: its epoch is used. */
+static void an_operation_without_elements_uses_the_fence_epoch(enum window_kind kind)
+{
+    struct window window = guarded_make(kind);
+    CHECK_OK(MPI_Win_fence(0, window.win));
+    CHECK_OK(MPI_Put(origin_buffer, 0, MPI_INT64_T, guarded_target(), 0, 0, MPI_INT64_T, window.win));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, window.win));
+    CHECK_OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win));
+    guarded_free(&window);
+}
+
 static const struct test_case cases[] = {
     CASE(wrong_ranks_fail_in_every_form, KINDS_ALL, 1),
     CASE(wrong_counts_fail_in_every_form, KINDS_ALL, 1),
@@ -301,6 +344,8 @@ static const struct test_case cases[] = {
     CASE(counts_that_overflow_fail_in_large_forms, KINDS_BOTH, 1),
     CASE(sides_that_do_not_fit_fail_in_every_form, KINDS_ALL, 1),
     CASE(operations_outside_an_epoch_fail_in_every_form, KINDS_ALL, 1),
+    CASE(a_refused_operation_uses_no_fence_epoch, KINDS_ALL, 1),
+    CASE(an_operation_without_elements_uses_the_fence_epoch, KINDS_BOTH, 1),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

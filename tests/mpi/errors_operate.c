@@ -163,7 +163,7 @@ static void operators_that_do_not_fit_are_refused(enum window_kind kind)
     MPI_Op_create(add_up, 1, &user);
     const struct { MPI_Op op; MPI_Datatype type; } wrong[] = {
         { user, MPI_INT64_T }, { MPI_OP_NULL, MPI_INT64_T }, { MPI_BAND, MPI_DOUBLE }, { MPI_LAND, MPI_DOUBLE },
-        { MPI_MAX, MPI_C_FLOAT_COMPLEX }, { MPI_MINLOC, MPI_INT64_T }, { MPI_SUM, MPI_2INT }, { MPI_SUM, MPI_BYTE },
+        { MPI_MAX, MPI_C_FLOAT_COMPLEX }, { MPI_MINLOC, MPI_INT64_T }, { MPI_SUM, MPI_2INT }, { MPI_SUM, MPI_WCHAR },
     };
     MPI_Win_lock_all(0, window.win);
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -186,10 +186,10 @@ static void operators_that_do_not_fit_are_refused(enum window_kind kind)
 static void range_fails(MPI_Aint disp, int count, MPI_Datatype type, MPI_Win win)
 {
     struct call c = { count, type, guarded_target(), disp, count, type, MPI_REPLACE };
-    all_fail(&c, win, MPI_ERR_RMA_RANGE);
+    all_fail(&c, win, disp < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE);
 }
 
-/* Beyond the end, across the end, before the beginning, and displacements and counts that overflow 64 bits. */
+/* Beyond the end, across the end, negative displacements, and displacements and counts that overflow 64 bits. */
 static void accesses_outside_the_window_are_refused(enum window_kind kind)
 {
     static const MPI_Aint disps[] = { RANGE_WORDS, RANGE_WORDS + 1, 1 << 20, -1, -RANGE_WORDS, PTRDIFF_MAX,
@@ -200,7 +200,8 @@ static void accesses_outside_the_window_are_refused(enum window_kind kind)
     for (size_t i = 0; i < COUNT_OF(disps); i++) {
         range_fails(disps[i], 1, MPI_INT64_T, window.win);
         range_fails(disps[i], 1, MPI_BYTE, window.win);
-        singles_fail(guarded_target(), disps[i], MPI_INT64_T, window.win, MPI_ERR_RMA_RANGE);
+        singles_fail(guarded_target(), disps[i], MPI_INT64_T, window.win,
+                     disps[i] < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE);
     }
     range_fails(0, RANGE_WORDS + 1, MPI_INT64_T, window.win);
     range_fails(RANGE_WORDS - 1, 2, MPI_INT64_T, window.win);
@@ -312,7 +313,7 @@ static void transfers_done_before_are_checked_again(enum window_kind kind)
             both_work(&c, window.win);
         for (size_t i = 0; i < COUNT_OF(wrong); i++) {
             c.disp = wrong[i];
-            both_fail(c, window.win, MPI_ERR_RMA_RANGE);
+            both_fail(c, window.win, c.disp < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE);
         }
         MPI_Type_free(&right.target_type);
         right.target_type = around(3);

@@ -26,13 +26,15 @@ static void segments_follow_each_other_byte_by_byte(enum window_kind kind)
     char *next = NULL;
     for (int rank = 0; rank < world_size; rank++) {
         char *segment = query(window.win, rank, segment_bytes(rank), 1);
-        if (segment_bytes(rank) == 0)
-            continue;
+        CHECK(segment != NULL, "the segment of rank %d is nowhere", rank);
         CHECK(!next || segment == next, "the segment of rank %d is %td bytes off", rank, segment - next);
         next = segment + segment_bytes(rank);
     }
-    if (segment_bytes(world_rank) > 0)
-        CHECK(query(window.win, world_rank, segment_bytes(world_rank), 1) == window.base, "the own segment differs");
+    char *own = query(window.win, world_rank, segment_bytes(world_rank), 1), *attribute = NULL;
+    int found = 0;
+    MPI_Win_get_attr(window.win, MPI_WIN_BASE, &attribute, &found);
+    CHECK(found && own == window.base && own == attribute, "the own segment is at %p, from creation %p, MPI_WIN_BASE %p",
+          (void *)own, (void *)window.base, (void *)attribute);
     window_free(&window);
 }
 

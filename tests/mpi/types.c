@@ -70,8 +70,12 @@ bool type_allows(const struct test_type *type, MPI_Op op)
     }
 }
 
+bool type_is_letters(const struct test_type *type) { return type->group == GROUP_MOVED && type->extent_bytes == 1; }
+
 bool type_tolerates(const struct test_type *type, MPI_Op op)
 {
+    if (type->group == GROUP_BYTE || type_is_letters(type))
+        return !type_allows(type, op) && !is_location_op(op);
     return is_logical_op(op) && (type->fortran_integer || type->multi_language);
 }
 
@@ -321,7 +325,7 @@ void type_apply(const struct test_type *type, MPI_Op op, void *target, const voi
     } else if (type->group == GROUP_FLOATING || type->group == GROUP_QUAD) {
         long double old = part_load(type->group, target, bytes), new = part_load(type->group, operand, bytes);
         part_store(type->group, target, bytes, floating_combine(op, old, new));
-    } else if (type->group == GROUP_UNSIGNED) {
+    } else if (type->group == GROUP_UNSIGNED || type->group == GROUP_BYTE) {
         uint64_t result = unsigned_combine(op, unsigned_load(target, bytes), unsigned_load(operand, bytes));
         integer_store(target, bytes, (int64_t)result);
     } else {

@@ -15,7 +15,7 @@ enum type_group {
     GROUP_QUAD_COMPLEX,
     GROUP_LOGICAL,
     GROUP_BYTE,
-    GROUP_MOVED,        /* takes MPI_REPLACE and MPI_NO_OP only */
+    GROUP_MOVED,        /* takes MPI_REPLACE and MPI_NO_OP only, unless it is letters */
     GROUP_PAIR
 };
 
@@ -46,8 +46,11 @@ enum { TYPE_MAX_BYTES = 32 };
 
 /* True where the standard allows the operator in an accumulate of the type. */
 bool type_allows(const struct test_type *type, MPI_Op op);
-/* Logical operators on Fortran integers and multi-language types: not the standard's, but hosts compute them as in C. */
+/* Not the standard's, but hosts compute it: logical operators on Fortran integers and multi-language types, as in C; everything
+ * that integers have on bytes, which are unsigned, and on letters, which are signed. */
 bool type_tolerates(const struct test_type *type, MPI_Op op);
+/* MPI_CHAR and its relatives of one byte. */
+bool type_is_letters(const struct test_type *type);
 /* False for a type that the host has no more than the name of. */
 bool type_exists(const struct test_type *type);
 bool type_allows_swap(const struct test_type *type);

@@ -209,7 +209,7 @@ def errors_are_exceptions():
     window.Lock(right)
     expect(MPI.ERR_RMA_SYNC, lambda: window.Lock(right))
     expect(MPI.ERR_RMA_RANGE, lambda: window.Put(ones, right, target=1))
-    expect(MPI.ERR_RMA_RANGE, lambda: window.Get(ones, right, target=-1))
+    expect(MPI.ERR_DISP, lambda: window.Get(ones, right, target=-1))
     expect(MPI.ERR_RANK, lambda: window.Put(ones, size))
     expect(MPI.ERR_OP, lambda: window.Accumulate(ones, right, op=MPI.NO_OP))
     expect(MPI.ERR_RMA_SYNC, window.Free)

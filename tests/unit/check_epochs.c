@@ -95,7 +95,10 @@ static enum oriel_verdict wait_for_all(void)
 static enum oriel_verdict operate(int32_t target)
 {
     finding = ORIEL_FINDING_NONE;
-    return oriel_epochs_operation(&epochs, target, false, &finding);
+    enum oriel_verdict verdict = oriel_epochs_operation(&epochs, target, false, &finding);
+    if (verdict == ORIEL_VERDICT_RIGHT)
+        oriel_epochs_operated(&epochs, target);
+    return verdict;
 }
 
 static enum oriel_verdict operate_with_request(int32_t target)

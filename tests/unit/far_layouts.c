@@ -188,7 +188,8 @@ static void fill_element(enum oriel_kind kind, char *at)
 #define INTEGER(name, c_type, unsigned_type)
 #define WIDE(name, c_type, unsigned_type)
 #define LOGICAL(name, c_type)
-#define BITS(name, c_type)
+#define BITS(name, c_type, like)
+#define LETTERS(name, c_type, like)
 #define OPAQUE(name, c_type)
 #include "kernel/kinds.def"
     default:
