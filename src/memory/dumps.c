@@ -1,8 +1,9 @@
-/* Owns which pieces of the own memory file go into core files.
+/* Owns which pieces of mapped memory files go into core files.
  *
  * 1. The kernel writes a core file page by page, and brings in each page that a mapping of a file has not yet.  The reserve is a
  *    thousand times what programs use: it would be walked for many seconds, and holes would become pages.
- * 2. So all is left out, but for the pieces in which a block lies.  A piece is a huge page: no advice cuts one.
+ * 2. So all is left out, but for the pieces in use.  Of the own file these are the pieces in which a block lies; of a peer's
+ *    file those in which this rank's part of a window lies (MPI_Win_allocate_shared).  A piece is a huge page: no advice cuts one.
  * 3. A boundary between pieces that are in and pieces that are out costs a mapping, of which a process has 65,530.  blocks.c
  *    therefore leaves pieces out again only in large free ranges.
  * 4. Advice is all this is: where the kernel refuses it, the core file is larger, or lacks a block. */
@@ -50,6 +51,12 @@ void oriel_dumps_open(struct oriel_dumps *dumps, char *base, uint64_t len_bytes)
     dumps->included = calloc(dumps->pieces / BITS + 1, 1);
     if (dumps->included != NULL)
         madvise(base, len_bytes, MADV_DONTDUMP);
+}
+
+void oriel_dumps_close(struct oriel_dumps *dumps)
+{
+    free(dumps->included);
+    *dumps = (struct oriel_dumps){.base = NULL};
 }
 
 void oriel_dumps_include(struct oriel_dumps *dumps, uint64_t offset, uint64_t len_bytes)

@@ -1,5 +1,5 @@
-/* What of the own memory file goes into a core file: the pieces of it that hold blocks.  blocks.c and file.c call, under file.c's
- * mutex. */
+/* What of a mapped memory file goes into core files of this process: the pieces in use.  blocks.c and file.c call for the own
+ * file, peer.c for those of others, each under its mutex. */
 #ifndef ORIEL_MEMORY_DUMPS_H
 #define ORIEL_MEMORY_DUMPS_H
 
@@ -13,6 +13,9 @@ struct oriel_dumps {
 
 /* Leaves out the whole of a new mapping.  Without memory for its list the mapping is dumped whole. */
 void oriel_dumps_open(struct oriel_dumps *dumps, char *base, uint64_t len_bytes);
+
+/* The mapping is gone. */
+void oriel_dumps_close(struct oriel_dumps *dumps);
 
 /* Takes in all pieces that hold a byte of the range. */
 void oriel_dumps_include(struct oriel_dumps *dumps, uint64_t offset, uint64_t len_bytes);

@@ -48,7 +48,7 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_OTHER, "cannot map %lu bytes of process %d's memory file: %s (ORIEL_RESERVE, ulimit -v)",
                           (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));
-    madvise(base, header.reserve_bytes, MADV_DONTDUMP);
+    oriel_dumps_open(&peer->dumps, base, header.reserve_bytes);
     peer->base = base;
     peer->reserve_bytes = header.reserve_bytes;
     peer->owner_address = header.owner_address;
@@ -91,8 +91,10 @@ static enum oriel_status open_locked(const struct oriel_identity *who, struct or
     if (status == ORIEL_OK && !oriel_table_set(&peers, who->id[0], peer))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of peers");
     if (status != ORIEL_OK) {
-        if (peer->base != NULL && !is_own(who))
+        if (peer->base != NULL && !is_own(who)) {
             munmap(peer->base, peer->reserve_bytes);
+            oriel_dumps_close(&peer->dumps);
+        }
         free(peer);
         return status;
     }
@@ -124,15 +126,35 @@ static void look_at(void *value, void *context)
         search->found = peer;
 }
 
-struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint64_t *offset)
+static struct oriel_peer *find_locked(const void *address, uint64_t len_bytes, uint64_t *offset)
 {
     struct search search = {.address = (uintptr_t)address, .len_bytes = len_bytes};
-    pthread_mutex_lock(&opening);
     oriel_table_visit(&peers, look_at, &search);
-    pthread_mutex_unlock(&opening);
     if (search.found != NULL)
         *offset = search.address - (uintptr_t)search.found->base;
     return search.found;
+}
+
+struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint64_t *offset)
+{
+    pthread_mutex_lock(&opening);
+    struct oriel_peer *found = find_locked(address, len_bytes, offset);
+    pthread_mutex_unlock(&opening);
+    return found;
+}
+
+void oriel_peer_dump(const void *address, uint64_t len_bytes, bool included)
+{
+    uint64_t offset;
+    if (len_bytes == 0)
+        return;
+    pthread_mutex_lock(&opening);
+    struct oriel_peer *peer = find_locked(address, len_bytes, &offset);
+    if (peer != NULL && !is_own(&peer->identity) && included)
+        oriel_dumps_include(&peer->dumps, offset, len_bytes);
+    else if (peer != NULL && !is_own(&peer->identity))
+        oriel_dumps_exclude(&peer->dumps, offset, len_bytes);
+    pthread_mutex_unlock(&opening);
 }
 
 /* The state is read last: a process that was still running when it was first looked at may have left in good order and

@@ -5,6 +5,7 @@
 
 #include "base/identity.h"
 #include "base/status.h"
+#include "memory/dumps.h"
 #include "memory/file.h"
 
 struct oriel_peer {
@@ -12,6 +13,7 @@ struct oriel_peer {
     char *base; /* of its memory file in this process */
     uint64_t reserve_bytes;
     uint64_t owner_address; /* where the peer itself has base mapped */
+    struct oriel_dumps dumps; /* of this process: nothing but what is asked for; unused for the own file */
     _Atomic uint32_t cma; /* ORIEL_CMA_GRANTED once a probe has succeeded */
 };
 
@@ -23,6 +25,9 @@ enum oriel_status oriel_peer_open(const struct oriel_identity *who, struct oriel
 
 /* The peer whose mapped file holds [address, address + len_bytes), and the offset in it; NULL when none does. */
 struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint64_t *offset);
+
+/* Whether core files of this process have this memory of a peer's file; the own file's memory is in them anyway. */
+void oriel_peer_dump(const void *address, uint64_t len_bytes, bool included);
 
 /* Calls visit for each peer that has been opened; visit must not open others. */
 void oriel_peer_visit(void (*visit)(void *peer, void *context), void *context);

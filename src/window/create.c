@@ -107,6 +107,8 @@ static void finish(struct attempt *attempt)
         window->base = creation->base;
     else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
         window->base = oriel_window_direct(window, window->rank, 0);
+    if (creation->flavour == ORIEL_FLAVOUR_SHARED)
+        oriel_peer_dump(window->base, (uint64_t)creation->size_bytes, true);
     if (attempt->is_contiguous)
         oriel_hints_set_contiguous(&window->host->hints, creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);

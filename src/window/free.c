@@ -109,6 +109,8 @@ enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
     if (status != ORIEL_OK)
         return status;
     oriel_window_release_memory(window); /* the program may free it now */
+    if (window->flavour == ORIEL_FLAVOUR_SHARED)
+        oriel_peer_dump(window->base, (uint64_t)window->host->size_bytes, false);
     oriel_machines_close(window);
     if (window->rank != window->leader) {
         oriel_event_signal(&window->common->departed); /* the last touch */

@@ -1,9 +1,11 @@
-/* The memory file of this process, as it stands among its descriptors.
+/* The memory file of this process, as it stands among its descriptors, and what of it and of others' core files would have.
  * Called by the tests of this folder. */
 #ifndef ORIEL_TESTS_MEMORY_FILE_H
 #define ORIEL_TESTS_MEMORY_FILE_H
 
 #include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +27,32 @@ static inline long memory_file_kib(void)
     }
     if (descriptors)
         closedir(descriptors);
+    return kib;
+}
+
+/* What core files of this process have of memory files, in KiB; and whether they have the byte at address. */
+static inline long dumped_kib(const void *address, bool *has_address)
+{
+    static const char wanted[] = "/memfd:oriel (deleted)";
+    char line[4400];
+    unsigned long start = 0, end = 0;
+    bool is_file = false;
+    long kib = 0;
+    FILE *mappings = fopen("/proc/self/smaps", "r");
+    *has_address = false;
+    while (mappings && fgets(line, sizeof line, mappings)) {
+        unsigned long first, last;
+        if (sscanf(line, "%lx-%lx ", &first, &last) == 2) {
+            start = first;
+            end = last;
+            is_file = strstr(line, wanted) != NULL;
+        } else if (strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " dd") == NULL) {
+            kib += is_file ? (long)((end - start) / 1024) : 0;
+            *has_address = *has_address || ((uintptr_t)address >= start && (uintptr_t)address < end);
+        }
+    }
+    if (mappings)
+        fclose(mappings);
     return kib;
 }
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS = 3000, TURNS = 60, KEPT_KIB = 2048 }; /* the header, slabs of small blocks and nothing else stay */
@@ -23,7 +24,10 @@ static struct window plain_make(enum window_kind kind, MPI_Aint size_bytes)
     } else if (kind == KIND_SHARED) {
         MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.base, &window.win);
     } else {
-        MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &window.base);
+        if (kind == KIND_HEAP)
+            window.base = malloc((size_t)size_bytes);
+        else
+            MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &window.base);
         MPI_Win_create(window.base, size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window.win);
     }
     window_watch(window.win);
@@ -143,6 +147,60 @@ static bool room_for(long kib)
     return room;
 }
 
+/* --- core files --- */
+
+static void check_dumped(const char *when, const void *address, long most_kib)
+{
+    bool has_address;
+    long kib = dumped_kib(address, &has_address);
+    CHECK(kib <= most_kib, "%s: core files have %ld KiB of memory files, %ld is the most", when, kib, most_kib);
+    CHECK(address == NULL || has_address, "%s: core files lack the window's memory", when);
+}
+
+/* A child whose core file would have too much, or lacks what it has written, ends with 1. */
+static void check_child(char *address, long most_kib)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool has_address;
+        address[0] = 5;
+        _exit(dumped_kib(address, &has_address) > most_kib || !has_address);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "a child's core file: %d", status);
+}
+
+/* Not the reserve, and not what was used once; of a window each rank's core file has the rank's own part, or all that is in its
+ * memory file. */
+static void core_files_have_the_memory_in_use_alone(enum window_kind kind)
+{
+    const MPI_Aint size_bytes = 96 << 20, few_bytes = 3 << 20;
+    const long slack_kib = 20L << 10;
+    const long parts = kind == KIND_SHARED && world_rank == 0 ? world_size : 1;
+    const long few_kib = parts * (few_bytes >> 10), large_kib = parts * (size_bytes >> 10);
+    if (!room_for((96L << 10) * world_size))
+        return;
+    struct window window = plain_make(kind, few_bytes);
+    memset(window.base, 3, (size_t)few_bytes);
+    check_dumped("a small window", window.base, few_kib + slack_kib);
+    check_dumped("its end", window.base + few_bytes - 1, few_kib + slack_kib);
+    if (through_oriel())
+        check_child(window.base + few_bytes / 2, few_kib + slack_kib);
+    barrier(MPI_COMM_WORLD);
+    struct window large = plain_make(kind, size_bytes);
+    for (int part = 0; part < 4; part++)
+        check_dumped("a large one", large.base + size_bytes / 4 * part, large_kib + few_kib + 2 * slack_kib);
+    barrier(MPI_COMM_WORLD);
+    window_free(&large);
+    window_last();
+    check_dumped("the large one is freed", window.base, few_kib + slack_kib);
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+    window_last();
+    check_dumped("both are freed", NULL, slack_kib);
+}
+
 /* Others use the machine meanwhile: one undisturbed turn suffices. */
 static void the_machine_has_the_memory_again(enum window_kind kind)
 {
@@ -233,6 +291,7 @@ static const struct test_case cases[] = {
     CASE(windows_of_256_mib_on_each_rank_work, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(pages_of_freed_windows_are_given_back, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(pages_of_freed_memory_are_given_back, KIND_ANY, 1),
+    CASE(core_files_have_the_memory_in_use_alone, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA | KIND_HEAP, 1),
     CASE(the_machine_has_the_memory_again, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
 };
 
