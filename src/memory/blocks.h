@@ -71,7 +71,7 @@ bool oriel_blocks_file_is_open(const struct oriel_blocks *blocks);
 /* How large the file may become: a longer one would not fit the reserve, or end the process (RLIMIT_FSIZE). */
 uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks);
 
-/* ORIEL_E_NO_MEM when the machine or its cgroup cannot give them, ORIEL_E_OTHER when only this file cannot. */
+/* ORIEL_E_NO_MEM when the machine cannot give them, ORIEL_E_OTHER when only this file cannot. */
 enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset);
 
 /* False when offset is not the start of a block that has these flags. */

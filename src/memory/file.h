@@ -86,8 +86,8 @@ char *oriel_file_base(void);
 uint64_t oriel_file_reserve(void);
 
 /* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two up to ORIEL_MAP_ALIGN; at least 64 is used).
- * ORIEL_E_NO_MEM when the machine or its cgroup cannot give them, ORIEL_E_OTHER when only this file cannot (reserve,
- * RLIMIT_FSIZE).  Physical memory is reserved up to ORIEL_RESERVED_BYTES. */
+ * ORIEL_E_NO_MEM when the machine cannot give them, ORIEL_E_OTHER when only this file cannot (reserve, RLIMIT_FSIZE).  Physical
+ * memory is reserved up to ORIEL_RESERVED_BYTES, where limit.h allows. */
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 
 /* The same for MPI_Alloc_mem, with any contents, and for MPI_Win_allocate: both may be made of pages that such memory had before,
