@@ -62,20 +62,30 @@ int oriel_error_raise_failed(struct oriel_window *window, const char *call, enum
     return class_of(status);
 }
 
-int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status)
+static int raise_on(MPI_Comm comm, const char *call, const char *where, enum oriel_status status)
 {
+    MPI_Errhandler handler;
     if (status == ORIEL_OK)
         return MPI_SUCCESS;
-    MPI_Errhandler handler;
-    tell(call, "", oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && is_fatal(handler));
+    tell(call, where, oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && is_fatal(handler));
     oriel_host()->Comm_call_errhandler(comm, class_of(status));
     return class_of(status);
+}
+
+int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    char where[MPI_MAX_OBJECT_NAME + 20] = "";
+    int name_bytes = 0;
+    if (status != ORIEL_OK && oriel_host()->Comm_get_name(comm, name, &name_bytes) == MPI_SUCCESS && name[0] != '\0')
+        snprintf(where, sizeof where, " on communicator %s", name);
+    return raise_on(comm, call, where, status);
 }
 
 /* MPI-4.1, 9.3: errors of no object are raised on MPI_COMM_SELF; MPI-3.1 said MPI_COMM_WORLD. */
 int oriel_error_raise_nowhere(const char *call, enum oriel_status status)
 {
-    return oriel_error_raise_comm(MPI_VERSION >= 4 ? MPI_COMM_SELF : MPI_COMM_WORLD, call, status);
+    return raise_on(MPI_VERSION >= 4 ? MPI_COMM_SELF : MPI_COMM_WORLD, call, "", status);
 }
 
 int oriel_error_not_a_window(const char *call)

@@ -10,7 +10,7 @@ import scripted  # noqa: E402
 CASES = {
     "range": "MPI_Put on window table: displacement 1 in units of 8",
     "epoch": "MPI_Put on window table: no access epoch to rank 0 is open",
-    "size": "MPI_Win_allocate: size -1 is negative",
+    "size": "MPI_Win_allocate on communicator MPI_COMM_WORLD: size -1 is negative",
 }
 
 

@@ -106,6 +106,18 @@ static void values_set_later_are_in_use(enum window_kind kind)
     MPI_Win_free(&win);
 }
 
+/* The memory lies where it lies: what only creation reads stays in use. */
+static void values_that_creation_read_stay_in_use(enum window_kind kind)
+{
+    MPI_Info apart = info_of("alloc_shared_noncontig", "true"), together = info_of("alloc_shared_noncontig", "false");
+    MPI_Win win = hinted_make(kind, apart);
+    CHECK_OK(MPI_Win_set_info(win, together));
+    hint_expect(win, "alloc_shared_noncontig", "true", "after set_info");
+    MPI_Info_free(&apart);
+    MPI_Info_free(&together);
+    MPI_Win_free(&win);
+}
+
 static void values_that_mean_nothing_leave_the_one_in_use(enum window_kind kind)
 {
     for (size_t i = 0; i < COUNT_OF(hints); i++)
@@ -405,6 +417,7 @@ static const struct test_case cases[] = {
     CASE(every_key_has_its_default, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(values_given_at_creation_are_in_use, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(values_set_later_are_in_use, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
+    CASE(values_that_creation_read_stay_in_use, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(values_that_mean_nothing_leave_the_one_in_use, KIND_ALLOCATE | KIND_HEAP, 1),
     CASE(overlong_values_leave_the_one_in_use, KIND_ALLOCATE | KIND_HEAP, 1),
     CASE(unknown_keys_are_ignored, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
