@@ -1,22 +1,25 @@
-/* Owns the list of promoted ranges that madvise reads.  Its invariant: between two calls of oriel_discard_publish each promoted
- * page lies in a range of the list, and in a forked child each page that was promoted at the fork.
+/* Owns the list of promoted ranges that madvise reads.  Its invariant: between two calls of
+ * oriel_discard_publish each promoted page lies in a range of the list.  In a forked child these are
+ * the pages that were promoted at the fork.
  *
- * The list exists twice.  A reader may be inside an allocator, in a signal handler, or in a thread that is stopped for a freeze,
- * and the writer may be in the same allocator: so nobody waits for a lock here.
- *   W1 the writer makes the count of changes of the other copy odd      W2 writes its ranges
- *   W3 makes the count even      W4 makes it the current copy
+ * The list exists twice, and no reader or writer waits for a lock.  A reader may be inside an
+ * allocator, in a signal handler, or in a thread that is stopped for a freeze; the writer may be in
+ * the same allocator.
+ *   W1 the writer makes the count of changes of the other copy odd
+ *   W2 writes its ranges      W3 makes the count even      W4 makes it the current copy
  *   R1 the reader loads which copy is current      R2 loads its count; odd: begins anew
  *   R3 reads the ranges      R4 loads the count again; another one: begins anew
- * W3 release -> R2 acquire and W4 release -> R1 acquire: what R3 reads was written before.  W1 -> W2 (release stores) and R3
- * (acquire loads) -> R4: a reader that meets a range of the next list also meets its odd count.  A reader begins anew only when
- * two lists were published meanwhile; one that interrupts the writer finds the current copy untouched.
+ * W3 release -> R2 acquire and W4 release -> R1 acquire: what R3 reads was written before.
+ * W1 -> W2 (release stores) and R3 (acquire loads) -> R4: a reader that meets a range of the next
+ * list also meets its odd count.  A reader begins anew only when two lists were published meanwhile.
+ * One that interrupts the writer finds the current copy untouched.
  *
- * The list only says where to look: a program may have put other memory there since.  What is mapped the kernel says (maps.h),
- * and only mappings of the memory file are treated in another way:
+ * The list only says where to look: a program may have put other memory there since.  The kernel
+ * says what is mapped (maps.h), and only mappings of the memory file are treated in another way:
  *   - The owner punches the pages out of the file: they read as zeroes, by peers as well.
- *   - A forked child gets anonymous memory in their place: the file is the parent's.  The same for children that run no fork
- *     handlers, whose promoted pages are still shared.
- * Of the same memory the program does not change the mapping meanwhile, nor begins or ends a window: it is about to lose it. */
+ *   - A forked child gets anonymous memory in their place: the file is the parent's.  The same holds
+ *     for children that run no fork handlers, whose promoted pages are still shared.
+ * The program gives the pages up: it neither remaps them meanwhile nor begins or ends a window there. */
 #include "memory/discard.h"
 
 #include "base/atomic.h"
@@ -84,7 +87,8 @@ static uint32_t write_ranges(struct list *list, const struct oriel_runs *runs)
     return count;
 }
 
-/* A program that has closed the file's descriptor before has nothing promoted: the number stays unknown, and matches nothing. */
+/* A program that has closed the file's descriptor before has nothing promoted: the number stays
+ * unknown, and matches nothing. */
 static void learn_file(void)
 {
     struct stat info;
@@ -132,8 +136,8 @@ static bool is_listed(uintptr_t start, uintptr_t end)
     for (;;) {
         const struct list *list = &lists[oriel_load_acquire(&current)]; /* R1 */
         oriel_delay();
-        uint32_t changes = oriel_load_acquire(&list->changes); /* R2 */
-        bool found = meets(list, start, end);                  /* R3 */
+        uint32_t changes = oriel_load_acquire(&list->changes);                 /* R2 */
+        bool found = meets(list, start, end);                                  /* R3 */
         if (changes % 2 == 0 && oriel_load_relaxed(&list->changes) == changes) /* R4 */
             return found;
     }
@@ -153,12 +157,14 @@ struct walk {
 
 static bool gives_up(int advice)
 {
-    return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE || advice == MADV_REMOVE;
+    return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE ||
+           advice == MADV_REMOVE;
 }
 
 static int protection_of(const struct oriel_mapping *mapping)
 {
-    return (mapping->access[0] == 'r' ? PROT_READ : 0) | (mapping->access[1] == 'w' ? PROT_WRITE : 0) |
+    return (mapping->access[0] == 'r' ? PROT_READ : 0) |
+           (mapping->access[1] == 'w' ? PROT_WRITE : 0) |
            (mapping->access[2] == 'x' ? PROT_EXEC : 0);
 }
 
@@ -173,8 +179,8 @@ static bool pass_on(struct walk *walk, uintptr_t end)
     return !walk->failed;
 }
 
-/* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those hear who keep memory registered
- * with a device. */
+/* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those
+ * hear who keep memory registered with a device. */
 static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, int protection)
 {
     if (walk->advice == MADV_REMOVE) {
@@ -183,7 +189,8 @@ static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, i
     }
     if (walk->is_owner)
         return walk->next((void *)start, len_bytes, MADV_REMOVE) == 0;
-    return mmap((void *)start, len_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    return mmap((void *)start, len_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                0) != MAP_FAILED;
 }
 
 static bool visit(const struct oriel_mapping *mapping, void *context)
@@ -203,7 +210,8 @@ static bool visit(const struct oriel_mapping *mapping, void *context)
 /* Where the kernel's list cannot be read (no descriptor is left) nothing is given up. */
 static int discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
 {
-    struct walk walk = {.done = start, .end = end, .advice = advice, .next = next, .is_owner = getpid() == owner};
+    struct walk walk = {
+        .done = start, .end = end, .advice = advice, .next = next, .is_owner = getpid() == owner};
     if (!oriel_maps_visit(start, end, false, visit, &walk)) {
         errno = ENOMEM;
         return -1;
@@ -220,8 +228,8 @@ int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next)
     const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
     uintptr_t from = (uintptr_t)start;
     uintptr_t end = (from + len_bytes + in_page) & ~in_page;
-    if (!atomic_load_explicit(&has_any, memory_order_acquire) || !gives_up(advice) || (from & in_page) != 0 || end <= from ||
-        !is_listed(from, end))
+    if (!atomic_load_explicit(&has_any, memory_order_acquire) || !gives_up(advice) ||
+        (from & in_page) != 0 || end <= from || !is_listed(from, end))
         return next(start, len_bytes, advice);
     return discard(from, end, advice, next);
 }

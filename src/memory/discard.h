@@ -1,6 +1,7 @@
-/* Advice that gives up the contents of memory (madvise with MADV_DONTNEED and its relatives), where that memory is promoted.  The
- * kernel takes promoted pages for pages of a file and would bring back the file's contents; private memory reads as zeroes.
- * Allocators rely on the zeroes: calloc clears nothing that it has given up so. */
+/* Advice that gives up the contents of memory (madvise with MADV_DONTNEED and its relatives), where
+ * that memory is promoted.  The kernel takes promoted pages for pages of a file and would bring
+ * back the file's contents; private memory reads as zeroes. Allocators rely on the zeroes: calloc
+ * clears nothing that it has given up so. */
 #ifndef ORIEL_MEMORY_DISCARD_H
 #define ORIEL_MEMORY_DISCARD_H
 
@@ -10,8 +11,8 @@
 
 typedef int oriel_advise(void *start, size_t len_bytes, int advice);
 
-/* What madvise does, by next where no promoted memory is concerned.  Callable from inside allocators: it takes no lock and
- * allocates nothing.  -1 with errno, as madvise. */
+/* What madvise does, by next where no promoted memory is concerned.  Callable from inside
+ * allocators: it takes no lock and allocates nothing.  -1 with errno, as madvise. */
 int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next);
 
 /* The promoted pages have changed.  Calls exclude each other (promote.c's mutex). */

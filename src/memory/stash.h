@@ -26,9 +26,9 @@ int oriel_stash_put_back(uintptr_t stash, uintptr_t start, uint64_t len_bytes);
  * mappings) the contents are copied.  stash is address space afterwards, which drop gives back. */
 void oriel_stash_undo(struct oriel_freeze *freeze, uintptr_t stash, uintptr_t start, uint64_t len_bytes);
 
-/* [start, end) maps the file in the program's place while the program may do with it what it likes.  The last page becomes a mapping
- * of its own: where mremap (glibc's realloc) would lengthen the range it fails, instead of mapping what follows in the file, and
- * the caller copies.  A range of one page is left as it is. */
+/* [start, end) maps the file, and no window of the program keeps it in place.  The last page becomes a
+ * mapping of its own.  So mremap (glibc's realloc) fails where it would lengthen the range, instead
+ * of mapping what follows in the file.  A range of one page is left as it is. */
 void oriel_stash_bound(uintptr_t start, uintptr_t end);
 
 /* Whether mlock has locked what was taken. */

@@ -1,5 +1,5 @@
-/* The list of promoted ranges (src/memory/discard.c) is read whole while it changes: what is in all lists is found, what is in none
- * is not.  Rank 0 publishes lists, other threads of it read. */
+/* The list of promoted ranges (src/memory/discard.c) is read whole while it changes: what is in all
+ * lists is found, what is in none is not.  Rank 0 publishes lists, other threads of it read. */
 #include "team.h"
 
 #include "memory/discard.h"
@@ -23,7 +23,8 @@ static int pass(void *start, size_t len_bytes, int advice)
     return 0;
 }
 
-/* Where a listed page is mapped from cannot be looked at without a descriptor: so the advice fails. */
+/* Where a listed page is mapped from cannot be looked at without a descriptor: so the advice fails.
+ */
 static void *ask(void *unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
-/* Advice that gives up promoted memory: zeroes for its owner, its peers and its children, errors as private memory has them, and
- * nothing else changed. */
+/* Advice that gives up promoted memory: zeroes for its owner, its peers and its children, errors as
+ * private memory has them, and nothing else changed. */
 #include "memory/discard.h"
 
 #include "promote_common.h"
@@ -28,7 +28,8 @@ static bool is_all(const char *memory, uint64_t len_bytes, char value)
 }
 
 /* Memory of len_bytes that is promoted and full of ones. */
-static char *map_promoted(uint64_t len_bytes, const struct oriel_promote_how *how, struct oriel_promoted *out)
+static char *map_promoted(uint64_t len_bytes, const struct oriel_promote_how *how,
+                          struct oriel_promoted *out)
 {
     char *memory = map_private(len_bytes);
     memset(memory, 1, len_bytes);
@@ -50,8 +51,10 @@ static void held_pages_become_zero_for_everybody(void **state)
     char *view = peer_view(memory, 8 * PAGE);
     for (int i = 0; i < 2; i++) {
         memset(memory, 1, 8 * PAGE);
-        assert_int_equal(oriel_discard(memory + 2 * PAGE, PAGE + 1, advice[i], next), 0); /* two pages */
-        assert_true(is_all(memory, 2 * PAGE, 1) && is_all(memory + 2 * PAGE, 2 * PAGE, 0) && is_all(memory + 4 * PAGE, 4 * PAGE, 1));
+        assert_int_equal(oriel_discard(memory + 2 * PAGE, PAGE + 1, advice[i], next),
+                         0); /* two pages */
+        assert_true(is_all(memory, 2 * PAGE, 1) && is_all(memory + 2 * PAGE, 2 * PAGE, 0) &&
+                    is_all(memory + 4 * PAGE, 4 * PAGE, 1));
         assert_true(is_all(view + 2 * PAGE, 2 * PAGE, 0) && is_all(view + 4 * PAGE, 4 * PAGE, 1));
         view[3 * PAGE] = 5;
         assert_int_equal(memory[3 * PAGE], 5);
@@ -69,13 +72,15 @@ static void a_range_may_be_promoted_in_parts_and_have_gaps(void **state)
     promote(memory + 2 * PAGE, 2 * PAGE, how, &promoted[0]);
     promote(memory + 6 * PAGE, 2 * PAGE, how, &promoted[1]);
     assert_int_equal(oriel_discard(memory + PAGE, 8 * PAGE, MADV_DONTNEED, next), 0);
-    assert_true(is_all(memory, PAGE, 1) && is_all(memory + PAGE, 8 * PAGE, 0) && is_all(memory + 9 * PAGE, 3 * PAGE, 1));
+    assert_true(is_all(memory, PAGE, 1) && is_all(memory + PAGE, 8 * PAGE, 0) &&
+                is_all(memory + 9 * PAGE, 3 * PAGE, 1));
     memset(memory, 1, 12 * PAGE);
     munmap(memory + 4 * PAGE, PAGE);
     errno = 0;
     assert_int_equal(oriel_discard(memory, 10 * PAGE, MADV_DONTNEED, next), -1);
     assert_int_equal(errno, ENOMEM);
-    assert_true(is_all(memory, 4 * PAGE, 0) && is_all(memory + 5 * PAGE, 5 * PAGE, 0) && is_all(memory + 10 * PAGE, 2 * PAGE, 1));
+    assert_true(is_all(memory, 4 * PAGE, 0) && is_all(memory + 5 * PAGE, 5 * PAGE, 0) &&
+                is_all(memory + 10 * PAGE, 2 * PAGE, 1));
     for (int i = 0; i < 2; i++)
         oriel_promote_release(&promoted[i]);
     munmap(memory, 12 * PAGE);
@@ -105,7 +110,8 @@ static void other_advice_and_other_memory_are_passed_on(void **state)
     assert_int_equal(oriel_discard(memory, 4 * PAGE, MADV_NORMAL, next), 0);
     assert_true(calls == 1 && last_advice == MADV_NORMAL && is_all(memory, 4 * PAGE, 1));
     assert_int_equal(oriel_discard(other, PAGE, MADV_DONTNEED, next), 0);
-    assert_true(calls == 2 && last_advice == MADV_DONTNEED && is_all(other, PAGE, 0) && is_all(other + PAGE, PAGE, 1));
+    assert_true(calls == 2 && last_advice == MADV_DONTNEED && is_all(other, PAGE, 0) &&
+                is_all(other + PAGE, PAGE, 1));
     munmap(other, 2 * PAGE);
     let_go(memory, 4 * PAGE, &promoted);
 }
@@ -117,10 +123,12 @@ static void memory_that_the_program_has_replaced_is_its_own(void **state)
     char *memory = map_promoted(4 * PAGE, means_of(state), &promoted);
     int fd = memfd_create("other", MFD_CLOEXEC);
     assert_int_equal(ftruncate(fd, 2 * PAGE), 0);
-    assert_true(mmap(memory + PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == memory + PAGE);
+    assert_true(mmap(memory + PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                     0) == memory + PAGE);
     memset(memory, 1, 4 * PAGE);
     assert_int_equal(oriel_discard(memory, 4 * PAGE, MADV_DONTNEED, next), 0);
-    assert_true(is_all(memory, PAGE, 0) && is_all(memory + PAGE, 2 * PAGE, 1) && is_all(memory + 3 * PAGE, PAGE, 0));
+    assert_true(is_all(memory, PAGE, 0) && is_all(memory + PAGE, 2 * PAGE, 1) &&
+                is_all(memory + 3 * PAGE, PAGE, 0));
     close(fd);
     let_go(memory, 4 * PAGE, &promoted);
 }
@@ -160,7 +168,8 @@ static void assert_child_good(pid_t child)
 /* 0, or the number of what is wrong. */
 static int give_up_in_child(char *memory)
 {
-    if (oriel_discard(memory + PAGE, 2 * PAGE, MADV_DONTNEED, next) != 0 || !is_all(memory + PAGE, 2 * PAGE, 0))
+    if (oriel_discard(memory + PAGE, 2 * PAGE, MADV_DONTNEED, next) != 0 ||
+        !is_all(memory + PAGE, 2 * PAGE, 0))
         return 1;
     memset(memory, 3, 4 * PAGE);
     if (oriel_discard(memory, 4 * PAGE, MADV_DONTNEED, next) != 0 || !is_all(memory, 4 * PAGE, 0))
@@ -178,14 +187,18 @@ static void a_childs_pages_become_zero_and_its_parents_stay(void **state)
         int status = 0;
         if (grandchild == 0)
             _exit(give_up_in_child(memory));
-        if (waitpid(grandchild, &status, 0) != grandchild || status != 0 || !is_all(memory, 4 * PAGE, 1))
+        if (waitpid(grandchild, &status, 0) != grandchild || status != 0 ||
+            !is_all(memory, 4 * PAGE, 1))
             _exit(9);
         _exit(give_up_in_child(memory));
     }
     assert_child_good(child);
     child = _Fork(); /* runs no handlers: it shares the pages until it gives them up */
     if (child == 0)
-        _exit(oriel_discard(memory, 4 * PAGE, MADV_DONTNEED, next) == 0 && is_all(memory, 4 * PAGE, 0) ? 0 : 1);
+        _exit(oriel_discard(memory, 4 * PAGE, MADV_DONTNEED, next) == 0 &&
+                      is_all(memory, 4 * PAGE, 0)
+                  ? 0
+                  : 1);
     assert_child_good(child);
     assert_true(is_all(memory, 4 * PAGE, 1));
     let_go(memory, 4 * PAGE, &promoted);
@@ -201,7 +214,8 @@ static int open_direct(void)
     return fd;
 }
 
-/* Pages that may have been pinned stay shared.  They can be given up, and no mremap shows what follows in the file. */
+/* Pages that may have been pinned stay shared.  They can be given up, and no mremap shows what
+ * follows in the file. */
 static void memory_that_stays_shared_is_the_programs_own(void **state)
 {
     struct oriel_promoted promoted[2];
@@ -223,13 +237,15 @@ static void memory_that_stays_shared_is_the_programs_own(void **state)
     close(fd);
     promote(memory, 4 * PAGE, how, &promoted[0]);
     oriel_promote_release(&promoted[0]);
-    assert_true(!is_promoted(memory) && is_all(memory, 3 * PAGE, 0) && is_all(memory + 3 * PAGE, PAGE, 1));
+    assert_true(!is_promoted(memory) && is_all(memory, 3 * PAGE, 0) &&
+                is_all(memory + 3 * PAGE, PAGE, 1));
     assert_int_equal(mappings_in(memory, 4 * PAGE), 1);
     munmap(memory, 4 * PAGE);
     let_go(other, 16 * PAGE, &promoted[1]);
 }
 
-/* An allocator may unmap or protect a part of it: a child has its own pages in the rest all the same. */
+/* An allocator may unmap or protect a part of it: a child has its own pages in the rest all the
+ * same. */
 static void what_stays_shared_may_be_replaced_in_parts(void **state)
 {
     struct oriel_promoted promoted;
@@ -254,8 +270,9 @@ static void what_stays_shared_may_be_replaced_in_parts(void **state)
         }
         assert_child_good(child);
         assert_true(is_all(memory, PAGE, 1) && is_all(memory + 2 * PAGE, 5 * PAGE, 1));
-        assert_true(is_promoted(memory) && !is_promoted(memory + PAGE) && is_promoted(memory + 2 * PAGE) &&
-                    is_promoted(memory + 6 * PAGE) && !is_promoted(memory + 7 * PAGE));
+        assert_true(is_promoted(memory) && !is_promoted(memory + PAGE) &&
+                    is_promoted(memory + 2 * PAGE) && is_promoted(memory + 6 * PAGE) &&
+                    !is_promoted(memory + 7 * PAGE));
     }
     close(fd);
     munmap(memory, 8 * PAGE);
@@ -267,7 +284,10 @@ static void a_child_cannot_lengthen_what_it_inherited(void **state)
     char *memory = map_promoted(4 * PAGE, means_of(state), &promoted);
     pid_t child = fork();
     if (child == 0)
-        _exit(mremap(memory, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED && is_all(memory, 4 * PAGE, 1) ? 0 : 1);
+        _exit(mremap(memory, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED &&
+                      is_all(memory, 4 * PAGE, 1)
+                  ? 0
+                  : 1);
     assert_child_good(child);
     let_go(memory, 4 * PAGE, &promoted);
 }
