@@ -557,7 +557,7 @@ struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t exte
 {
     if (item->form != ORIEL_NODE_RUN || item->padded || item->vast || item->elements == 0 || listed->count == 0)
         return NULL;
-    struct blocks blocks = {NULL};
+    struct blocks blocks = {.offsets = NULL};
     struct oriel_node *node = add_blocks(&blocks, item, extent_bytes, listed) ? node_of(&blocks, item->kind) : NULL;
     free(blocks.offsets);
     free(blocks.lengths);
