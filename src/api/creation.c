@@ -2,6 +2,7 @@
  * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through
  * entries.c. */
 #include "api/api.h"
+#include "api/past.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "host/confirm.h"
@@ -27,6 +28,7 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     if (oriel_handle_in_child())
         return oriel_error_not_a_window(call);
     oriel_host_confirm_once();
+    oriel_past_look();
     if (comm == MPI_COMM_NULL)
         return oriel_error_raise_nowhere(call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
     int code = oriel_host()->Comm_test_inter(comm, &inter); /* the host raises what it does not like */

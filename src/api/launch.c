@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 static bool by_oriel_run;
+static _Atomic bool entered;
 
 static bool is_listed(const char *entry, const char *list)
 {
@@ -66,11 +67,17 @@ static void print_options(void)
 
 void oriel_launch_enter(const void *caller)
 {
+    entered = true;
     oriel_options(); /* read before the environment changes */
     if (!oriel_options()->bypass)
         oriel_host_confirm(caller);
     clean_environment();
     print_options();
+}
+
+bool oriel_launch_has_entered(void)
+{
+    return entered;
 }
 
 /* The path of the `oriel` command, to be freed; NULL when it is not there. */

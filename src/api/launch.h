@@ -10,6 +10,9 @@
  * (host/confirm.h); caller is where the program called, ORIEL_CALLER. */
 void oriel_launch_enter(const void *caller);
 
+/* Whether MPI was started by way of Oriel. */
+bool oriel_launch_has_entered(void);
+
 /* In an entry, to which exported names jump; where compilers do not optimise this is an address of Oriel's own. */
 #define ORIEL_CALLER __builtin_return_address(0)
 

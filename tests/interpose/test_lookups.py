@@ -1,0 +1,116 @@
+"""MPI that is found by dlsym: what the program lookups puts by each of its ways arrives, also behind tools, checked and counted;
+and what is past Oriel all the same is reported by one line."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
+from command import BUILD, Case, HOSTS, LAUNCH, ORIEL, SANITIZE, environment, liboriel  # pylint: disable=wrong-import-position
+
+SONAMES = {"mpich": "libmpich.so.12", "openmpi": "libmpi.so.40"}
+PUTS = (10, 11)  # of each rank of lookups: the last where there is a library for Fortran
+
+
+def built(host, name):
+    return os.path.join(BUILD, "tests", "interpose", host, name)
+
+
+def lookups(host, *more):
+    return [built(host, "lookups"), SONAMES[host], built(host, "plugin.so"), built(host, "alone.so"), *more]
+
+
+class Lookups(Case):
+    def job(self, host, *command, options=()):
+        return subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", *options, *command], env=environment(),
+                              capture_output=True, text=True, timeout=120, check=False)
+
+    def arrived(self, result):
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("all arrived\n", result.stdout)
+        self.assertNotIn("past Oriel", result.stderr)
+
+    def test_every_way_leads_to_oriel(self):
+        for host in HOSTS:
+            counts = self.path(f"{host}.json")
+            result = self.job(host, *lookups(host), options=["--env", f"ORIEL_STATS={counts}"])
+            self.arrived(result)
+            with open(counts, encoding="utf-8") as file:
+                operations = json.load(file)["windows"][0]["operations"]
+            self.assertIn(operations["put"]["count"], [2 * puts for puts in PUTS])
+
+    @unittest.skipIf("thread" in SANITIZE, "the checker stands in that runtime's place")
+    def test_checked(self):
+        for host in HOSTS:
+            result = self.job(host, ORIEL, "check", "--host", host, *lookups(host, "conflict"), options=["--plain"])
+            self.assertIn("all arrived\n", result.stdout)
+            self.assertRegex(result.stderr, rf"check: 1 finding, ({2 * PUTS[0]}|{2 * PUTS[1]}) in all on 2 ranks\n")
+
+    def test_tool_ahead_of_oriel(self):
+        """It is called where the program's links would lead to it, and passes the call on to Oriel; handles go past it."""
+        for host in HOSTS:
+            result = self.job(host, *lookups(host),
+                              options=["--env", f"LD_PRELOAD={built(host, 'next_tool.so')}", "--env", "LOOKUPS_TOOL=1"])
+            self.arrived(result)
+            self.assertEqual(result.stdout.count("tool: MPI_Put\n"), 2 * 5, result.stdout)
+
+    def test_tool_after_oriel(self):
+        """Nothing leads to it, as for linked programs."""
+        for host in HOSTS:
+            preload = f"{liboriel(host)}:{built(host, 'next_tool.so')}"
+            result = self.job(host, *lookups(host), options=["--plain", "--env", f"LD_PRELOAD={preload}"])
+            self.arrived(result)
+            self.assertNotIn("tool: MPI_Put\n", result.stdout)
+
+    def test_python(self):
+        for host in HOSTS:
+            for library in (SONAMES[host], ""):
+                result = self.job(host, ORIEL, "run", "--host", host, "/usr/bin/python3", os.path.join(HERE, "by_ctypes.py"), library,
+                                  options=["--plain"])
+                self.assertEqual((result.returncode, result.stdout), (0, "arrived\n"), result.stderr)
+
+    def test_past_oriel(self):
+        for host in HOSTS:
+            copy = shutil.copy(self.host_library(host), self.path(f"libmpi_{host}.so"))
+            for more in (["deepbind"], ["namespace"], ["copy", copy]):
+                if host == "openmpi" and more[0] == "namespace":
+                    continue  # it crashes in a namespace of its own, without Oriel too
+                result = self.job(host, *lookups(host, *more))
+                lines = [line for line in result.stderr.splitlines() if line.startswith("oriel[")]
+                self.assertEqual(len(lines), 1, result.stdout + result.stderr)
+                self.assertIn(f"{built(host, 'plugin.so')} calls MPI_Put past Oriel" if more[0] == "deepbind" else
+                              "the program used the MPI in " + (copy if more[0] == "copy" else ""), lines[0])
+
+    def host_library(self, host):
+        found = subprocess.run(["ldd", built(host, "plugin.so")], capture_output=True, text=True, check=True).stdout
+        return next(line.split()[2] for line in found.splitlines() if SONAMES[host] in line)
+
+    def test_started_past_oriel(self):
+        """By addresses that no dlsym gave."""
+        source = """
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+    void *(*find)(void *, const char *) = (void *(*)(void *, const char *))dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.34");
+    void *library = dlopen(argv[1], RTLD_NOW);
+    ((int (*)(void *, void *))find(library, "MPI_Init"))(&argc, &argv);
+    ((int (*)(void))find(library, "MPI_Finalize"))();
+    return 0;
+}
+"""
+        program = self.compile("past", source, "-D_GNU_SOURCE")
+        for host in HOSTS:
+            result = self.job(host, ORIEL, "run", "--host", host, program, SONAMES[host], options=["--plain"])
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+            self.assertRegex(result.stderr, r"\Aoriel\[\d+\]: the program started the MPI in \S+ past Oriel")
+            bare = self.job(host, program, SONAMES[host], options=["--env", "ORIEL_BYPASS=1"])
+            self.assertEqual((bare.returncode, bare.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
