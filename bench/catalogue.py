@@ -119,11 +119,13 @@ PATTERNS = {
                            quick_ranks=[2]),
     "alloc-touch-free": Pattern("alloc_mem, a word into each page, free_mem", "short", TOUCHED, "raw-touch",
                                 memories=["allocate"]),
-    "attach-detach": Pattern("attach and detach memory of the program", "short", [64 * KIB], memories=["dynamic"]),
-    "window-fetches": Pattern("window: create, 100 fetch_and_ops, free", "short", [8], memories=["create"]),
-    "window-accumulates": Pattern("window: create, 1,000 accumulates, free", "short", [64 * KIB], memories=["create"]),
-    "window-puts": Pattern("window: create, 1,000 puts, free", "short", [64 * KIB], memories=["create"]),
-    "window-put": Pattern("window: create, put, free", "short", [8, 16 * MIB], memories=["create"]),
+    "attach-detach": Pattern("attach and detach memory of the program", "short", [64 * KIB], "raw-store-fence",
+                             memories=["dynamic"]),
+    "window-fetches": Pattern("window: create, 100 fetch_and_ops, free", "short", [8], "raw-barrier", memories=["create"]),
+    "window-accumulates": Pattern("window: create, 1,000 accumulates, free", "short", [64 * KIB], "raw-barrier",
+                                  memories=["create"]),
+    "window-puts": Pattern("window: create, 1,000 puts, free", "short", [64 * KIB], "raw-barrier", memories=["create"]),
+    "window-put": Pattern("window: create, put, free", "short", [8, 16 * MIB], "raw-barrier", memories=["create"]),
     "busy-target": Pattern("lock, put, unlock at a busy target, first access", "progress", BUSY_SIZES, _busy_limit, quick=[8]),
     "busy-target-again": Pattern("lock, put, unlock at a busy target, later access", "progress", BUSY_SIZES, _busy_limit),
 }
@@ -253,7 +255,9 @@ def limit_cell(cell):
     name = pattern_of(cell).limit_of(cell)
     if name is None:
         return None
-    return Cell(name, "local", cell.ranks if len(RAW[name].ranks) > 1 else RAW[name].ranks[0], cell.bytes, 1)
+    raw = RAW[name]
+    return Cell(name, "local", cell.ranks if len(raw.ranks) > 1 else raw.ranks[0],
+                cell.bytes if cell.bytes in raw.sizes else raw.sizes[0], 1)
 
 
 def raw_cells(wanted):

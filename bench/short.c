@@ -39,54 +39,63 @@ static void attach_detach(struct rma_run *run, uint64_t count)
     }
 }
 
-/* ---- windows over the buffer, the first word of which counts ---- */
+/* ---- windows over the buffer, which say in the end how many there were ---- */
 
-static void word_clear(struct rma_run *run)
+static void words_clear(struct rma_run *run)
 {
-    memset(run->buffer, 0, sizeof one);
+    memset(run->buffer, 0, run->len_bytes);
 }
 
-static void word_check(struct rma_run *run, uint64_t expected)
+static void words_check(struct rma_run *run, int count, uint64_t expected)
 {
-    uint64_t found;
-    memcpy(&found, run->buffer, sizeof found);
-    run->wrong |= run->rank == target && found != expected;
+    for (int i = 0; i < count && run->rank == target; i++) {
+        uint64_t found;
+        memcpy(&found, run->buffer + (size_t)i * sizeof found, sizeof found);
+        run->wrong |= found != expected;
+    }
 }
 
-static void fetch_all(MPI_Win win)
+static void fetch_all(const struct rma_run *run, MPI_Win win)
 {
     uint64_t before;
+    (void)run;
     for (int i = 0; i < FETCHES; i++) {
         MPI_Fetch_and_op(&one, &before, MPI_UINT64_T, target, 0, MPI_SUM, win);
         MPI_Win_flush(target, win);
     }
 }
 
-static void accumulate_all(MPI_Win win)
+static void accumulate_all(const struct rma_run *run, MPI_Win win)
 {
+    (void)run;
     for (int i = 0; i < UPDATES; i++)
         MPI_Accumulate(&one, 1, MPI_UINT64_T, target, 0, 1, MPI_UINT64_T, MPI_SUM, win);
 }
 
-static void put_all(MPI_Win win)
+static void put_words(const struct rma_run *run, MPI_Win win, int count)
 {
-    for (int i = 0; i < UPDATES; i++)
-        MPI_Put(&one, 1, MPI_UINT64_T, target, (MPI_Aint)((size_t)i * sizeof one), 1, MPI_UINT64_T, win);
+    for (int i = 0; i < count; i++)
+        MPI_Put(&run->done, 1, MPI_UINT64_T, target, (MPI_Aint)((size_t)i * sizeof run->done), 1, MPI_UINT64_T, win);
 }
 
-static void put_one(MPI_Win win)
+static void put_all(const struct rma_run *run, MPI_Win win)
 {
-    MPI_Put(&one, 1, MPI_UINT64_T, target, 0, 1, MPI_UINT64_T, win);
+    put_words(run, win, UPDATES);
 }
 
-static void windows(struct rma_run *run, uint64_t count, void (*use)(MPI_Win win))
+static void put_one(const struct rma_run *run, MPI_Win win)
+{
+    put_words(run, win, 1);
+}
+
+static void windows(struct rma_run *run, uint64_t count, void (*use)(const struct rma_run *run, MPI_Win win))
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
         MPI_Win win;
         MPI_Win_create(run->buffer, (MPI_Aint)run->len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
         if (run->rank == 0) {
             MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
-            use(win);
+            use(run, win);
             MPI_Win_unlock(target, win);
         }
         MPI_Win_free(&win);
@@ -115,22 +124,27 @@ static void window_put(struct rma_run *run, uint64_t count)
 
 static void fetches_check(struct rma_run *run)
 {
-    word_check(run, run->done * FETCHES);
+    words_check(run, 1, run->done * FETCHES);
 }
 
 static void accumulates_check(struct rma_run *run)
 {
-    word_check(run, run->done * UPDATES);
+    words_check(run, 1, run->done * UPDATES);
+}
+
+static void puts_check(struct rma_run *run)
+{
+    words_check(run, UPDATES, run->done - 1);
 }
 
 static void put_check(struct rma_run *run)
 {
-    word_check(run, one);
+    words_check(run, 1, run->done - 1);
 }
 
 #define WINDOWS(its_name, its_repeat, its_check)                                                                          \
     {                                                                                                                     \
-        .name = its_name, .kind = RMA_ACTIVE, .span = span_one, .prepare = word_clear, .repeat = its_repeat,               \
+        .name = its_name, .kind = RMA_ACTIVE, .span = span_one, .prepare = words_clear, .repeat = its_repeat,               \
         .check = its_check                                                                                                \
     }
 
@@ -139,7 +153,7 @@ const struct rma_pattern rma_short[] = {
     {.name = "attach-detach", .kind = RMA_LOCKING, .span = span_one, .repeat = attach_detach},
     WINDOWS("window-fetches", window_fetches, fetches_check),
     WINDOWS("window-accumulates", window_accumulates, accumulates_check),
-    WINDOWS("window-puts", window_puts, put_check),
+    WINDOWS("window-puts", window_puts, puts_check),
     WINDOWS("window-put", window_put, put_check),
     {0},
 };
