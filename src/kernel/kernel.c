@@ -233,8 +233,8 @@ enum { PRODUCTS = 32 };
     PLAIN(SUM, name, type, type)  \
     PLAIN(PROD, name, type, type) \
     PLAIN_MOVES(name, type)
-#define PROD_FLOAT_COMPLEX COMPLEX_PROD
-#define PROD_DOUBLE_COMPLEX COMPLEX_PROD
+#define PROD_FLOAT_COMPLEX(name, type, real) COMPLEX_PROD(name, type, real)
+#define PROD_DOUBLE_COMPLEX(name, type, real) COMPLEX_PROD(name, type, real)
 #define PROD_LONG_DOUBLE_COMPLEX(name, type, real) PLAIN(PROD, name, type, type)
 #define PROD_QUAD_COMPLEX(name, type, real) PLAIN(PROD, name, type, type)
 #define COMPLEX(name, type, real)         \

@@ -219,7 +219,7 @@ static void true_bounds_decide_what_leaves_the_window(enum window_kind kind)
         memcpy(kept, got, sizeof kept);
         if (sides.len_bytes > 0) {
             four_operations(window.win, MPI_ERR_RMA_RANGE, &sides, field, got, FIELD_BYTES - high + 1);
-            four_operations(window.win, MPI_ERR_RMA_RANGE, &sides, field, got, -low - 1);
+            four_operations(window.win, low < 0 ? MPI_ERR_RMA_RANGE : MPI_ERR_DISP, &sides, field, got, -low - 1);
             fields_check(got, kept, &sides, "the result of a call that failed");
             MPI_Get(got, FIELD_BYTES, MPI_BYTE, target, 0, FIELD_BYTES, MPI_BYTE, window.win);
             MPI_Win_flush(target, window.win);
