@@ -3,8 +3,11 @@
  * A plain MPI program, run by the test rows. */
 #include "harness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 
 /* Puts the bytes first, first + 1, ... into the whole window of the target and reads them back. */
 static void fill_and_read(MPI_Win win, int target, MPI_Aint disp, int len_bytes, unsigned char first)
@@ -317,6 +320,114 @@ static void alignment_asked_for_is_given(enum window_kind kind)
     MPI_Info_free(&info);
 }
 
+/* --- large mappings of which nothing is used --- */
+
+struct pages {
+    long resident_kib; /* VmRSS */
+    long tables_kib;   /* VmPTE */
+};
+
+static struct pages pages_of_process(void)
+{
+    struct pages pages = { 0, 0 };
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status)) {
+        sscanf(line, "VmRSS: %ld", &pages.resident_kib);
+        sscanf(line, "VmPTE: %ld", &pages.tables_kib);
+    }
+    if (status)
+        fclose(status);
+    return pages;
+}
+
+/* NULL on all ranks where one of them gets none: address space or overcommit may forbid it. */
+static char *sparse_mapping(size_t size_bytes)
+{
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int mapped = memory != MAP_FAILED, all_mapped;
+    MPI_Allreduce(&mapped, &all_mapped, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all_mapped)
+        return memory;
+    if (mapped)
+        munmap(memory, size_bytes);
+    return NULL;
+}
+
+/* Of this process: a busy machine takes none of it. */
+static double processor_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Checks the time since started, and what this process has more of since then. */
+static void check_sparse(const char *what, double started, struct pages before)
+{
+    enum { RESIDENT_KIB = 16 << 10, TABLES_KIB = 1 << 10 };
+    double seconds = processor_seconds() - started;
+    struct pages after = pages_of_process();
+    CHECK(seconds < 1, "%s took %.3f s of the processor", what, seconds);
+    CHECK(after.resident_kib - before.resident_kib < RESIDENT_KIB,
+          "%s: VmRSS grew from %ld to %ld KiB", what, before.resident_kib, after.resident_kib);
+    CHECK(after.tables_kib - before.tables_kib < TABLES_KIB,
+          "%s: VmPTE grew from %ld to %ld KiB", what, before.tables_kib, after.tables_kib);
+}
+
+/* A window over the mapping, of which three parts are then used. */
+static void use_sparse(char *memory, size_t size_bytes, bool attached)
+{
+    MPI_Win win;
+    MPI_Aint base = 0;
+    barrier(MPI_COMM_WORLD);
+    struct pages before = pages_of_process();
+    double started = processor_seconds();
+    if (attached) {
+        MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        window_watch(win);
+        MPI_Win_attach(win, memory, (MPI_Aint)size_bytes);
+        MPI_Get_address(memory, &base);
+    } else {
+        MPI_Win_create(memory, (MPI_Aint)size_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        window_watch(win);
+    }
+    check_sparse(attached ? "MPI_Win_attach" : "MPI_Win_create", started, before);
+    barrier(MPI_COMM_WORLD);
+    for (int part = 0; part < 3; part++)
+        fill_and_read(win, world_rank, base + (MPI_Aint)(size_bytes / 4) * part, 1000,
+                      (unsigned char)part);
+    barrier(MPI_COMM_WORLD);
+    started = processor_seconds();
+    if (attached)
+        MPI_Win_detach(win, memory);
+    MPI_Win_free(&win);
+    check_sparse("MPI_Win_free", started, before);
+}
+
+/* A window brings in none of the pages that nobody has touched, nor does it look at each. */
+static void sparse_mappings_become_windows_at_once(enum window_kind kind)
+{
+    /* The last of these may be shared in place; what that costs keeps later ones from it. */
+    static const size_t sizes_bytes[] = { (size_t)1 << 40, (size_t)64 << 30, (size_t)16 << 30 };
+    (void)kind;
+    if (!through_oriel()) {
+        harness_skip("hosts may register the memory");
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(sizes_bytes); i++) {
+        char *memory = sparse_mapping(sizes_bytes[i]);
+        if (memory == NULL) {
+            harness_skip("no room for a mapping of 1 TiB");
+            return;
+        }
+        for (int attached = 0; attached < 2; attached++)
+            use_sparse(memory, sizes_bytes[i], attached);
+        munmap(memory, sizes_bytes[i]);
+    }
+}
+
 static const struct test_case cases[] = {
     CASE(every_byte_of_a_window_is_reachable, KINDS_ALL, 1),
     CASE(sizes_and_units_may_differ_by_rank, KINDS_ALL, 1),
@@ -333,6 +444,7 @@ static const struct test_case cases[] = {
     CASE(allocated_memory_takes_interior_windows, KIND_ANY, 1),
     CASE(allocated_windows_are_zero, KIND_ANY, 1),
     CASE(alignment_asked_for_is_given, KIND_ANY, 1),
+    CASE(sparse_mappings_become_windows_at_once, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
