@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 from command import BUILD, ORIEL, start  # noqa: E402
 
 PAGES = sorted(glob.glob(os.path.join(BUILD, "share", "man", "man?", "*.?")))
-ELSEWHERE = {("python3", "1")}  # pages of others that ours lead to
+ELSEWHERE = {("gcore", "1"), ("python3", "1")}  # pages of others that ours lead to
 
 
 def read(*names):
