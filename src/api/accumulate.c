@@ -27,7 +27,7 @@ struct given {
 
 static enum oriel_status update(struct oriel_window *window, const struct form *form, const struct given *given)
 {
-    uint64_t count;
+    struct oriel_elements elements;
     enum oriel_operator operator;
     struct oriel_span target;
     struct oriel_buffer from = {.here = (char *)(uintptr_t)given->origin};
@@ -35,20 +35,20 @@ static enum oriel_status update(struct oriel_window *window, const struct form *
     bool reads_origin = given->op != MPI_NO_OP;
     if (!reads_origin && !form->has_result)
         return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
-    enum oriel_status status = oriel_check_accumulate(window, &given->sides, reads_origin, &target, &from.side, &count);
+    enum oriel_status status = oriel_check_accumulate(window, &given->sides, given->op, &target, &from.side, &elements);
     if (status == ORIEL_OK)
-        status = oriel_check_operator(given->op, count > 0 ? target.side.type->kind : ORIEL_KIND_NONE, &operator);
+        status = oriel_check_operator(given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &operator);
     if (status == ORIEL_OK && form->has_result)
-        status = oriel_check_result(&target.side, count > 0, given->result_count, given->result_datatype, &to.side);
+        status = oriel_check_result(&target.side, elements, given->result_count, given->result_datatype, &to.side);
     if (status == ORIEL_OK && reads_origin)
         status = oriel_check_buffer("origin", given->origin, &from.side);
-    if (status == ORIEL_OK && form->has_result && count > 0)
+    if (status == ORIEL_OK && form->has_result && elements.count > 0)
         status = oriel_check_buffer("result", given->result, &to.side);
     if (status != ORIEL_OK)
         return status;
     oriel_check_passed(window);
     oriel_element_keep(target.side.type, given->sides.target_datatype, given->op, operator);
-    return oriel_accumulate(window, &target, count, operator, &from, form->has_result ? &to : NULL);
+    return oriel_accumulate(window, &target, elements, operator, &from, form->has_result ? &to : NULL);
 }
 
 static int accumulate(struct oriel_window *window, const struct form *form, const struct given *given)

@@ -38,7 +38,8 @@ static int fetch_and_op(struct oriel_window *window, const void *origin_addr, vo
     if (status == ORIEL_OK) {
         oriel_check_passed(window);
         oriel_element_keep(target.side.type, datatype, op, operator);
-        status = oriel_accumulate(window, &target, 1, operator, &from, &to);
+        status = oriel_accumulate(window, &target, (struct oriel_elements){target.side.type->kind, 1}, operator,
+                                  &from, &to);
     }
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
 }

@@ -131,30 +131,43 @@ static uint64_t elements_of(const struct oriel_side *side)
     return times(side->count, side->type->elements);
 }
 
-static enum oriel_status check_kinds(const char *which, const struct oriel_type *here, const struct oriel_type *target)
+static uint64_t bytes_of(const struct oriel_side *side)
 {
-    if (here->kind == ORIEL_KIND_NONE || here->kind != target->kind)
-        return oriel_fail(ORIEL_E_TYPE, "%s and target are not of one predefined datatype", which);
-    return ORIEL_OK;
+    return times(side->count, side->type->size_bytes);
 }
 
-enum oriel_status oriel_check_accumulate(struct oriel_window *window, const struct oriel_sides *sides, bool needs_origin,
-                                         struct oriel_span *target, struct oriel_side *origin, uint64_t *count)
+static bool are_alike(const struct oriel_type *here, const struct oriel_type *target)
+{
+    return here->kind != ORIEL_KIND_NONE && here->kind == target->kind;
+}
+
+/* Bytes can be moved one by one between the types. */
+static bool move_as_bytes(const struct oriel_type *here, const struct oriel_type *target)
+{
+    return !here->layout->padded && !target->layout->padded;
+}
+
+enum oriel_status oriel_check_accumulate(struct oriel_window *window, const struct oriel_sides *sides, MPI_Op op,
+                                         struct oriel_span *target, struct oriel_side *origin,
+                                         struct oriel_elements *elements)
 {
     enum oriel_status status = ORIEL_OK;
-    if (needs_origin)
+    const struct oriel_side *source = op != MPI_NO_OP ? origin : &target->side;
+    if (op != MPI_NO_OP)
         status = find_side("origin", sides->origin_count, sides->origin_datatype, origin);
     if (status == ORIEL_OK)
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
-    const uint64_t at_target = elements_of(&target->side);
-    *count = needs_origin ? elements_of(origin) : at_target;
-    if (*count > 0 && at_target > 0)
-        status = check_kinds(needs_origin ? "origin" : "target", needs_origin ? origin->type : target->side.type,
-                             target->side.type);
-    if (status == ORIEL_OK)
-        status = check_fits(*count, at_target, "elements");
+    uint64_t at_target = elements_of(&target->side);
+    *elements = (struct oriel_elements){target->side.type->kind, elements_of(source)};
+    if (elements->count > 0 && at_target > 0 && !are_alike(source->type, target->side.type)) {
+        if ((op != MPI_REPLACE && op != MPI_NO_OP) || !move_as_bytes(source->type, target->side.type))
+            return oriel_fail(ORIEL_E_TYPE, "origin and target are not of one predefined datatype");
+        *elements = (struct oriel_elements){ORIEL_KIND_CHAR, bytes_of(source)};
+        at_target = bytes_of(&target->side);
+    }
+    status = check_fits(elements->count, at_target, elements->kind == ORIEL_KIND_CHAR ? "bytes" : "elements");
     return status != ORIEL_OK ? status : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
@@ -171,14 +184,18 @@ enum oriel_status oriel_check_buffer(const char *which, const void *address, con
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_check_result(const struct oriel_side *target, bool moves, MPI_Count count, MPI_Datatype datatype,
-                                     struct oriel_side *result)
+enum oriel_status oriel_check_result(const struct oriel_side *target, struct oriel_elements elements, MPI_Count count,
+                                     MPI_Datatype datatype, struct oriel_side *result)
 {
     enum oriel_status status = find_side("result", count, datatype, result);
-    if (status != ORIEL_OK || !moves)
+    if (status != ORIEL_OK || elements.count == 0)
         return status;
-    status = check_fits(elements_of(target), elements_of(result), "elements of the target");
-    return status != ORIEL_OK ? status : check_kinds("result", result->type, target->type);
+    if (are_alike(result->type, target->type))
+        return check_fits(elements_of(target), elements_of(result), "elements of the target");
+    status = check_fits(bytes_of(target), bytes_of(result), "bytes of the target");
+    if (status == ORIEL_OK && !move_as_bytes(result->type, target->type))
+        return oriel_fail(ORIEL_E_TYPE, "result and target are not of one predefined datatype");
+    return status;
 }
 
 enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum oriel_operator *out)

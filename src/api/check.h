@@ -21,14 +21,17 @@ struct oriel_sides {
 enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct oriel_sides *sides, bool to_target,
                                        struct oriel_span *target, struct oriel_side *origin);
 
-/* The accumulates: one predefined type on both sides, count elements.  needs_origin is false for MPI_NO_OP, whose origin is
- * ignored.  Where a side has no elements, nothing moves and the types may differ. */
-enum oriel_status oriel_check_accumulate(struct oriel_window *window, const struct oriel_sides *sides, bool needs_origin,
-                                         struct oriel_span *target, struct oriel_side *origin, uint64_t *count);
+/* The accumulates: one predefined type on both sides.  MPI_NO_OP ignores the origin.  Where a side has no elements, nothing moves
+ * and the types may differ.  MPI_REPLACE and MPI_NO_OP, which compute nothing, move unlike types as bytes if no side has
+ * padding. */
+enum oriel_status oriel_check_accumulate(struct oriel_window *window, const struct oriel_sides *sides, MPI_Op op,
+                                         struct oriel_span *target, struct oriel_side *origin,
+                                         struct oriel_elements *elements);
 
-/* The result side of get_accumulate: the target's kind, and room for all of it, if anything moves. */
-enum oriel_status oriel_check_result(const struct oriel_side *target, bool moves, MPI_Count count, MPI_Datatype datatype,
-                                     struct oriel_side *result);
+/* The result side of get_accumulate: room for all of the target, if anything moves, and a type of its kind or none with
+ * padding. */
+enum oriel_status oriel_check_result(const struct oriel_side *target, struct oriel_elements elements, MPI_Count count,
+                                     MPI_Datatype datatype, struct oriel_side *result);
 
 /* ORIEL_E_BUFFER for a buffer of more than the address space, and for NULL where items are to be read or written; MPI_BOTTOM,
  * which is NULL too, goes with a datatype whose displacements are addresses. */

@@ -136,6 +136,17 @@ static __attribute__((noinline, cold)) bool undefined_swap(struct oriel_operatio
     return true;
 }
 
+/* Reports sides that are not of one predefined datatype; true where the elements are copied all the same. */
+static __attribute__((noinline, cold)) bool unlike_types(struct oriel_operation *operation, const struct oriel_type *side,
+                                                         bool copied)
+{
+    copied = copied && !side->layout->padded && !operation->target_type->layout->padded;
+    wrong(operation, ORIEL_RULE_DATATYPE,
+          copied ? "Accumulates need datatypes of one predefined datatype, the same on all sides. Hosts copy the bytes."
+                 : "Accumulates need datatypes of one predefined datatype, the same on both sides.");
+    return copied;
+}
+
 static uint64_t elements_of(MPI_Count count, const struct oriel_type *type)
 {
     return count > 0 ? type->elements : 0;
@@ -155,11 +166,25 @@ static bool accumulate_is_right(struct oriel_operation *operation)
         (origin != NULL && elements_of(operation->origin_count, origin) == 0))
         return true;
     if (target->kind == ORIEL_KIND_NONE || (origin != NULL && origin->kind != target->kind))
-        return wrong(operation, ORIEL_RULE_DATATYPE,
-                     "Accumulates need datatypes of one predefined datatype, the same on both sides.");
+        return unlike_types(operation, origin != NULL ? origin : target,
+                            operation->op == MPI_REPLACE || operation->op == MPI_NO_OP);
     if (operation->swaps)
         return target->kind != ORIEL_KIND_CHAR || undefined_swap(operation);
     return oriel_kind_defines(target->kind, operation->applied) || undefined_operator(operation, target->kind);
+}
+
+/* Room for the target, and of its type, if anything moves. */
+static bool result_is_right(struct oriel_operation *operation, uint64_t at_target)
+{
+    const struct oriel_type *target = operation->target_type;
+    if (!find_side(operation, "result", operation->result_count, operation->result_datatype, &operation->result_type) ||
+        !fits(operation, "target", at_target, "result", times(operation->result_count, operation->result_type->size_bytes)))
+        return false;
+    if (oriel_likely(operation->result_type->kind == target->kind))
+        return true;
+    const struct oriel_type *origin = operation->origin_type;
+    const bool moves = at_target > 0 && (origin == NULL || elements_of(operation->origin_count, origin) > 0);
+    return !moves || unlike_types(operation, operation->result_type, true);
 }
 
 bool oriel_argument_operation(struct oriel_operation *operation)
@@ -179,9 +204,7 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     if (operation->target_type->elements == 0)
         operation->items = 0;
     operation->result_type = operation->target_type;
-    if (operation->result_addr != NULL && !operation->swaps &&
-        (!find_side(operation, "result", operation->result_count, operation->result_datatype, &operation->result_type) ||
-         !fits(operation, "target", at_target, "result", times(operation->result_count, operation->result_type->size_bytes))))
+    if (operation->result_addr != NULL && !operation->swaps && !result_is_right(operation, at_target))
         return false;
     if (operation->origin_type == NULL)
         return true;

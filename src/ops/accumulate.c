@@ -7,10 +7,13 @@
 #include "sync/mutex.h"
 #include "sync/singles.h"
 
+#include <string.h>
+
 enum {
     STAGE_BYTES = 16384,
     STAGE_PAIRS = 512,
     QUEUE_PIECES = ORIEL_AGENT_RUNS,
+    ELEMENT_BYTES = 32, /* of the longest */
 };
 
 /* Runs that wait to be told to an agent in one request. */
@@ -267,6 +270,23 @@ static void walker_close(struct walker *walker)
         oriel_cursor_close(&walker->cursor);
 }
 
+/* The next element's old value goes to several runs of the result, which has another type. */
+static enum oriel_status update_across(struct update *update, int64_t at_bytes, const char *origin,
+                                       struct walker *result, uint64_t extent_bytes)
+{
+    char old[ELEMENT_BYTES] __attribute__((aligned(16)));
+    enum oriel_status status = update_run(update, at_bytes, origin, old, 1);
+    if (status == ORIEL_OK)
+        status = queue_empty(update); /* before old is gone */
+    for (uint64_t done = 0; done < extent_bytes && status == ORIEL_OK && oriel_cursor_fill(&result->cursor);) {
+        uint64_t left_bytes = result->cursor.batch.left_bytes;
+        uint64_t now = left_bytes < extent_bytes - done ? left_bytes : extent_bytes - done;
+        memcpy(walker_take(result, now), old + done, now);
+        done += now;
+    }
+    return status;
+}
+
 static enum oriel_status update_walk(struct update *update, struct oriel_cursor *target, uint64_t count,
                                      struct walker *origin, struct walker *result)
 {
@@ -275,13 +295,14 @@ static enum oriel_status update_walk(struct update *update, struct oriel_cursor 
     while (count > 0 && status == ORIEL_OK && oriel_cursor_fill(target)) {
         uint64_t now = target->batch.left_bytes / extent_bytes;
         now = walker_room(origin, now < count ? now : count, extent_bytes);
-        now = walker_room(result, now, extent_bytes);
         if (now == 0)
             break;
+        uint64_t whole = walker_room(result, now, extent_bytes);
+        now = whole > 0 ? whole : 1;
         int64_t at_bytes = target->batch.at_bytes;
         char *from = walker_take(origin, now * extent_bytes);
-        char *to = walker_take(result, now * extent_bytes);
-        status = update_run(update, at_bytes, from, to, now);
+        status = whole > 0 ? update_run(update, at_bytes, from, walker_take(result, now * extent_bytes), now)
+                           : update_across(update, at_bytes, from, result, extent_bytes);
         oriel_batch_use(&target->batch, now * extent_bytes);
         count -= now;
     }
@@ -312,25 +333,26 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
     return status;
 }
 
-enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target, uint64_t count,
-                                   enum oriel_operator operator, const struct oriel_buffer *origin,
-                                   const struct oriel_buffer *result)
+enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
+                                   struct oriel_elements elements, enum oriel_operator operator,
+                                   const struct oriel_buffer *origin, const struct oriel_buffer *result)
 {
     struct update update = {.window = window,
                             .rank = target->rank,
                             .offset_bytes = target->offset_bytes,
-                            .kind = target->side.type->kind,
+                            .kind = elements.kind,
                             .operator = operator,
-                            .many = count >= ORIEL_BULK_ELEMENTS,
+                            .many = elements.count >= ORIEL_BULK_ELEMENTS,
                             .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
     origin = operator == ORIEL_OPERATOR_NO_OP ? NULL : origin;
     dense = dense && (origin == NULL || origin->side.type->dense);
     enum oriel_status status = ORIEL_OK;
+    const uint64_t count = elements.count;
     if (count == 0)
         return ORIEL_OK;
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
-        return oriel_far_accumulate(window, target, count, operator, origin, result);
+        return oriel_far_accumulate(window, target, elements, operator, origin, result);
     if (dense)
         status = update_run(&update, 0, origin != NULL ? origin->here : NULL, result != NULL ? result->here : NULL, count);
     else

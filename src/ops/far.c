@@ -384,17 +384,17 @@ enum oriel_status oriel_far_get(struct oriel_window *window, const struct oriel_
     return send_all(&sender, target, target->side.count * target->side.type->size_bytes, NULL, &result);
 }
 
-enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct oriel_span *target, uint64_t count,
-                                       enum oriel_operator operator, const struct oriel_buffer *origin,
+enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct oriel_span *target,
+                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_buffer *origin,
                                        const struct oriel_buffer *result)
 {
     struct sender sender;
-    const enum oriel_kind kind = target->side.type->kind;
     sender.window = window;
-    sender.head = (struct oriel_far_head){.kind = ORIEL_FAR_ACCUMULATE,
-                                          .d = oriel_far_word(operator, kind, result != NULL ? ORIEL_FAR_RETURNS : 0)};
-    sender.unit_bytes = oriel_kind_moving_bytes(kind);
-    return send_all(&sender, target, count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL,
+    sender.head = (struct oriel_far_head){
+        .kind = ORIEL_FAR_ACCUMULATE,
+        .d = oriel_far_word(operator, elements.kind, result != NULL ? ORIEL_FAR_RETURNS : 0)};
+    sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
+    return send_all(&sender, target, elements.count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL,
                     result);
 }
 

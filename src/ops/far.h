@@ -38,8 +38,8 @@ enum oriel_status oriel_far_put(struct oriel_window *window, const struct oriel_
                                 const struct oriel_side *origin);
 enum oriel_status oriel_far_get(struct oriel_window *window, const struct oriel_span *target, void *here,
                                 const struct oriel_side *origin);
-enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct oriel_span *target, uint64_t count,
-                                       enum oriel_operator operator, const struct oriel_buffer *origin,
+enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct oriel_span *target,
+                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_buffer *origin,
                                        const struct oriel_buffer *result);
 enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
                                              const void *origin, const void *compare, void *result);

@@ -53,8 +53,9 @@ static enum oriel_status update(const struct oriel_far_order *order, const char 
         const struct oriel_span target = span_of(order, &part);
         const struct oriel_buffer from = {(char *)(uintptr_t)operands + at, {&elements.type, 1}};
         const struct oriel_buffer to = {results != NULL ? results + at : NULL, {&elements.type, 1}};
-        status = oriel_accumulate(order->window, &target, part.node.elements, order->operator, &from,
-                                  results != NULL ? &to : NULL);
+        status = oriel_accumulate(order->window, &target,
+                                  (struct oriel_elements){order->kind, part.node.elements}, order->operator,
+                                  &from, results != NULL ? &to : NULL);
         at += oriel_run_bytes(&elements.node);
     }
     return status;

@@ -37,11 +37,19 @@ struct oriel_buffer {
     struct oriel_side side;
 };
 
-/* accumulate and get_accumulate of count elements, all of one kind on all sides.  origin->here is not looked at for NO_OP;
- * result is NULL for accumulate.  The operator must be allowed on the kind (oriel_kinds[kind].plain is not NULL). */
-enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target, uint64_t count,
-                                   enum oriel_operator operator, const struct oriel_buffer *origin,
-                                   const struct oriel_buffer *result);
+/* What an accumulate works on. */
+struct oriel_elements {
+    enum oriel_kind kind; /* ORIEL_KIND_CHAR where unlike types are moved as bytes */
+    uint64_t count;
+};
+
+/* accumulate and get_accumulate.  Either all sides are of the elements' kind, or none has padding.  In the second case the
+ * origin may differ from the target only where the kind is ORIEL_KIND_CHAR; the result may differ always.
+ * origin->here is not looked at for NO_OP; result is NULL for accumulate.  The operator must be allowed on the kind
+ * (oriel_kinds[kind].plain is not NULL). */
+enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
+                                   struct oriel_elements elements, enum oriel_operator operator,
+                                   const struct oriel_buffer *origin, const struct oriel_buffer *result);
 
 enum {
     ORIEL_BULK_ELEMENTS = 4,  /* from here on a plain loop under the lock is faster than as many instructions of their own */

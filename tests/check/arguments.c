@@ -127,6 +127,28 @@ CASE(A5, accumulate_of_two_datatypes, 2)
     fence_and_free(win);
 }
 
+CASE(A5, replace_of_two_datatypes, 2)
+{
+    int values[2] = {1, 2};
+    MPI_Datatype type = right ? MPI_INT : MPI_DOUBLE;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Accumulate(values, right ? 2 : 1, type, 1, 0, 2, MPI_INT, MPI_REPLACE, win); /* FINDS A5 here, saying 'Hosts copy' */
+    fence_and_free(win);
+}
+
+CASE(A5, result_of_another_datatype, 2)
+{
+    int value = 1, got = 0;
+    MPI_Datatype type = right ? MPI_INT : MPI_FLOAT;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Get_accumulate(&value, 1, MPI_INT, &got, 1, type, 1, 0, 1, MPI_INT, MPI_SUM, win); /* FINDS A5 here, saying 'Hosts copy' */
+    fence_and_free(win);
+}
+
 CASE(A6, result_without_room, 2)
 {
     int values[2] = {1, 2}, got[2] = {0};

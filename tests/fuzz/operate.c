@@ -209,7 +209,7 @@ static void follow(const struct operation *operation, struct field *field, struc
     unsigned char *kept = field_kept(field, operation->rank) + offset;
     bool gets = operation_is(operation, FUZZ_Get, FUZZ_Get_c) || operation_is(operation, FUZZ_Rget, FUZZ_Rget_c);
     bool puts = operation_is(operation, FUZZ_Put, FUZZ_Put_c) || operation_is(operation, FUZZ_Rput, FUZZ_Rput_c);
-    bool replaces = puts || (operation->accumulates && operation->op == MPI_REPLACE && !operation->target.type->mixed);
+    bool replaces = puts || (operation->accumulates && operation->op == MPI_REPLACE);
     random_type_gather(&target->type->map, len_bytes, kept, old);
     if (!gets && !((operation->accumulates || operation->function == FUZZ_Fetch_and_op) && operation->op == MPI_NO_OP))
         accept(target, kept, at, len_bytes);
@@ -238,9 +238,6 @@ static bool can_follow(const struct operation *operation, const struct sides *si
         return true;
     if (operation->single)
         return operation->target.type->state == SIDE_GOOD && operation->target.type->map.low == 0;
-    if (operation->accumulates && (operation->target.type->mixed || (reads_origin && origin->type->mixed) ||
-                                   (operation->fetches && operation->result.type->mixed)))
-        return false;
     return (!reads_origin || side_fits(sides, origin, 0, operation->moved_bytes)) &&
            (!operation->fetches || side_fits(sides, &operation->result, 1, operation->moved_bytes));
 }

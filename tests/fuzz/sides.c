@@ -17,6 +17,11 @@ int sides_alike(const struct test_type *a, const struct test_type *b)
            a->value_bytes == b->value_bytes;
 }
 
+static bool is_padded(const struct test_type *model)
+{
+    return model->group == GROUP_PAIR && model->extent_bytes != model->value_bytes + model->index_bytes;
+}
+
 static void add_good(struct side_type *out, struct random *random)
 {
     for (;;) {
@@ -26,9 +31,11 @@ static void add_good(struct side_type *out, struct random *random)
         size_t element_bytes = signature.leaves[0]->model->value_bytes + signature.leaves[0]->model->index_bytes;
         bool unclear = false;
         out->mixed = false;
+        out->padded = is_padded(signature.leaves[0]->model);
         for (int i = 1; i < signature.count; i++) {
             int alike = sides_alike(signature.leaves[i]->model, signature.leaves[0]->model);
             out->mixed = out->mixed || alike == 0;
+            out->padded = out->padded || is_padded(signature.leaves[i]->model);
             unclear = unclear || alike == 1;
         }
         out->model = signature.leaves[0]->model;

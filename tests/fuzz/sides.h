@@ -16,6 +16,7 @@ struct side_type {
     MPI_Datatype type;
     const struct test_type *model; /* of every element; the first one's when they are mixed */
     bool mixed;                    /* elements of several kinds */
+    bool padded;                   /* some are pairs with padding */
     bool absolute;                 /* displacements are addresses in buffer, for MPI_BOTTOM */
     int elements;
 };

@@ -77,12 +77,20 @@ static struct verdict range_verdict(const struct operation *operation, const str
     return (struct verdict){ 0, target->type->model->group == GROUP_PAIR && high + 16 > size ? FAULT_RANGE : 0 };
 }
 
-/* Two sides of an accumulate, which differ as they like where nothing moves. */
-static struct verdict match_verdict(const struct side *side, const struct side *target)
+/* An operator that computes nothing. */
+static bool copies(const struct operation *operation)
+{
+    return operation->op == MPI_REPLACE || (operation->op == MPI_NO_OP && operation->fetches);
+}
+
+/* Two sides of an accumulate, which differ as they like where nothing moves, or where elements without padding are copied. */
+static struct verdict match_verdict(const struct side *side, const struct side *target, bool copied)
 {
     int alike = sides_alike(side->type->model, target->type->model);
     struct verdict verdict = { 0, 0 };
     if (elements_of(side) == 0 || elements_of(target) == 0)
+        return verdict;
+    if (copied && !side->type->padded && !target->type->padded)
         return verdict;
     bool mixed = side->type->mixed || target->type->mixed;
     if (alike < 2 || mixed)
@@ -101,7 +109,7 @@ static struct verdict op_verdict(const struct operation *operation)
     if (!is_usable(&operation->target) || operation->op == MPI_NO_OP)
         return verdict;
     bool moves = operation->single || operation->moved_bytes > 0;
-    if (moves && operation->target.type->mixed)
+    if (moves && operation->target.type->mixed && operation->op != MPI_REPLACE)
         return (struct verdict){ verdict.must, FAULT_OP }; /* there is no one type to ask about */
     for (size_t i = 0; i < test_op_count; i++) {
         if (test_ops[i].op != operation->op)
@@ -150,34 +158,30 @@ static struct verdict single_verdict(struct operation *operation)
 static struct verdict accumulate_verdict(struct operation *operation)
 {
     struct verdict verdict = { side_faults(&operation->target), 0 };
-    bool with_origin = operation->op != MPI_NO_OP || !operation->fetches;
-    wide moved = elements_of(&operation->target);
-    unsigned ignored = side_faults(&operation->origin);
+    const struct side *origin = &operation->origin, *target = &operation->target, *result = &operation->result;
+    bool with_origin = operation->op != MPI_NO_OP || !operation->fetches, copied = copies(operation);
+    wide there = bytes_of(target), moved = there;
+    unsigned ignored = side_faults(origin);
     join(&verdict, with_origin ? (struct verdict){ ignored, 0 } : (struct verdict){ 0, ignored });
-    if (operation->target.type->mixed)
+    if (target->type->mixed && (!copied || target->type->padded))
         join(&verdict, moved > 0 && !with_origin ? (struct verdict){ FAULT_TYPE, 0 } : (struct verdict){ 0, FAULT_TYPE });
     if (with_origin) {
-        join(&verdict, match_verdict(&operation->origin, &operation->target));
-        bool counts = !operation->origin.type->mixed && !operation->target.type->mixed;
-        if (elements_of(&operation->origin) > moved)
-            join(&verdict, counts ? (struct verdict){ FAULT_TRUNCATE, 0 } : (struct verdict){ 0, FAULT_TRUNCATE });
-        if (elements_of(&operation->origin) < moved)
-            moved = elements_of(&operation->origin);
+        struct verdict types = match_verdict(origin, target, copied);
+        join(&verdict, types);
+        if (bytes_of(origin) > there)
+            join(&verdict, types.must == 0 ? (struct verdict){ FAULT_TRUNCATE, 0 } : (struct verdict){ 0, FAULT_TRUNCATE });
+        if (bytes_of(origin) < moved)
+            moved = bytes_of(origin);
     }
     if (operation->fetches) {
-        join(&verdict, (struct verdict){ side_faults(&operation->result), 0 });
+        join(&verdict, (struct verdict){ side_faults(result), 0 });
         if (moved > 0)
-            join(&verdict, match_verdict(&operation->result, &operation->target));
-        bool counts = !operation->result.type->mixed && !operation->target.type->mixed;
-        if (is_usable(&operation->result) && elements_of(&operation->target) > elements_of(&operation->result))
-            join(&verdict, counts && moved > elements_of(&operation->result) ? (struct verdict){ FAULT_TRUNCATE, 0 }
-                                                                            : (struct verdict){ 0, FAULT_TRUNCATE });
+            join(&verdict, match_verdict(result, target, true));
+        if (is_usable(result) && there > bytes_of(result))
+            join(&verdict, moved > bytes_of(result) ? (struct verdict){ FAULT_TRUNCATE, 0 }
+                                                    : (struct verdict){ 0, FAULT_TRUNCATE });
     }
-    int elements = operation->target.type->elements;
-    if (operation->target.type->mixed)
-        operation->moved_bytes = (MPI_Aint)bytes_of(&operation->target);
-    else
-        operation->moved_bytes = elements > 0 ? (MPI_Aint)(moved * (operation->target.type->map.size_bytes / elements)) : 0;
+    operation->moved_bytes = (MPI_Aint)moved;
     return verdict;
 }
 

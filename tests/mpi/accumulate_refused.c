@@ -1,6 +1,7 @@
 /* What no accumulate may do: an operator on a type that MPI does not define it for, an operator of the user's, MPI_NO_OP without
  * a result.  Each is MPI_ERR_OP at the window's error handler, by every call that takes an operator, and changes nothing.
- * And what passes although it is no program's right: arithmetic that hosts tolerate, and any types where nothing moves.
+ * And what passes although it is no program's right: arithmetic that hosts tolerate, any types where nothing moves, and unlike
+ * types that are only copied.
  * A plain MPI program, run by the test rows; hosts crash or accept some of it. */
 #include "types.h"
 
@@ -215,6 +216,113 @@ static void what_moves_nothing_may_be_of_any_types(enum window_kind kind)
     refusing_free(&window);
 }
 
+/* --- types that differ --- */
+
+enum { SIDE_BYTES = 16, SIDE_SPAN = 64, SIDES = 7 };
+
+/* Some items of a type, SIDE_BYTES in all. */
+struct unlike {
+    const char *name;
+    MPI_Datatype type;
+    int count;
+};
+
+static void sides_make(struct unlike *sides)
+{
+    const int lengths[] = { 1, 1, 1 };
+    const MPI_Aint places[] = { 4, 20, 8 };
+    const MPI_Datatype parts[] = { MPI_INT, MPI_FLOAT, MPI_DOUBLE };
+    const struct unlike all[SIDES] = { { "bytes", MPI_BYTE, 16 },
+                                       { "shorts", MPI_SHORT, 8 },
+                                       { "ints", MPI_INT, 4 },
+                                       { "floats", MPI_FLOAT, 4 },
+                                       { "doubles", MPI_DOUBLE, 2 },
+                                       { "ints with holes", MPI_DATATYPE_NULL, 2 },
+                                       { "struct", MPI_DATATYPE_NULL, 1 } };
+    memcpy(sides, all, sizeof all);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &sides[SIDES - 2].type);
+    MPI_Type_create_struct(3, lengths, places, parts, &sides[SIDES - 1].type);
+    for (int i = SIDES - 2; i < SIDES; i++)
+        MPI_Type_commit(&sides[i].type);
+}
+
+/* What moves, in the order of the type, from or to memory. */
+static void side_pack(const struct unlike *side, const void *memory, unsigned char *packed)
+{
+    int at = 0;
+    MPI_Pack(memory, side->count, side->type, packed, SIDE_BYTES, &at, MPI_COMM_SELF);
+}
+
+static void side_unpack(const struct unlike *side, const unsigned char *packed, void *memory)
+{
+    int at = 0;
+    MPI_Unpack(packed, SIDE_BYTES, &at, memory, side->count, side->type, MPI_COMM_SELF);
+}
+
+/* Whole numbers from first on. */
+static void side_fill(bool doubles, int first, void *memory)
+{
+    for (int i = 0; doubles && i < SIDE_SPAN / 8; i++)
+        ((double *)memory)[i] = first + i;
+    for (int i = 0; !doubles && i < SIDE_SPAN / 4; i++)
+        ((float *)memory)[i] = (float)(first + i);
+}
+
+/* A get_accumulate whose data is checked; for MPI_SUM the origin and the target are the same reals. */
+static void unlike_call(MPI_Win win, const struct unlike *origin, const struct unlike *result,
+                        const struct unlike *target, MPI_Op op)
+{
+    const int to = right_of(world_rank);
+    const bool doubles = target->type == MPI_DOUBLE;
+    double added[SIDE_SPAN / 8], back[SIDE_SPAN / 8] = { 0 }, wanted_back[SIDE_SPAN / 8] = { 0 };
+    unsigned char wanted[WINDOW_BYTES] __attribute__((aligned(16))), now[WINDOW_BYTES], packed[SIDE_BYTES];
+    memset(wanted, 1, sizeof wanted);
+    side_fill(doubles, 0, wanted + AT);
+    side_fill(doubles, 100, added);
+    MPI_Put(wanted, WINDOW_BYTES, MPI_BYTE, to, 0, WINDOW_BYTES, MPI_BYTE, win);
+    MPI_Win_flush(to, win);
+    side_pack(target, wanted + AT, packed);
+    side_unpack(result, packed, wanted_back);
+    side_pack(origin, added, packed);
+    if (op == MPI_REPLACE)
+        side_unpack(target, packed, wanted + AT);
+    for (int i = 0; op == MPI_SUM && i < target->count; i++) {
+        if (doubles)
+            ((double *)(void *)(wanted + AT))[i] += added[i];
+        else
+            ((float *)(void *)(wanted + AT))[i] += ((float *)(void *)added)[i];
+    }
+    CHECK_OK(MPI_Get_accumulate(added, origin->count, origin->type, back, result->count, result->type, to,
+                                AT, target->count, target->type, op, win));
+    MPI_Win_flush(to, win);
+    target_read(&(struct attempt){ .win = win }, now);
+    const char *name = op == MPI_SUM ? "MPI_SUM" : op == MPI_NO_OP ? "MPI_NO_OP" : "MPI_REPLACE";
+    CHECK(memcmp(now, wanted, sizeof now) == 0, "%s of %s on %s: other contents", name, origin->name,
+          target->name);
+    CHECK(memcmp(back, wanted_back, sizeof back) == 0, "%s on %s into %s: other result", name, target->name,
+          result->name);
+}
+
+static void unlike_types_of_the_same_bytes_are_copied(enum window_kind kind)
+{
+    struct window window = refusing_make(kind);
+    struct unlike sides[SIDES];
+    sides_make(sides);
+    for (int i = 0; i < SIDES; i++) {
+        for (int j = 0; j < SIDES; j++) {
+            for (int k = 0; k < SIDES; k++) {
+                unlike_call(window.win, &sides[i], &sides[j], &sides[k], MPI_REPLACE);
+                unlike_call(window.win, &sides[i], &sides[j], &sides[k], MPI_NO_OP);
+            }
+            if (sides[i].type == MPI_FLOAT || sides[i].type == MPI_DOUBLE)
+                unlike_call(window.win, &sides[i], &sides[j], &sides[i], MPI_SUM);
+        }
+    }
+    for (int i = SIDES - 2; i < SIDES; i++)
+        MPI_Type_free(&sides[i].type);
+    refusing_free(&window);
+}
+
 static void add_up(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)in;
@@ -286,6 +394,7 @@ static const struct test_case cases[] = {
     CASE(arithmetic_that_hosts_tolerate_is_computed, KINDS_BOTH, 1),
     CASE(letters_are_swapped, KINDS_BOTH, 1),
     CASE(what_moves_nothing_may_be_of_any_types, KINDS_BOTH, 1),
+    CASE(unlike_types_of_the_same_bytes_are_copied, KINDS_BOTH, 1),
     CASE(operators_of_the_user_are_refused, KINDS_BOTH, 1),
     CASE(no_op_needs_a_result, KINDS_BOTH, 1),
     CASE(half_precision_reals_move, KINDS_BOTH, 1),

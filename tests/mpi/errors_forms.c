@@ -179,17 +179,18 @@ static void wrong_types(struct zoned *zoned)
     FAILS(FETCHES, MPI_ERR_TYPE, a.result_type = raw);
     FAILS(UPDATES, MPI_ERR_TYPE, a.origin_type = MPI_DOUBLE);
     FAILS(UPDATES, MPI_ERR_TYPE, a.target_type = MPI_UINT64_T);
-    FAILS(FETCHES, MPI_ERR_TYPE, a.result_type = MPI_DOUBLE);
+    FAILS(FETCHES, MPI_ERR_TYPE, a.result_type = MPI_DOUBLE_INT);
     single_fails(zoned, MPI_DATATYPE_NULL, guarded_target(), 3, MPI_ERR_TYPE);
     MPI_Type_free(&raw);
 }
 
-/* Two unlike predefined types in one derived type have no place in an accumulate. */
+/* Two unlike predefined types in one derived type have no place in an accumulate that computes, nor pairs with padding in the
+ * result of other types. */
 static void wrong_mixtures(struct zoned *zoned)
 {
     const int lengths[] = { 1, 1 };
     const MPI_Aint places[] = { 0, 8 };
-    const MPI_Datatype parts[] = { MPI_INT64_T, MPI_DOUBLE };
+    const MPI_Datatype parts[] = { MPI_INT64_T, MPI_DOUBLE_INT };
     MPI_Datatype mixture;
     MPI_Type_create_struct(2, lengths, places, parts, &mixture);
     MPI_Type_commit(&mixture);

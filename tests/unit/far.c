@@ -206,7 +206,8 @@ static void accumulate_once(enum oriel_kind kind, enum oriel_operator operator, 
         const struct oriel_buffer from = {here.memory + here.zero_bytes, {&here.drawn.type, here.drawn.count}};
         const struct oriel_buffer to = {result.memory + result.zero_bytes, {&result.drawn.type, result.drawn.count}};
         update_model(&there, &here, returns ? &result : NULL, kind, operator, count);
-        assert_int_equal(oriel_accumulate(&wire.here, &target, count, operator, &from, returns ? &to : NULL), ORIEL_OK);
+        const struct oriel_elements elements = {kind, count};
+        assert_int_equal(oriel_accumulate(&wire.here, &target, elements, operator, &from, returns ? &to : NULL), ORIEL_OK);
         drawn_forget_type(&here.drawn);
         drawn_forget_type(&result.drawn);
         wire_deliver();

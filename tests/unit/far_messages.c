@@ -101,11 +101,12 @@ static void what_returns_is_one_question(void **state)
         struct oriel_type vector = vector_of(counts[i], 1, 16);
         const struct oriel_buffer from = {(char *)here, {&dense, counts[i]}};
         const struct oriel_buffer to = {(char *)got, {&dense, counts[i]}};
+        const struct oriel_elements elements = {dense.kind, counts[i]};
         const struct oriel_span targets[] = {{1, 0, {&dense, counts[i]}}, {1, 0, {&vector, 1}}};
         for (int t = 0; t < 2; t++) {
-            expect_one_question(oriel_accumulate(&wire.here, &targets[t], counts[i], ORIEL_OPERATOR_SUM, &from, &to),
+            expect_one_question(oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_SUM, &from, &to),
                                 ORIEL_FAR_ACCUMULATE);
-            expect_one_question(oriel_accumulate(&wire.here, &targets[t], counts[i], ORIEL_OPERATOR_NO_OP, &from, &to),
+            expect_one_question(oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_NO_OP, &from, &to),
                                 ORIEL_FAR_ACCUMULATE);
         }
         wire_deliver();
@@ -302,7 +303,8 @@ static void spoilt_messages_harm_nothing(void **state)
         struct oriel_buffer buffer = {calloc(there.elements, oriel_kinds[kind].extent_bytes), {&here.type, here.count}};
         assert_non_null(buffer.here);
         if (below(2))
-            oriel_accumulate(&wire.here, &target, there.elements, ORIEL_OPERATOR_REPLACE, &buffer, below(2) ? &buffer : NULL);
+            oriel_accumulate(&wire.here, &target, (struct oriel_elements){kind, there.elements},
+                             ORIEL_OPERATOR_REPLACE, &buffer, below(2) ? &buffer : NULL);
         else if (below(2))
             oriel_put(&wire.here, &target, buffer.here, &buffer.side);
         else
