@@ -54,6 +54,20 @@ void oriel_wait_progress(void)
         progress();
 }
 
+static _Atomic(void (*)(void)) server_hook;
+
+void oriel_wait_set_server(void (*serve)(void))
+{
+    atomic_store_explicit(&server_hook, serve, memory_order_release);
+}
+
+static inline void serve_others(void)
+{
+    void (*serve)(void) = atomic_load_explicit(&server_hook, memory_order_acquire);
+    if (oriel_unlikely(serve != NULL) && !oriel_wait_untold)
+        serve();
+}
+
 static _Atomic(const struct oriel_wait_observer *) wait_observer;
 
 void oriel_wait_set_observer(const struct oriel_wait_observer *observer)
@@ -108,6 +122,7 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
         if (oriel_wait_reached(value, what, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
+        serve_others();
         oriel_wait_progress();
         uint64_t now_ns = oriel_now_ns();
         bool asks = now_ns - asked_ns >= WATCH_NS;
@@ -133,8 +148,10 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
 static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted, int times, bool pauses)
 {
     for (int i = 0; i < times; i++) {
-        if (pauses)
+        if (pauses) {
             oriel_cpu_relax();
+            serve_others();
+        }
         if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
             return true;
     }
@@ -206,6 +223,7 @@ static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, u
         } else {
             if (++yields % YIELDS_PER_PROGRESS == 0)
                 oriel_wait_progress();
+            serve_others();
             in_vain = yield(&now_ns) ? 0 : in_vain + 1;
             gave_way |= in_vain == 0;
         }

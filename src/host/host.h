@@ -82,6 +82,10 @@ MPI_Comm oriel_host_singleton(void);
 /* Lets the host's pending communication go on; for a thread that is inside an MPI call. */
 void oriel_host_progress(void);
 
+/* Has the host call turn again and again while a thread waits in it, until the process ends.  turn returns how much it has done.
+ * A second call, with the same turn, does nothing. */
+void oriel_host_poll(int (*turn)(void));
+
 /* Gives up what carriers stood on; no window has one any more. */
 void oriel_host_carrier_stop(void);
 

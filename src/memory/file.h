@@ -7,7 +7,8 @@
  * second has a slot for each thread of the owner that accumulates (sync/singles.h); the third tells others what the owner waits
  * for (observe/state.h). Who writes the header: the owner only. The
  * identity is written before anybody is told of the file, state goes RUNNING -> LEFT once, when the owner finalises in good
- * order. agent_offset and net_offset are written before creation agrees on a window that needs them, and read after. */
+ * order. agent_offset and net_offset are written before creation agrees on a window that needs them, and read after;
+ * polled_offset at any time: an origin that finds it 0 does without. */
 #ifndef ORIEL_MEMORY_FILE_H
 #define ORIEL_MEMORY_FILE_H
 
@@ -20,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { ORIEL_FILE_VERSION = 6, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
+enum { ORIEL_FILE_VERSION = 7, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 #define ORIEL_MAP_ALIGN (UINT64_C(1) << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
@@ -37,8 +38,9 @@ struct oriel_file_header {
     _Atomic uint32_t singles; /* slots from the first on that threads have had; only grows */
     uint32_t reserved;
     _Atomic uint64_t net_offset; /* of its struct oriel_reached; 0 before the first window over several machines, then for good */
+    _Atomic uint64_t polled_offset; /* of its struct oriel_polled; 0 before the first memory that is copied, then for good */
 };
-_Static_assert(sizeof(struct oriel_file_header) == 88, "peers of the same version read it");
+_Static_assert(sizeof(struct oriel_file_header) == 96, "peers of the same version read it");
 
 /* Behind the header, in the same page. */
 #define ORIEL_FILE_WRITERS_OFFSET UINT64_C(128)

@@ -120,6 +120,19 @@ static enum oriel_status update_by_agent(const struct update *update, const stru
     return queue->count == QUEUE_PIECES ? queue_empty(update) : ORIEL_OK;
 }
 
+/* A thread of the target computes, if one polls. */
+static bool update_by_request(const struct update *update, const struct oriel_remote *there, const char *origin, char *result,
+                              uint64_t count, enum oriel_status *status)
+{
+    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE,
+                                        .kind = update->kind,
+                                        .operator = update->operator,
+                                        .in = origin,
+                                        .out = result,
+                                        .len_bytes = count * oriel_kinds[update->kind].extent_bytes};
+    return update->queue == NULL && oriel_polled_ask(there, &wanted, status);
+}
+
 static enum oriel_status lock(struct update *update)
 {
     if (update->locked)
@@ -181,6 +194,8 @@ static enum oriel_status update_alike(struct update *update, uint64_t offset_byt
     enum oriel_status status = lock(update);
     if (status != ORIEL_OK)
         return status;
+    if (update_by_request(update, &way.there, origin, result, count, &status))
+        return oriel_remote_status(status, update->window, update->rank);
     if (way.by == &oriel_transport_agent)
         return update_by_agent(update, &way.there, origin, result, count);
     if (way.by != &oriel_transport_shared)

@@ -29,7 +29,11 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, 
     enum oriel_status status = oriel_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
-    if (way->by == &oriel_transport_agent)
+    const struct oriel_polled_wanted asked = {
+        .operation = ORIEL_POLLED_SWAP, .in = wanted, .desired = desired, .out = found, .len_bytes = len_bytes};
+    if (oriel_polled_ask(&way->there, &asked, &status))
+        ;
+    else if (way->by == &oriel_transport_agent)
         status = oriel_agent_swap(&way->there, desired, wanted, found, len_bytes);
     else
         status = swap_apart(way, desired, wanted, found, len_bytes);

@@ -158,7 +158,7 @@ static bool get_whole(const struct oriel_transport *by, const struct oriel_remot
         (uint64_t)span_bytes / BYTES_OF_A_PIECE > pieces)
         return false;
     const struct oriel_remote first = {oriel_at(there->direct, low_bytes), there->address + (uint64_t)low_bytes, there->agent,
-                                       there->pid, there->writers};
+                                       there->pid, there->writers, there->polled};
     char *whole = malloc((size_t)span_bytes);
     const bool came = whole != NULL && by->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&
                       oriel_copy_items(here, origin, oriel_at(whole, -low_bytes), target);

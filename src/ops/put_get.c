@@ -33,10 +33,14 @@ static enum oriel_status transfer_apart(struct oriel_window *window, const struc
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes, &high_bytes);
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     trim(to_target ? &at_target : &at_origin, len_bytes);
-    if (oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side))
-        status = to_target ? way.by->write(&way.there, here, len_bytes) : way.by->read(&way.there, here, len_bytes);
-    else
+    const struct oriel_polled_wanted wanted = {.operation = to_target ? ORIEL_POLLED_WRITE : ORIEL_POLLED_READ,
+                                        .in = to_target ? here : NULL,
+                                        .out = to_target ? NULL : here,
+                                        .len_bytes = len_bytes};
+    if (!oriel_side_is_plain(origin) || !oriel_side_is_plain(&target->side))
         status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
+    else if (!oriel_polled_ask(&way.there, &wanted, &status))
+        status = to_target ? way.by->write(&way.there, here, len_bytes) : way.by->read(&way.there, here, len_bytes);
     return oriel_remote_status(status, window, target->rank);
 }
 

@@ -3,6 +3,7 @@
 #define ORIEL_OPS_REMOTE_H
 
 #include "memory/agent.h"
+#include "memory/polled.h"
 #include "transport/transport.h"
 #include "ops/lookup.h"
 #include "window/window.h"
@@ -63,6 +64,7 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
         return (struct oriel_way){&oriel_transport_cma, remote, false};
     if (target == window->rank)
         return (struct oriel_way){&oriel_transport_shared, remote, false};
+    remote.polled = oriel_polled_of(peer);
     if (window->by_agent)
         remote.agent = oriel_agent_of(peer);
     return (struct oriel_way){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma, remote, false};
@@ -81,7 +83,7 @@ static inline enum oriel_status oriel_remote_status(enum oriel_status status, co
 static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote, uint64_t offset_bytes)
 {
     return (struct oriel_remote){oriel_at(remote->direct, (int64_t)offset_bytes), remote->address + offset_bytes,
-                                 remote->agent, remote->pid, remote->writers};
+                                 remote->agent, remote->pid, remote->writers, remote->polled};
 }
 
 #endif

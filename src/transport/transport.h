@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct oriel_agent;
+struct oriel_polled;
 struct oriel_writers;
 
 /* A place in a process of this machine. */
@@ -21,6 +22,7 @@ struct oriel_remote {
     struct oriel_agent *agent; /* its owner's, as this process has it mapped; agent only */
     int32_t pid;      /* of the owner; CMA and agent only */
     struct oriel_writers *writers; /* where copies are announced to the owner; CMA only, NULL for the owner's memory file */
+    struct oriel_polled *polled; /* that its owner's threads serve while they wait; NULL: none.  CMA and agent only */
 };
 
 /* The place offset_bytes from base: a sum of numbers, since base alone may lie outside of any object (displacement 0 of a

@@ -8,6 +8,7 @@
 #include "memory/file.h"
 #include "memory/limit.h"
 #include "memory/reached.h"
+#include "memory/polled.h"
 #include "ops/datatype.h"
 #include "window/boards.h"
 #include "window/create.h"
@@ -29,6 +30,7 @@ static void stop_locked(void)
     started = false;
     oriel_type_stop();
     oriel_host_carrier_stop();
+    oriel_polled_close();
     oriel_agent_close();
     oriel_reached_close();
     oriel_file_leave();

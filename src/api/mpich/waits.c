@@ -8,6 +8,7 @@
  * Programs, the host's Fortran wrappers and PMPI tools call. */
 #include "api/api.h"
 #include "api/waits.h"
+#include "transport/polled/polled.h"
 #include "transport/ucx/net.h"
 
 #include <dlfcn.h>
@@ -33,6 +34,7 @@ unsigned ucp_worker_progress(void *worker)
         next = find_progress();
         atomic_store_explicit(&known, next, memory_order_relaxed);
     }
+    (void)oriel_polled_turn();
     unsigned events = next(worker);
     oriel_net_help();
     return events;

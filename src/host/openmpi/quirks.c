@@ -1,6 +1,7 @@
 /* What is so on Open MPI alone.  Called by host/ only. */
 #include "host/host.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 const char *oriel_host_name(void)
@@ -18,4 +19,16 @@ bool oriel_host_windows_scarce(uint32_t live_windows)
 {
     (void)live_windows; /* window handles are ordinary memory */
     return false;
+}
+
+/* Open MPI calls what is registered in each turn of its progress. */
+void oriel_host_poll(int (*turn)(void))
+{
+    static atomic_flag is_done = ATOMIC_FLAG_INIT;
+    int (*add)(int (*)(void)) = NULL;
+    if (atomic_flag_test_and_set(&is_done))
+        return;
+    *(void **)&add = oriel_host_symbol("opal_progress_register");
+    if (add != NULL)
+        (void)add(turn);
 }
