@@ -22,7 +22,8 @@ from mutants_machine import MACHINE
 LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
 ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
-PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "kernel/*.c",
+PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
+         "kernel/*.c",
          "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
@@ -30,7 +31,7 @@ HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
 NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_ride",
                 "far_lock_all", "far_patience", "far_counts", "far_epochs", "far_deaths", "far_lock_deaths")
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
-            "agent", "agent_updates", "agent_deaths", "writers", "writers_deaths", "copies", "discard")
+            "agent", "agent_updates", "agent_deaths", "polled", "writers", "writers_deaths", "copies", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "transport/ucx/native.c", "window/serve.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")

@@ -1,0 +1,366 @@
+/* src/transport/polled/: what origins ask of threads of the target that poll is done once, by such a thread or by a copy, with the
+ * right bytes, whether or not anybody polls, and whatever becomes of the memory and of the others. */
+#include "asking.h"
+#include "memory/polled.h"
+#include "sync/mutex.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ROUNDS = 4000, WORDS = 4, PAGE_BYTES = 4096, PLACE_BYTES = 256, DONE = 2, ANSWERED = 3 };
+
+static char *memory; /* of this process, private: a page of words, then a place for each rank, then a page that is not there */
+static uint32_t answered; /* requests of this rank */
+
+static void open_memory(struct oriel_window *window)
+{
+    const size_t len_bytes = 3 * PAGE_BYTES;
+    memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    team_expect(memory != MAP_FAILED);
+    team_expect(mprotect(memory + 2 * PAGE_BYTES, PAGE_BYTES, PROT_NONE) == 0);
+    team_expect(oriel_polled_open());
+    fabricate_memory(window, window->rank)[0] = (uint64_t)(uintptr_t)memory;
+    answered = 0;
+    team_meet();
+}
+
+static struct oriel_remote place_at(const struct oriel_window *window, int32_t target, uint64_t offset_bytes)
+{
+    const struct oriel_peer *peer = window->group->peers[target];
+    return (struct oriel_remote){.address = fabricate_memory(window, target)[0] + offset_bytes,
+                                 .pid = peer->identity.pid,
+                                 .writers = oriel_file_writers(peer->base),
+                                 .polled = oriel_polled_of(peer)};
+}
+
+/* As ops/ does it. */
+static bool ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted)
+{
+    enum oriel_status status = ORIEL_OK;
+    bool is_answered = oriel_polled_ask(there, wanted, &status);
+    team_expect(status == ORIEL_OK);
+    answered += is_answered;
+    return is_answered;
+}
+
+static void put(const struct oriel_remote *there, const void *from, uint64_t len_bytes)
+{
+    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_WRITE, .in = from, .len_bytes = len_bytes};
+    if (!ask(there, &wanted))
+        team_expect(oriel_transport_cma.write(there, from, len_bytes) == ORIEL_OK);
+}
+
+static void get(const struct oriel_remote *there, void *to, uint64_t len_bytes)
+{
+    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = to, .len_bytes = len_bytes};
+    if (!ask(there, &wanted))
+        team_expect(oriel_transport_cma.read(there, to, len_bytes) == ORIEL_OK);
+}
+
+/* What the word was. */
+static int64_t add(struct oriel_window *window, int32_t target, uint64_t word, int64_t operand)
+{
+    int64_t old = -1, sum;
+    struct oriel_remote there = place_at(window, target, word * sizeof old);
+    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE, .kind = ORIEL_KIND_INT64,
+                                         .operator = ORIEL_OPERATOR_SUM, .in = &operand, .out = &old, .len_bytes = sizeof old};
+    team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    if (!ask(&there, &wanted)) {
+        team_expect(oriel_transport_cma.read(&there, &old, sizeof old) == ORIEL_OK);
+        oriel_delay();
+        sum = old + operand;
+        team_expect(oriel_transport_cma.write(&there, &sum, sizeof sum) == ORIEL_OK);
+    }
+    oriel_mutex_unlock(window, target);
+    return old;
+}
+
+static void increment(struct oriel_window *window, int32_t target, uint64_t word)
+{
+    int64_t found = -1, wanted, desired;
+    struct oriel_remote there = place_at(window, target, word * sizeof found);
+    team_expect(oriel_mutex_lock(window, target) == ORIEL_OK);
+    get(&there, &wanted, sizeof wanted);
+    desired = wanted + 1;
+    struct oriel_polled_wanted swap = {.operation = ORIEL_POLLED_SWAP, .in = &wanted, .desired = &desired, .out = &found,
+                                       .len_bytes = sizeof found};
+    if (ask(&there, &swap))
+        team_expect(found == wanted);
+    else
+        put(&there, &desired, sizeof desired);
+    oriel_mutex_unlock(window, target);
+}
+
+static void write_and_read(struct oriel_window *window, int32_t target)
+{
+    char out[PLACE_BYTES], in[PLACE_BYTES];
+    uint64_t len_bytes = 1 + team_random() % PLACE_BYTES;
+    struct oriel_remote there = place_at(window, target, PAGE_BYTES + (uint64_t)window->rank * PLACE_BYTES);
+    asking_fill(out, len_bytes);
+    memset(in, 0, sizeof in);
+    put(&there, out, len_bytes);
+    get(&there, in, len_bytes);
+    team_expect(memcmp(in, out, len_bytes) == 0);
+}
+
+/* Rank 0 polls, more and less; the others ask it, and the next rank, which polls now and then. */
+static void ask_all_the_time(struct oriel_window *window)
+{
+    int64_t mine = 0;
+    open_memory(window);
+    for (int i = team_rounds(ROUNDS); window->rank != 0 && i > 0 && !team_time_is_up(); i--) {
+        int32_t target = team_random() % 4 == 0 ? 1 + window->rank % (window->n - 1) : 0;
+        uint64_t word = team_random() % WORDS;
+        write_and_read(window, target);
+        if (team_random() % 2 == 0)
+            (void)add(window, 0, word, 1);
+        else
+            increment(window, 0, word);
+        mine++;
+        (void)oriel_polled_turn();
+    }
+    atomic_fetch_add(&team->flags[0], (uint32_t)mine);
+    atomic_fetch_add(&team->flags[ANSWERED], answered);
+    atomic_fetch_add(&team->flags[DONE], 1);
+    while (window->rank == 0 && atomic_load(&team->flags[DONE]) < (uint32_t)window->n) {
+        for (int i = 0; i < 1000; i++)
+            (void)oriel_polled_turn();
+        sched_yield();
+        if (team_random() % 64 == 0)
+            usleep(50);
+    }
+    team_meet();
+    if (window->rank == 0) {
+        int64_t sum = 0;
+        for (unsigned i = 0; i < WORDS; i++)
+            sum += ((volatile int64_t *)(void *)memory)[i];
+        team_expect(sum == atomic_load(&team->flags[0]));
+        team_expect(atomic_load(&team->flags[ANSWERED]) > 0);
+    }
+    team_meet();
+    oriel_polled_close();
+}
+
+static void polled_p1_p2_p3_p4_done_once(void **state)
+{
+    (void)state;
+    team_run_sizes(ask_all_the_time);
+}
+
+/* --- deaths --- */
+
+static uint64_t own_word(void)
+{
+    return oriel_file_identity()->start_time << 22 | (uint64_t)getpid();
+}
+
+static uint32_t left_in; /* the state in which the dead leaves its slots */
+
+static bool ask_for_word(const struct oriel_remote *there, int64_t *word, enum oriel_status *status)
+{
+    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = word, .len_bytes = sizeof *word};
+    return oriel_polled_ask(there, &wanted, status);
+}
+
+/* The dead holds all slots.  Those that no thread executes are taken over, and what the dead asked is not done. */
+static void die_with_slots(struct oriel_window *window)
+{
+    int64_t word = -1;
+    enum oriel_status status = ORIEL_OK;
+    open_memory(window);
+    struct oriel_remote there = place_at(window, 0, 0);
+    if (window->rank == 1) {
+        atomic_store(&there.polled->used, ORIEL_POLLED_SLOTS);
+        for (unsigned i = 0; i < ORIEL_POLLED_SLOTS; i++) {
+            struct oriel_polled_slot *slot = &there.polled->slots[i];
+            slot->operation = ORIEL_POLLED_WRITE;
+            slot->address = there.address;
+            slot->len_bytes = 1;
+            slot->data[0] = 'x';
+            atomic_store(&there.polled->owners[i].word, own_word());
+            atomic_store(&slot->state, left_in);
+        }
+        team_flag_set(0, 1);
+        team_die();
+    }
+    team_flag_await(0, 1);
+    if (window->rank == 2) {
+        bool is_answered = false;
+        team_expect(!ask_for_word(&there, &word, &status)); /* nobody polls: this takes a slot over */
+        team_flag_set(1, 1);
+        for (int i = 0; i < 100000 && !is_answered && left_in != ORIEL_POLLED_TAKEN; i++)
+            is_answered = ask_for_word(&there, &word, &status);
+        team_expect(is_answered == (left_in != ORIEL_POLLED_TAKEN));
+        team_expect(status == ORIEL_OK);
+        team_flag_set(DONE, 1);
+    }
+    if (window->rank == 0) {
+        team_flag_await(1, 1);
+        while (atomic_load(&team->flags[DONE]) == 0) {
+            (void)oriel_polled_turn();
+            sched_yield();
+        }
+    }
+    team_flag_await(DONE, 1);
+}
+
+static void polled_slots_of_the_dead_are_taken_over(void **state)
+{
+    (void)state;
+    for (left_in = ORIEL_POLLED_IDLE; left_in <= ORIEL_POLLED_DONE; left_in++)
+        team_run(3, die_with_slots);
+}
+
+/* Slots that a living process holds, and leaves with a request in them. */
+static void hold_slots(struct oriel_window *window)
+{
+    int64_t word = -1;
+    enum oriel_status status = ORIEL_OK;
+    open_memory(window);
+    struct oriel_remote there = place_at(window, 0, 0);
+    if (window->rank == 1)
+        for (unsigned i = 0; i < ORIEL_POLLED_SLOTS; i++)
+            atomic_store(&there.polled->owners[i].word, own_word());
+    team_meet();
+    for (int i = 0; window->rank == 2 && i < 1000; i++)
+        team_expect(!ask_for_word(&there, &word, &status));
+    team_meet();
+    for (unsigned i = 0; i < ORIEL_POLLED_SLOTS; i++)
+        team_expect(window->rank != 1 || atomic_load(&there.polled->owners[i].word) == own_word());
+    team_meet();
+}
+
+static void polled_slots_of_the_living_are_theirs(void **state)
+{
+    (void)state;
+    team_run(3, hold_slots);
+}
+
+/* The target dies before T1, where the origin withdraws, and after it. */
+static void die_asked(struct oriel_window *window)
+{
+    int64_t word = -1;
+    enum oriel_status status = ORIEL_OK;
+    open_memory(window);
+    if (window->rank == 1) {
+        team_flag_await(0, 1);
+        team_die();
+    }
+    struct oriel_remote there = place_at(window, 1, 0);
+    if (left_in == ORIEL_POLLED_TAKEN) {
+        struct oriel_polled_slot *slot = &there.polled->slots[0];
+        if (fork() == 0) { /* in the place of a thread of the target, which gets as far as T1 */
+            uint32_t asked = ORIEL_POLLED_ASKED;
+            while (!atomic_compare_exchange_weak(&slot->state, &asked, ORIEL_POLLED_TAKEN))
+                asked = ORIEL_POLLED_ASKED;
+            team_flag_set(0, 1);
+            _exit(0);
+        }
+        bool is_answered = false;
+        for (int i = 0; i < 100000000 && !is_answered; i++)
+            is_answered = ask_for_word(&there, &word, &status);
+        team_expect(is_answered && status == ORIEL_E_PEER);
+        return;
+    }
+    team_flag_set(0, 1);
+    team_expect(!ask_for_word(&there, &word, &status));
+}
+
+static void polled_target_that_dies_is_reported(void **state)
+{
+    (void)state;
+    left_in = ORIEL_POLLED_ASKED;
+    team_run(2, die_asked);
+    left_in = ORIEL_POLLED_TAKEN;
+    team_run(2, die_asked);
+}
+
+/* --- faults --- */
+
+/* Memory that is not there, in each operation: the origin is told, the target lives and serves on. */
+static void ask_for_nothing(struct oriel_window *window)
+{
+    open_memory(window);
+    struct oriel_remote gone = place_at(window, 0, 2 * PAGE_BYTES - 4);
+    for (int operation = ORIEL_POLLED_WRITE; window->rank == 1 && operation <= ORIEL_POLLED_SWAP; operation++) {
+        int64_t one = 1, old;
+        enum oriel_status status = ORIEL_OK;
+        struct oriel_polled_wanted wanted = {.operation = (enum oriel_polled_operation)operation, .kind = ORIEL_KIND_INT64,
+                                             .operator = ORIEL_OPERATOR_SUM, .in = &one, .desired = &one, .out = &old,
+                                             .len_bytes = sizeof one};
+        while (!oriel_polled_ask(&gone, &wanted, &status))
+            continue;
+        team_expect(status == ORIEL_E_RANGE);
+        gone.address -= 8;
+        while (!oriel_polled_ask(&gone, &wanted, &status))
+            continue;
+        team_expect(status == ORIEL_OK);
+        gone.address += 8;
+    }
+    if (window->rank == 1)
+        team_flag_set(DONE, 1);
+    while (atomic_load(&team->flags[DONE]) == 0)
+        (void)oriel_polled_turn();
+    team_meet();
+    oriel_polled_close();
+}
+
+static void polled_memory_that_is_gone_is_a_range_error(void **state)
+{
+    (void)state;
+    team_run(2, ask_for_nothing);
+}
+
+static sigjmp_buf back;
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught += number;
+    siglongjmp(back, 1);
+}
+
+/* A program with a handler of its own: each fault of its own and each signal that is sent to it reaches that handler. */
+static void fault_otherwise(struct oriel_window *window)
+{
+    struct sigaction own = {.sa_handler = on_signal}, now;
+    team_expect(sigaction(SIGSEGV, &own, NULL) == 0);
+    for (int round = 0; round < 2; round++) {
+        open_memory(window);
+        caught = 0;
+        if (sigsetjmp(back, 1) == 0) {
+            if (round == 0)
+                *(volatile char *)(memory + 2 * PAGE_BYTES) = 1;
+            else
+                raise(SIGSEGV);
+            team_expect(false);
+        }
+        team_expect(caught == SIGSEGV);
+        team_expect(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler == on_signal);
+        team_expect(oriel_polled_turn() == 0 && atomic_load(&oriel_polled_own) == NULL);
+        team_meet();
+        oriel_polled_close();
+    }
+}
+
+static void polled_faults_of_the_program_are_its_own(void **state)
+{
+    (void)state;
+    team_run(2, fault_otherwise);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(polled_p1_p2_p3_p4_done_once),
+        cmocka_unit_test(polled_slots_of_the_dead_are_taken_over),
+        cmocka_unit_test(polled_slots_of_the_living_are_theirs),
+        cmocka_unit_test(polled_target_that_dies_is_reported),
+        cmocka_unit_test(polled_memory_that_is_gone_is_a_range_error),
+        cmocka_unit_test(polled_faults_of_the_program_are_its_own),
+    };
+    return team_main(tests, argc, argv);
+}
