@@ -2,6 +2,53 @@
 
 # mutants.py says what a row is.
 AGENTS = [
+    ("transport/polled/ask.c", [("    return atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_IDLE, memory_order_relaxed,\n"
+                                 "                                                   memory_order_relaxed);",
+                                 "    oriel_delay();\n    (void)asked;\n    atomic_store(&slot->state, ORIEL_POLLED_IDLE);\n"
+                                 "    return true;")],
+     "polled", "polled_p1_p2_p3_p4_done_once", "R4: a withdrawal is one step, and may fail"),
+    ("transport/polled/ask.c", [("           atomic_compare_exchange_strong_explicit(&area->owners[number].word, &from, "
+                                 "oriel_identity_own_word(),\n"
+                                 "                                                   memory_order_acquire, memory_order_relaxed); "
+                                 "/* R1 */",
+                                 "           (oriel_delay(), atomic_store(&area->owners[number].word, "
+                                 "oriel_identity_own_word()), true);")],
+     "polled", "polled_p1_p2_p3_p4_done_once", "R1: looking and claiming are one step"),
+    ("transport/polled/ask.c", [("    fill(slot, there->address, wanted);\n    oriel_delay();\n"
+                                 "    oriel_store_release(&slot->state, ORIEL_POLLED_ASKED); /* R3, P2 */\n",
+                                 "    oriel_store_release(&slot->state, ORIEL_POLLED_ASKED);\n    oriel_delay();\n"
+                                 "    fill(slot, there->address, wanted);\n")],
+     "polled", "polled_p1_p2_p3_p4_done_once", "R3 after R2"),
+    ("transport/polled/ask.c", [("    enum answer answer = await_answer(area, slot);\n",
+                                 "    release(area, number);\n    oriel_delay();\n"
+                                 "    enum answer answer = await_answer(area, slot);\n"),
+                                ("    oriel_delay();\n    release(area, number);\n    habit->skips =",
+                                 "    habit->skips =")],
+     "polled", "polled_p1_p2_p3_p4_done_once", "R5 after R4: a slot is given back when its origin has the answer"),
+    ("transport/polled/ask.c", [("!oriel_identity_word_lives(owner) && ", "")],
+     "polled", "polled_slots_of_the_living_are_theirs", "only slots of the dead are taken over"),
+    ("transport/polled/ask.c", [("        number = take_over(area);", "        number = ORIEL_POLLED_SLOTS;")],
+     "polled", "polled_slots_of_the_dead_are_taken_over", "slots of the dead are taken over"),
+    ("transport/polled/ask.c", [("(!clear(&area->slots[number]))", "(clear(&area->slots[number]) && false)")],
+     "polled", "polled_slots_of_the_dead_are_taken_over", "a slot in which a thread still executes is left alone"),
+    ("transport/polled/ask.c", [("        if (!oriel_identity_alive(&area->process))\n            return DIED;\n", "")],
+     "polled", "polled_target_that_dies_is_reported", "after T1 the origin asks whether the target lives"),
+    ("transport/polled/answer.c", [("        if (!atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_TAKEN, "
+                                    "memory_order_acquire,\n"
+                                    "                                                     memory_order_relaxed)) /* T1, P1, P2 */\n"
+                                    "            continue;\n",
+                                    "        atomic_store(&slot->state, ORIEL_POLLED_TAKEN);\n")],
+     "polled", "polled_p1_p2_p3_p4_done_once", "T1: a request is taken in one step, which may fail"),
+    ("transport/polled/answer.c", [("        slot->error = execute_guarded(slot); /* T2 */\n        oriel_delay();\n"
+                                    "        oriel_store_release(&slot->state, ORIEL_POLLED_DONE); /* T3 */\n",
+                                    "        oriel_store_release(&slot->state, ORIEL_POLLED_DONE);\n        oriel_delay();\n"
+                                    "        slot->error = execute_guarded(slot);\n")],
+     "polled", "polled_p1_p2_p3_p4_done_once", "T3 after T2"),
+    ("transport/polled/answer.c", [("    if (rescue != NULL && info->si_code > 0)\n", "    if (rescue == &(sigjmp_buf){0})\n")],
+     "polled", "polled_memory_that_is_gone_is_a_range_error", "a fault in a request is the origin's error"),
+    ("transport/polled/answer.c", [("        sigaction(faults[i], &before[i], NULL);\n}\n\n/* A fault",
+                                    "        signal(faults[i], SIG_DFL);\n}\n\n/* A fault")],
+     "polled", "polled_faults_of_the_program_are_its_own", "the program's handler comes back"),
     ("transport/agent/agent.c", [("    oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED); /* Q3, P1 */\n"
                                   "    oriel_delay();\n    ring(agent, slot);",
                                   "    ring(agent, slot);\n    oriel_delay();\n"
