@@ -41,5 +41,7 @@ void oriel_recent_give_turn(void)
 {
     bool marked = (int32_t)oriel_recent.turns < 0;
     oriel_recent.turns = (marked ? ORIEL_RECENT_MARK : 0) | ORIEL_RECENT_TURNS; /* both bits, for a count that went below 0 */
+    oriel_wait_passes = true;
     oriel_wait_progress();
+    oriel_wait_passes = false;
 }

@@ -41,6 +41,7 @@ static _Atomic uint64_t crowd_ns; /* of this process's yields; 0: not known yet 
 
 static _Atomic(void (*)(void)) progress_hook;
 _Thread_local bool oriel_wait_untold;
+_Thread_local bool oriel_wait_passes;
 
 void oriel_wait_set_progress(void (*progress)(void))
 {
@@ -54,18 +55,18 @@ void oriel_wait_progress(void)
         progress();
 }
 
-static _Atomic(void (*)(void)) server_hook;
+static _Atomic(void (*)(bool begins)) server_hook;
 
-void oriel_wait_set_server(void (*serve)(void))
+void oriel_wait_set_server(void (*serve)(bool begins))
 {
     atomic_store_explicit(&server_hook, serve, memory_order_release);
 }
 
-static inline void serve_others(void)
+static inline void serve_others(bool begins)
 {
-    void (*serve)(void) = atomic_load_explicit(&server_hook, memory_order_acquire);
+    void (*serve)(bool) = atomic_load_explicit(&server_hook, memory_order_acquire);
     if (oriel_unlikely(serve != NULL) && !oriel_wait_untold)
-        serve();
+        serve(begins);
 }
 
 static _Atomic(const struct oriel_wait_observer *) wait_observer;
@@ -122,7 +123,7 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
         if (oriel_wait_reached(value, what, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
-        serve_others();
+        serve_others(false);
         oriel_wait_progress();
         uint64_t now_ns = oriel_now_ns();
         bool asks = now_ns - asked_ns >= WATCH_NS;
@@ -150,7 +151,7 @@ static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, 
     for (int i = 0; i < times; i++) {
         if (pauses) {
             oriel_cpu_relax();
-            serve_others();
+            serve_others(false);
         }
         if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
             return true;
@@ -223,7 +224,7 @@ static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, u
         } else {
             if (++yields % YIELDS_PER_PROGRESS == 0)
                 oriel_wait_progress();
-            serve_others();
+            serve_others(false);
             in_vain = yield(&now_ns) ? 0 : in_vain + 1;
             gave_way |= in_vain == 0;
         }
@@ -255,6 +256,7 @@ void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns)
 static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
                                    uint32_t wanted, const struct oriel_watch *watch)
 {
+    serve_others(true);
     if (look(word, what, wanted, EAGER, false))
         return ORIEL_OK;
     if (naps > 0 && what == ORIEL_WAIT_SIGNALLED)

@@ -98,8 +98,12 @@ static inline enum oriel_status oriel_event_wait(struct oriel_event *event, uint
 void oriel_wait_set_progress(void (*progress)(void));
 void oriel_wait_progress(void);
 
-/* What a wait calls all along, in a thread of the program: the process serves others while it waits.  NULL: nothing. */
-void oriel_wait_set_server(void (*serve)(void));
+/* Set while this thread calls that hook and does not wait. */
+extern _Thread_local bool oriel_wait_passes;
+
+/* A wait calls this at its beginning and again and again, in a thread of the program: the process
+ * serves others while it waits. */
+void oriel_wait_set_server(void (*serve)(bool begins));
 
 /* Tells others what this process waits for.  lasts: a wait has lasted about a millisecond, and again every 100 ms; whether it is
  * told, and was is what it answered before.  over: one that is told has ended.  Both are called in the thread that waits.  Set

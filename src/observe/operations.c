@@ -7,6 +7,7 @@
 #include "ops/datatype.h"
 #include "ops/remote.h"
 #include "sync/far.h"
+#include "transport/polled/polled.h"
 
 /* The size of the datatype that this thread used last. */
 static _Thread_local struct {
@@ -60,6 +61,7 @@ static inline struct oriel_traced begin(const struct oriel_observed *observed, i
     oriel_doing.observed = observed;
     oriel_doing.target = target;
     oriel_doing.call = ORIEL_COUNTED_CALLS;
+    oriel_polled_served = false;
     return oriel_unlikely(oriel_tracing) ? (struct oriel_traced){oriel_now_ns(), oriel_waited.total_ns}
                                          : (struct oriel_traced){0, 0};
 }
@@ -74,6 +76,8 @@ static inline void end(struct oriel_observed *observed, const struct oriel_trace
     uint8_t path = observed->paths[target];
     if (oriel_unlikely(path == ORIEL_PATH_BY_PLACE))
         path = path_by_place(observed->window, target, disp, bytes);
+    if (oriel_polled_served)
+        path = ORIEL_PATH_polled;
     struct oriel_window_record *record = observed->record;
     oriel_count(observed, &record->operations[kind].count, 1);
     oriel_count(observed, &record->operations[kind].bytes, bytes);

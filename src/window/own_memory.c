@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/wait.h"
-#include "host/host.h"
 #include "memory/polled.h"
 
 #include <pthread.h>
@@ -174,8 +173,8 @@ enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, boo
         oriel_own_memory_release(memory);
         return status;
     }
-    if (others && (oriel_own_memory_ways(memory) & ORIEL_WAY_COPY) != 0 && oriel_polled_open())
-        oriel_host_poll(oriel_polled_turn);
+    if (others && (oriel_own_memory_ways(memory) & ORIEL_WAY_COPY) != 0)
+        (void)oriel_polled_open(); /* without it peers copy */
     memory->since_ns = memory->hold_count > 0 ? oriel_now_ns() : 0;
     *out = memory;
     return ORIEL_OK;

@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "host/host.h"
 #include "memory/agent.h"
 #include "memory/pages.h"
+#include "memory/polled.h"
 #include "memory/reach.h"
 #include "window/own_memory.h"
 #include "window/regions.h"
@@ -106,6 +108,10 @@ static enum oriel_status prepare_memory(struct attempt *attempt)
     target->disp_unit = creation->disp_unit;
     target->mechanism = ORIEL_BY_ARENA;
     attempt->own.memory = *oriel_file_identity();
+    if (attempt->window->n > 1 && (creation->flavour == ORIEL_FLAVOUR_DYNAMIC || creation->flavour == ORIEL_FLAVOUR_CREATE)) {
+        oriel_polled_watch();
+        oriel_host_poll(oriel_polled_turn);
+    }
     if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
         target->mechanism = ORIEL_BY_ADDRESS;
         attempt->own.agent = agent_readiness();

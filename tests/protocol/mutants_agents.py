@@ -39,16 +39,21 @@ AGENTS = [
                                     "            continue;\n",
                                     "        atomic_store(&slot->state, ORIEL_POLLED_TAKEN);\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "T1: a request is taken in one step, which may fail"),
-    ("transport/polled/answer.c", [("        slot->error = execute_guarded(slot); /* T2 */\n        oriel_delay();\n"
+    ("transport/polled/answer.c", [("        slot->error = execute(&known[i], slot); /* T2 */\n        oriel_delay();\n"
                                     "        oriel_store_release(&slot->state, ORIEL_POLLED_DONE); /* T3 */\n",
                                     "        oriel_store_release(&slot->state, ORIEL_POLLED_DONE);\n        oriel_delay();\n"
-                                    "        slot->error = execute_guarded(slot);\n")],
+                                    "        slot->error = execute(&known[i], slot);\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "T3 after T2"),
-    ("transport/polled/answer.c", [("    if (rescue != NULL && info->si_code > 0)\n", "    if (rescue == &(sigjmp_buf){0})\n")],
-     "polled", "polled_memory_that_is_gone_is_a_range_error", "a fault in a request is the origin's error"),
-    ("transport/polled/answer.c", [("        sigaction(faults[i], &before[i], NULL);\n}\n\n/* A fault",
-                                    "        signal(faults[i], SIG_DFL);\n}\n\n/* A fault")],
-     "polled", "polled_faults_of_the_program_are_its_own", "the program's handler comes back"),
+    ("transport/polled/answer.c", [("    if (!populate(first, last, writes))\n        return false;\n", "    (void)populate;\n")],
+     "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: T2 asks whether the pages are there"),
+    ("transport/polled/answer.c", [("these->waits == waits && ", "")],
+     "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: pages are forgotten when the origin has waited"),
+    ("transport/polled/answer.c", [(" && these->own_waits == ours", "")],
+     "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: pages are forgotten when the target begins a wait"),
+    ("transport/polled/answer.c", [(" && (page->found & 1) >= writes", "")],
+     "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: a page that was read may refuse writes"),
+    ("transport/polled/ask.c", [("answer == ANSWERED && slot->error == 0", "answer == ANSWERED")],
+     "polled", "polled_p6_memory_that_is_gone_is_refused", "P1: what is refused is done by other means"),
     ("transport/agent/agent.c", [("    oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED); /* Q3, P1 */\n"
                                   "    oriel_delay();\n    ring(agent, slot);",
                                   "    ring(agent, slot);\n    oriel_delay();\n"

@@ -1,6 +1,6 @@
-/* The target's side of requests (polled.h has the argument).  Any thread of the program executes them while it waits; threads of
- * the library do not, since pages move without stopping these.  Others write the slots: whatever decides what memory is
- * touched is read once, and checked. */
+/* The target's side of requests (polled.h has the argument).  Any thread of the program executes
+ * them while it waits; threads of the library do not, since pages move without stopping these.
+ * Others write the slots: each field that decides which memory is touched is read once, and checked. */
 #include "transport/polled/polled.h"
 
 #include "base/delay.h"
@@ -8,47 +8,90 @@
 #include "base/wait.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Linux 5.14; older kernels answer EINVAL, and origins copy. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 _Atomic(struct oriel_polled *) oriel_polled_own;
 
-/* --- faults --- */
 
-enum { FAULTS = 2 };
-static const int faults[FAULTS] = {SIGSEGV, SIGBUS};
-static struct sigaction before[FAULTS];
-static _Thread_local sigjmp_buf *rescue; /* where a fault of this thread leads while it executes a request */
+/* --- pages that are there (P6) --- */
 
-static void put_back(void)
+enum { PAGE_BYTES = 4096, PLACES = 4096 };
+
+/* What the requests of one slot have found.  The thread that executes a request there uses it. */
+static struct known {
+    uint64_t generation; /* pages of earlier ones are forgotten; the first is 1 */
+    uint32_t waits;      /* of the origin at its last request, */
+    uint32_t own_waits;  /* and of this process */
+    struct page {
+        uint64_t number;
+        uint64_t found; /* in this generation, times 2, and whether it was written */
+    } pages[PLACES];
+} known[ORIEL_POLLED_SLOTS];
+static _Atomic uint32_t own_waits; /* that have begun in base/wait.h */
+
+static void forget_old(struct known *these, const struct oriel_polled_slot *slot)
 {
-    atomic_store_explicit(&oriel_polled_own, NULL, memory_order_release);
-    for (int i = 0; i < FAULTS; i++)
-        sigaction(faults[i], &before[i], NULL);
+    const uint32_t waits = *(const volatile uint32_t *)&slot->waits;
+    const uint32_t ours = atomic_load_explicit(&own_waits, memory_order_relaxed);
+    if (oriel_likely(these->generation != 0 && these->waits == waits && these->own_waits == ours))
+        return;
+    these->generation++;
+    these->waits = waits;
+    these->own_waits = ours;
 }
 
-/* A fault that is not ours occurs again when this returns, and finds the program's handler; a signal that was sent is sent again. */
-static void on_fault(int number, siginfo_t *info, void *context)
+static struct page *first_place(struct known *these, uint64_t number)
 {
-    (void)context;
-    if (rescue != NULL && info->si_code > 0)
-        siglongjmp(*rescue, 1);
-    put_back();
-    if (info->si_code <= 0)
-        (void)raise(number);
+    return &these->pages[(number ^ number / PLACES ^ number / PLACES / PLACES) % PLACES & ~UINT64_C(1)];
 }
 
-static bool catch_faults(void)
+static bool is_page(const struct page *page, const struct known *these, uint64_t number, bool writes)
 {
-    struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-    ours.sa_sigaction = on_fault;
-    sigemptyset(&ours.sa_mask);
-    for (int i = 0; i < FAULTS; i++)
-        if (sigaction(faults[i], &ours, &before[i]) != 0)
-            return false;
+    return page->number == number && page->found >> 1 == these->generation && (page->found & 1) >= writes;
+}
+
+static bool is_known(struct known *these, uint64_t number, bool writes)
+{
+    const struct page *first = first_place(these, number);
+    return oriel_likely(is_page(first, these, number, writes)) || is_page(first + 1, these, number, writes);
+}
+
+/* The page before it moves to the second place. */
+static void keep(struct known *these, uint64_t number, bool writes)
+{
+    struct page *first = first_place(these, number);
+    first[1] = first[0];
+    first[0] = (struct page){number, these->generation << 1 | writes};
+}
+
+/* The system call itself: libc's madvise is Oriel's own. */
+static bool populate(uint64_t first, uint64_t last, bool writes)
+{
+    const int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+    int error = errno;
+    bool is_there = syscall(SYS_madvise, first * PAGE_BYTES, (last - first + 1) * PAGE_BYTES, advice) == 0;
+    errno = error;
+    return is_there;
+}
+
+static bool is_there(struct known *these, uint64_t address, uint32_t len_bytes, bool writes)
+{
+    const uint64_t first = address / PAGE_BYTES, last = (address + len_bytes - 1) / PAGE_BYTES;
+    if (oriel_likely(is_known(these, first, writes) && (first == last || is_known(these, last, writes))))
+        return true;
+    if (last < first || !populate(first, last, writes))
+        return false;
+    for (uint64_t number = first; number <= last; number++)
+        keep(these, number, writes);
     return true;
 }
 
@@ -68,78 +111,63 @@ static void copy(char *to, const char *from, uint32_t len_bytes)
         memcpy(to, from, len_bytes);
 }
 
-static int update(struct oriel_polled_slot *slot, uint64_t address, uint32_t len_bytes)
+static int update(struct known *these, struct oriel_polled_slot *slot, uint64_t address, uint32_t len_bytes)
 {
     const uint8_t number = *(const volatile uint8_t *)&slot->kind;
     const uint8_t operator = *(const volatile uint8_t *)&slot->operator;
     if (number >= ORIEL_KIND_COUNT || operator >= ORIEL_OPERATOR_COUNT || oriel_kinds[number].plain[operator] == NULL ||
         oriel_kinds[number].padded || len_bytes % oriel_kinds[number].extent_bytes != 0)
         return EINVAL;
+    if (!is_there(these, address, len_bytes, operator != ORIEL_OPERATOR_NO_OP))
+        return EFAULT;
     oriel_kinds[number].plain[operator](bytes_at(address), slot->data, slot->returns != 0 ? slot->data : NULL,
                                         len_bytes / oriel_kinds[number].extent_bytes);
     return 0;
 }
 
-static int swap(struct oriel_polled_slot *slot, char *there, uint32_t len_bytes)
+static int swap(struct known *these, struct oriel_polled_slot *slot, uint64_t address, uint32_t len_bytes)
 {
     char found[ORIEL_POLLED_BYTES / 2];
     if (len_bytes > sizeof found)
         return EINVAL;
-    copy(found, there, len_bytes);
+    if (!is_there(these, address, len_bytes, true))
+        return EFAULT;
+    copy(found, bytes_at(address), len_bytes);
     if (memcmp(found, slot->data, len_bytes) == 0)
-        copy(there, slot->data + len_bytes, len_bytes);
+        copy(bytes_at(address), slot->data + len_bytes, len_bytes);
     copy(slot->data, found, len_bytes);
     return 0;
 }
 
-static int execute(struct oriel_polled_slot *slot)
+static int execute(struct known *these, struct oriel_polled_slot *slot)
 {
     const uint32_t len_bytes = *(const volatile uint32_t *)&slot->len_bytes;
     const uint64_t address = *(const volatile uint64_t *)&slot->address;
-    if (len_bytes > ORIEL_POLLED_BYTES)
+    const uint8_t operation = *(const volatile uint8_t *)&slot->operation;
+    if (len_bytes == 0 || len_bytes > ORIEL_POLLED_BYTES)
         return EINVAL;
-    switch (*(const volatile uint8_t *)&slot->operation) {
-    case ORIEL_POLLED_WRITE:
-        copy(bytes_at(address), slot->data, len_bytes);
-        return 0;
-    case ORIEL_POLLED_READ:
-        copy(slot->data, bytes_at(address), len_bytes);
-        return 0;
-    case ORIEL_POLLED_UPDATE:
-        return update(slot, address, len_bytes);
-    case ORIEL_POLLED_SWAP:
-        return swap(slot, bytes_at(address), len_bytes);
-    default:
+    forget_old(these, slot);
+    if (operation == ORIEL_POLLED_UPDATE)
+        return update(these, slot, address, len_bytes);
+    if (operation == ORIEL_POLLED_SWAP)
+        return swap(these, slot, address, len_bytes);
+    if (operation != ORIEL_POLLED_WRITE && operation != ORIEL_POLLED_READ)
         return EINVAL;
-    }
-}
-
-static int execute_guarded(struct oriel_polled_slot *slot)
-{
-    sigjmp_buf here;
-    if (sigsetjmp(here, 0) != 0) {
-        sigset_t caught;
-        rescue = NULL;
-        sigemptyset(&caught);
-        for (int i = 0; i < FAULTS; i++)
-            sigaddset(&caught, faults[i]);
-        pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
+    if (!is_there(these, address, len_bytes, operation == ORIEL_POLLED_WRITE))
         return EFAULT;
-    }
-    rescue = &here;
-    atomic_signal_fence(memory_order_seq_cst);
-    int error = execute(slot);
-    atomic_signal_fence(memory_order_seq_cst);
-    rescue = NULL;
-    return error;
+    if (operation == ORIEL_POLLED_WRITE)
+        copy(bytes_at(address), slot->data, len_bytes);
+    else
+        copy(slot->data, bytes_at(address), len_bytes);
+    return 0;
 }
 
 int oriel_polled_answer(struct oriel_polled *area)
 {
     int answered = 0;
-    if (oriel_wait_untold)
-        return 0;
     uint32_t used = oriel_load_relaxed(&area->used);
+    if (used == 0 || oriel_wait_untold)
+        return 0;
     for (uint32_t i = 0; i < used && i < ORIEL_POLLED_SLOTS; i++) {
         struct oriel_polled_slot *slot = &area->slots[i];
         uint32_t asked = ORIEL_POLLED_ASKED;
@@ -150,7 +178,7 @@ int oriel_polled_answer(struct oriel_polled *area)
                                                      memory_order_relaxed)) /* T1, P1, P2 */
             continue;
         oriel_delay();
-        slot->error = execute_guarded(slot); /* T2 */
+        slot->error = execute(&known[i], slot); /* T2 */
         oriel_delay();
         oriel_store_release(&slot->state, ORIEL_POLLED_DONE); /* T3 */
         answered++;
@@ -165,29 +193,28 @@ static void in_child(void)
     atomic_store_explicit(&oriel_polled_own, NULL, memory_order_relaxed);
 }
 
-static void turn(void)
+static void serve(bool begins)
 {
+    if (begins)
+        atomic_fetch_add_explicit(&own_waits, 1, memory_order_relaxed);
     (void)oriel_polled_turn();
+}
+
+void oriel_polled_watch(void)
+{
+    oriel_wait_set_server(serve);
 }
 
 bool oriel_polled_begin(struct oriel_polled *area)
 {
     static _Atomic bool watches_forks;
-    if (oriel_fork_watch(&watches_forks, NULL, NULL, in_child) != ORIEL_OK || !catch_faults())
+    if (oriel_fork_watch(&watches_forks, NULL, NULL, in_child) != ORIEL_OK)
         return false;
     atomic_store_explicit(&oriel_polled_own, area, memory_order_release);
-    oriel_wait_set_server(turn);
     return true;
 }
 
-/* A handler that the program has set since then stays. */
 void oriel_polled_end(void)
 {
     atomic_store_explicit(&oriel_polled_own, NULL, memory_order_release);
-    oriel_wait_set_server(NULL);
-    for (int i = 0; i < FAULTS; i++) {
-        struct sigaction now;
-        if (sigaction(faults[i], NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)
-            sigaction(faults[i], &before[i], NULL);
-    }
 }

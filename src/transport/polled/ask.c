@@ -1,37 +1,40 @@
-/* The origin's side of requests (polled.h has the argument).  A target that does not poll costs PATIENCE_NS once, then every
- * second operation, every fourth, and so on up to every MOST_SKIPPED-th.  Any thread may ask. */
+/* The origin's side of requests (polled.h has the argument).  A target that does not serve costs
+ * PATIENCE_NS, then no request for one operation, for three, and so on up to MOST_SKIPPED.  Any thread
+ * may ask. */
 #include "transport/polled/polled.h"
 
 #include "base/delay.h"
 #include "base/wait.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
-    PATIENCE_NS = ORIEL_DELAYS ? 200000 : 2000, /* an answer takes longer where both sides lose time at random */
-    LOOKS = 32,            /* from one look at the clock to the next */
+    PATIENCE_NS = ORIEL_DELAYS ? 200000 : 2000, /* random delays on both sides make answers late */
+    LOOKS = 32,            /* from one clock snapshot to the next */
     SPIN_NS = 100000,      /* while a thread executes; then the origin yields */
-    ASK_NS = 100000000,    /* from one look whether the target lives to the next */
-    MOST_SKIPPED = ORIEL_DELAYS ? 4 : 256,
-    REMEMBERED = 8,
+    ASK_NS = 100000000,    /* between two checks whether the target lives */
+    MOST_SKIPPED = ORIEL_DELAYS ? 3 : 255,
+    HABITS = 32,
 };
 
-/* How this thread fared with a target. */
-static _Thread_local struct habit {
-    const struct oriel_polled *area;
-    uint32_t skips;      /* operations that do not ask */
-    uint32_t skips_next; /* after the next request that is withdrawn */
-    uint32_t last;       /* the slot that it had */
-} habits[REMEMBERED];
+_Atomic uint32_t oriel_polled_waits;
+_Atomic bool oriel_polled_asks;
+_Thread_local bool oriel_polled_served;
 
-static struct habit *find_habit(const struct oriel_polled *area, int32_t pid)
+/* What this thread has learnt of the targets whose PIDs have one remainder: most often of one. */
+static _Thread_local struct habit {
+    uint16_t skips;      /* operations that do not ask from now on, */
+    uint16_t skips_last; /* of those after the last request; 0: it was served */
+    uint8_t slot;        /* of the last request, + 1 */
+} habits[HABITS];
+
+static void note(struct habit *habit, bool is_done)
 {
-    struct habit *habit = &habits[(uint32_t)pid % REMEMBERED];
-    if (oriel_unlikely(habit->area != area))
-        *habit = (struct habit){.area = area, .skips_next = 1};
-    return habit;
+    const int more = 2 * habit->skips_last + 1;
+    habit->skips_last = (uint16_t)(is_done ? 0 : more < MOST_SKIPPED ? more : MOST_SKIPPED);
+    habit->skips = habit->skips_last;
 }
 
 /* --- slots --- */
@@ -74,8 +77,10 @@ static uint32_t take_over(struct oriel_polled *area)
     return ORIEL_POLLED_SLOTS;
 }
 
-static uint32_t take_free(struct oriel_polled *area, uint32_t last)
+/* Each origin has a slot of its own first of all: pages are remembered by slot. */
+static uint32_t take_free(struct oriel_polled *area, const struct habit *habit)
 {
+    const uint32_t last = habit->slot != 0 ? habit->slot - 1u : (uint32_t)getpid() % ORIEL_POLLED_SLOTS;
     if (oriel_likely(take(area, last, 0)))
         return last;
     for (uint32_t i = 0; i < ORIEL_POLLED_SLOTS; i++)
@@ -89,7 +94,7 @@ static uint32_t claim(struct oriel_polled *area, struct habit *habit)
 {
     if (oriel_unlikely(oriel_identity_own_word() == 0))
         return ORIEL_POLLED_SLOTS;
-    uint32_t number = take_free(area, habit->last);
+    uint32_t number = take_free(area, habit);
     if (oriel_unlikely(number == ORIEL_POLLED_SLOTS))
         number = take_over(area);
     if (oriel_unlikely(number == ORIEL_POLLED_SLOTS))
@@ -98,7 +103,7 @@ static uint32_t claim(struct oriel_polled *area, struct habit *habit)
         release(area, number);
         return ORIEL_POLLED_SLOTS;
     }
-    habit->last = number;
+    habit->slot = (uint8_t)(number + 1);
     uint32_t used = oriel_load_relaxed(&area->used);
     while (used <= number && !atomic_compare_exchange_weak_explicit(&area->used, &used, number + 1, memory_order_release,
                                                                     memory_order_relaxed))
@@ -124,6 +129,7 @@ static void fill(struct oriel_polled_slot *slot, uint64_t address, const struct 
     slot->returns = wanted->out != NULL;
     slot->len_bytes = (uint32_t)wanted->len_bytes;
     slot->address = address;
+    slot->waits = atomic_load_explicit(&oriel_polled_waits, memory_order_relaxed);
     if (wanted->in != NULL)
         copy(slot->data, wanted->in, wanted->len_bytes);
     if (wanted->operation == ORIEL_POLLED_SWAP)
@@ -136,13 +142,15 @@ enum answer { ANSWERED, WITHDRAWN, DIED };
 static enum answer await_answer(const struct oriel_polled *area, struct oriel_polled_slot *slot)
 {
     uint64_t begin_ns = 0, asked_ns = 0;
+    struct oriel_polled *own = atomic_load_explicit(&oriel_polled_own, memory_order_acquire);
     for (uint32_t looks = 1;; looks++) {
         uint32_t state = oriel_load_acquire(&slot->state);
         if (state == ORIEL_POLLED_DONE)
             return ANSWERED;
         if (looks % LOOKS != 0)
             continue;
-        (void)oriel_polled_turn();
+        if (own != NULL)
+            (void)oriel_polled_answer(own);
         uint64_t now_ns = oriel_now_ns();
         if (begin_ns == 0)
             begin_ns = asked_ns = now_ns;
@@ -158,24 +166,6 @@ static enum answer await_answer(const struct oriel_polled *area, struct oriel_po
     }
 }
 
-static enum oriel_status failed(const struct oriel_remote *there, int error)
-{
-    if (error == EFAULT)
-        return oriel_fail(ORIEL_E_RANGE, "memory near address %#lx of process %d is not mapped",
-                          (unsigned long)there->address, (int)there->pid);
-    return oriel_fail(ORIEL_E_OTHER, "process %d refuses a request: %s", (int)there->pid, strerror(error));
-}
-
-static enum oriel_status take_answer(const struct oriel_remote *there, struct oriel_polled_slot *slot,
-                                     const struct oriel_polled_wanted *wanted)
-{
-    if (oriel_unlikely(slot->error != 0))
-        return failed(there, slot->error);
-    if (wanted->out != NULL)
-        copy(wanted->out, slot->data, wanted->len_bytes);
-    return ORIEL_OK;
-}
-
 static bool fits(const struct oriel_polled_wanted *wanted)
 {
     uint64_t most_bytes = wanted->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
@@ -187,26 +177,34 @@ bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polle
     struct oriel_polled *area = there->polled;
     if (area == NULL || !fits(wanted))
         return false;
-    struct habit *habit = find_habit(area, there->pid);
+    struct habit *habit = &habits[(uint32_t)there->pid % HABITS];
     if (habit->skips > 0) {
         habit->skips--;
         return false;
     }
+    if (oriel_unlikely(!atomic_load_explicit(&oriel_polled_asks, memory_order_relaxed)))
+        atomic_store_explicit(&oriel_polled_asks, true, memory_order_relaxed);
     uint32_t number = claim(area, habit);
-    if (number == ORIEL_POLLED_SLOTS)
+    if (oriel_unlikely(number == ORIEL_POLLED_SLOTS)) {
+        note(habit, false);
         return false;
+    }
     struct oriel_polled_slot *slot = &area->slots[number];
     fill(slot, there->address, wanted);
     oriel_delay();
     oriel_store_release(&slot->state, ORIEL_POLLED_ASKED); /* R3, P2 */
     enum answer answer = await_answer(area, slot);
-    if (answer == ANSWERED)
-        *status = take_answer(there, slot, wanted);
-    else if (answer == DIED)
-        *status = oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
+    bool is_done = answer == ANSWERED && slot->error == 0;
+    if (oriel_likely(is_done) && wanted->out != NULL)
+        copy(wanted->out, slot->data, wanted->len_bytes);
     oriel_delay();
     release(area, number);
-    habit->skips = answer == WITHDRAWN ? habit->skips_next : 0;
-    habit->skips_next = answer != WITHDRAWN ? 1 : habit->skips_next < MOST_SKIPPED ? 2 * habit->skips_next : MOST_SKIPPED;
-    return answer != WITHDRAWN;
+    if (oriel_unlikely(answer == DIED)) {
+        *status = oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
+        return true;
+    }
+    note(habit, is_done);
+    oriel_polled_served |= is_done;
+    *status = ORIEL_OK;
+    return is_done;
 }
