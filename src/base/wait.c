@@ -55,18 +55,17 @@ void oriel_wait_progress(void)
         progress();
 }
 
-static _Atomic(void (*)(bool begins)) server_hook;
+static _Atomic(bool (*)(bool begins)) server_hook;
 
-void oriel_wait_set_server(void (*serve)(bool begins))
+void oriel_wait_set_server(bool (*serve)(bool begins))
 {
     atomic_store_explicit(&server_hook, serve, memory_order_release);
 }
 
-static inline void serve_others(bool begins)
+static inline bool serve_others(bool begins)
 {
-    void (*serve)(bool) = atomic_load_explicit(&server_hook, memory_order_acquire);
-    if (oriel_unlikely(serve != NULL) && !oriel_wait_untold)
-        serve(begins);
+    bool (*serve)(bool) = atomic_load_explicit(&server_hook, memory_order_acquire);
+    return oriel_unlikely(serve != NULL) && !oriel_wait_untold && serve(begins);
 }
 
 static _Atomic(const struct oriel_wait_observer *) wait_observer;
@@ -123,7 +122,7 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
         if (oriel_wait_reached(value, what, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
-        serve_others(false);
+        (void)serve_others(false);
         oriel_wait_progress();
         uint64_t now_ns = oriel_now_ns();
         bool asks = now_ns - asked_ns >= WATCH_NS;
@@ -146,12 +145,13 @@ static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *s
 }
 
 /* Looks at once, and again and again; or pauses before each look, which leaves the line to who writes it. */
-static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted, int times, bool pauses)
+static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted, int times, bool pauses,
+                        bool *served)
 {
     for (int i = 0; i < times; i++) {
         if (pauses) {
             oriel_cpu_relax();
-            serve_others(false);
+            *served |= serve_others(false);
         }
         if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
             return true;
@@ -216,7 +216,7 @@ static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, u
     uint64_t now_ns = begin_ns;
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     unsigned yields = 0, in_vain = 0;
-    bool is_there = false, gave_way = false;
+    bool is_there = false, gave_way = false, served = false;
     while (!is_there && now_ns - begin_ns < spin_ns + YIELD_NS && !is_vain(what, in_vain)) {
         bool spins_in_vain = crowded > 0 || is_in_demand(what);
         if (!spins_in_vain && now_ns - begin_ns < spin_ns) {
@@ -224,11 +224,13 @@ static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, u
         } else {
             if (++yields % YIELDS_PER_PROGRESS == 0)
                 oriel_wait_progress();
-            serve_others(false);
+            served |= serve_others(false);
             in_vain = yield(&now_ns) ? 0 : in_vain + 1;
             gave_way |= in_vain == 0;
         }
-        is_there = spins_in_vain ? look(word, what, wanted, EAGER, false) : look(word, what, wanted, PAUSES, true);
+        is_there = look(word, what, wanted, spins_in_vain ? EAGER : PAUSES, !spins_in_vain, &served);
+        begin_ns = served ? now_ns : begin_ns;
+        served = false;
     }
     if (is_there ? what == ORIEL_WAIT_SIGNALLED : is_vain(what, in_vain))
         plan_naps(is_there);
@@ -256,8 +258,8 @@ void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns)
 static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers, enum oriel_wait_for what,
                                    uint32_t wanted, const struct oriel_watch *watch)
 {
-    serve_others(true);
-    if (look(word, what, wanted, EAGER, false))
+    bool served = serve_others(true);
+    if (look(word, what, wanted, EAGER, false, &served))
         return ORIEL_OK;
     if (naps > 0 && what == ORIEL_WAIT_SIGNALLED)
         naps--;

@@ -102,8 +102,9 @@ void oriel_wait_progress(void);
 extern _Thread_local bool oriel_wait_passes;
 
 /* A wait calls this at its beginning and again and again, in a thread of the program: the process
- * serves others while it waits. */
-void oriel_wait_set_server(void (*serve)(bool begins));
+ * serves others while it waits.  It returns whether there was something to serve: the wait then does not
+ * sleep for a while. */
+void oriel_wait_set_server(bool (*serve)(bool begins));
 
 /* Tells others what this process waits for.  lasts: a wait has lasted about a millisecond, and again every 100 ms; whether it is
  * told, and was is what it answered before.  over: one that is told has ended.  Both are called in the thread that waits.  Set

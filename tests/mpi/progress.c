@@ -1,5 +1,6 @@
 /* Progress without the target: operations complete while the target computes and makes no MPI call at all.
  * The target leaves its loop only when it sees the last datum in its own memory; a generous bound tells a hang from slowness.
+ * A target that does wait in MPI may do operations itself: none is lost, and none done twice.
  * A plain MPI program, run by the test rows. */
 #include "harness.h"
 
@@ -159,12 +160,109 @@ static void polling_with_win_sync_sees_remote_updates(enum window_kind kind)
     window_free(&window);
 }
 
+/* --- targets that wait --- */
+
+enum { SIDE = 1 << 18, CALLS = 400 };
+
+/* Words of rank 0: two that all increment, then an area of each rank, at a page's end. */
+static MPI_Aint area_of(int rank) { return 1024 + (MPI_Aint)rank * 1024 - 24; }
+
+/* As many as calls: each increment finds another number, and what a rank has put is there. */
+static void increment_and_put(MPI_Win win, struct random *random, int calls)
+{
+    const int64_t one = 1;
+    int64_t last = -1, old, seen, next;
+    int64_t data[40], back[40];
+    for (int call = 0; call < calls; call++) {
+        MPI_Aint len = 1 + (MPI_Aint)random_below(random, 40);
+        for (int i = 0; i < 40; i++)
+            data[i] = (int64_t)random_next(random);
+        MPI_Fetch_and_op(&one, &old, MPI_INT64_T, 0, 0, MPI_SUM, win);
+        MPI_Put(data, (int)len, MPI_INT64_T, 0, area_of(world_rank), (int)len, MPI_INT64_T, win);
+        MPI_Win_flush(0, win);
+        CHECK(old > last, "%lld after %lld", (long long)old, (long long)last);
+        last = old;
+        MPI_Get(back, (int)len, MPI_INT64_T, 0, area_of(world_rank), (int)len, MPI_INT64_T, win);
+        MPI_Win_flush(0, win);
+        CHECK(memcmp(back, data, (size_t)len * sizeof *data) == 0, "call %d: what was put does not come back", call);
+        for (seen = 0, old = -1; seen != old;) {
+            old = seen;
+            next = old + 1;
+            MPI_Compare_and_swap(&next, &old, &seen, MPI_INT64_T, 0, 1, win);
+            MPI_Win_flush(0, win);
+        }
+        if (random_below(random, 8) == 0)
+            random_pause(random, 100);
+    }
+}
+
+/* Rank 0 waits for messages of the others, and computes now and then. */
+static void wait_in_the_host(struct random *random)
+{
+    for (int left = world_size - 1; left > 0;) {
+        int token;
+        MPI_Recv(&token, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        left -= token;
+        random_pause(random, 300);
+    }
+}
+
+static void operations_on_a_target_that_waits(enum window_kind kind, bool in_the_host)
+{
+    struct window window = window_make(kind, SIDE, 8, MPI_COMM_WORLD);
+    struct window other = window_make(KIND_ALLOCATE, 8, 8, MPI_COMM_WORLD);
+    struct random random = random_start((uint64_t)world_rank);
+    const int rounds = 8, calls = scaled_rounds(CALLS) / rounds + 1;
+    if (world_rank == 0)
+        memset(window.base, 0, SIDE);
+    MPI_Win_fence(0, other.win);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window.win);
+    if (world_rank == 0 && in_the_host)
+        wait_in_the_host(&random);
+    for (int round = 0; round < rounds; round++) {
+        int token = round == rounds - 1;
+        if (world_rank != 0)
+            increment_and_put(window.win, &random, calls);
+        else
+            random_pause(&random, 300);
+        if (!in_the_host)
+            MPI_Win_fence(0, other.win);
+        else if (world_rank != 0)
+            MPI_Send(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    if (world_rank == 0) {
+        const int64_t all = (int64_t)calls * rounds * (world_size - 1);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window.win);
+        CHECK_EQUAL(((int64_t *)window.base)[0], all);
+        CHECK_EQUAL(((int64_t *)window.base)[1], all);
+        MPI_Win_unlock(0, window.win);
+    }
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, other.win);
+    window_free(&other);
+    window_free(&window);
+}
+
+static void a_target_that_waits_in_the_host_loses_nothing(enum window_kind kind)
+{
+    operations_on_a_target_that_waits(kind, true);
+}
+
+static void a_target_that_waits_in_a_fence_loses_nothing(enum window_kind kind)
+{
+    operations_on_a_target_that_waits(kind, false);
+}
+
 static const struct test_case cases[] = {
     CASE(a_flushed_put_reaches_a_busy_target, KINDS_ALL, 2),
     CASE(locks_need_no_help_from_a_busy_target, KINDS_ALL, 2),
     CASE(gets_and_atomics_need_no_help_from_a_busy_target, KINDS_ALL, 2),
     CASE(complete_needs_no_help_from_a_busy_target, KINDS_ALL, 2),
     CASE(polling_with_win_sync_sees_remote_updates, KINDS_ALL, 2),
+    CASE(a_target_that_waits_in_the_host_loses_nothing, KINDS_ALL, 2),
+    CASE(a_target_that_waits_in_a_fence_loses_nothing, KINDS_ALL, 2),
 };
 
 int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }

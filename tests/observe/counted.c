@@ -9,7 +9,7 @@
 
 #include "../mpi/file_bytes.h"
 
-enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, OFTEN = 200000, WINDOWS = 1010 };
+enum { LATE_US = 50000, TIMES = 4, THREADS = 20, PUTS = 500, OFTEN = 200000, SERVED = 20000, WINDOWS = 1010 };
 
 static int rank, ranks;
 
@@ -213,6 +213,34 @@ static void sorts(void)
     free(on_heap);
 }
 
+/* Rank 0 waits in the host, then in a fence of another window, while the others put. */
+static void served(void)
+{
+    static const char *const names[2] = {"host", "fence"};
+    MPI_Win win, other;
+    long *on_heap = calloc(1 << 13, sizeof *on_heap);
+    MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    MPI_Win_fence(0, other);
+    for (int i = 0; i < 2; i++) {
+        MPI_Win_create(on_heap, sizeof *on_heap << 13, sizeof *on_heap, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        MPI_Win_set_name(win, names[i]);
+        MPI_Win_lock_all(0, win);
+        for (long k = 0; rank != 0 && k < SERVED; k++) {
+            MPI_Put(&k, 1, MPI_LONG, 0, rank, 1, MPI_LONG, win);
+            MPI_Win_flush(0, win);
+        }
+        if (i == 0)
+            MPI_Barrier(MPI_COMM_WORLD);
+        else
+            MPI_Win_fence(0, other);
+        MPI_Win_unlock_all(win);
+        MPI_Win_free(&win);
+    }
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, other);
+    MPI_Win_free(&other);
+    free(on_heap);
+}
+
 /* Copies that somebody must be asked for. */
 static void asked(void)
 {
@@ -281,7 +309,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } scenarios[] = {{"counts", counts}, {"late", late}, {"threads", threads}, {"sorts", sorts},
-                   {"asked", asked},   {"many", many}, {"ending", ending}, {"none", none}};
+                   {"served", served}, {"asked", asked},   {"many", many}, {"ending", ending}, {"none", none}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import jobs  # noqa: E402
 
-LATE_NS, TIMES, THREADS, OFTEN, WINDOWS, RECORDS = 50e6, 4, 20, 200000, 1010, 1000
+LATE_NS, TIMES, THREADS, OFTEN, SERVED, WINDOWS, RECORDS = 50e6, 4, 20, 200000, 20000, 1010, 1000
 LONG = 8
 given = None
 
@@ -117,8 +117,33 @@ class Counts(Case):
 
 
 class Paths(Case):
-    def ways(self, window):
-        return {name: sums["count"] for name, sums in window["paths"].items() if sums["count"]}
+    def ways(self, window, copied="cma"):
+        """Copies that a waiting target happened to do itself are copies."""
+        ways = {name: sums["count"] for name, sums in window["paths"].items() if sums["count"]}
+        served = ways.pop("polled", 0)
+        return {**ways, copied: ways.get(copied, 0) + served} if served else ways
+
+    def are_served(self, ranks, cma, copied):
+        """A target that waits serves only while it has a processor, which is not in each run on a busy machine."""
+        windows = self.statistics("served", ranks, ORIEL_PROMOTE="never", ORIEL_CMA=cma)
+        host, fence = (window for window in windows if window["name"] in ("host", "fence"))
+        for window in host, fence:
+            self.assertEqual(self.ways(window, copied), {copied: SERVED * (ranks - 1)})
+        return host["paths"]["polled"]["count"] > 0, fence["paths"]["polled"]["count"] > 0
+
+    def test_targets_that_wait_do_copies_themselves(self):
+        for ranks in given.ranks:
+            if ranks == 1:
+                continue
+            for cma, copied in ("auto", "cma"), ("never", "agent"):
+                with self.subTest(ranks=ranks, cma=cma):
+                    host = fence = False
+                    for _ in range(20):
+                        served = self.are_served(ranks, cma, copied)
+                        host, fence = host or served[0], fence or served[1]
+                        if host and fence:
+                            break
+                    self.assertEqual((host, fence), (True, True))
 
     def test_each_sort_of_memory_has_its_path_and_reason(self):
         for ranks in given.ranks:
@@ -141,7 +166,7 @@ class Paths(Case):
 
     def test_an_agent_is_told_from_the_kernel(self):
         _, heap, _ = self.statistics("sorts", 2, ORIEL_PROMOTE="never", ORIEL_CMA="never")
-        self.assertEqual(self.ways(heap), {"direct": 2, "agent": 2})
+        self.assertEqual(self.ways(heap, "agent"), {"direct": 2, "agent": 2})
 
     def test_a_window_that_goes_to_the_host_says_why(self):
         stack = self.statistics("sorts", 2, ORIEL_PROMOTE="never", ORIEL_CMA="never", ORIEL_AGENT="never")[0]

@@ -22,8 +22,8 @@ AGENTS = [
     ("transport/polled/ask.c", [("    enum answer answer = await_answer(area, slot);\n",
                                  "    release(area, number);\n    oriel_delay();\n"
                                  "    enum answer answer = await_answer(area, slot);\n"),
-                                ("    oriel_delay();\n    release(area, number);\n    habit->skips =",
-                                 "    habit->skips =")],
+                                ("    oriel_delay();\n    release(area, number);\n    if (oriel_unlikely(answer == DIED)) {\n",
+                                 "    if (oriel_unlikely(answer == DIED)) {\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R5 after R4: a slot is given back when its origin has the answer"),
     ("transport/polled/ask.c", [("!oriel_identity_word_lives(owner) && ", "")],
      "polled", "polled_slots_of_the_living_are_theirs", "only slots of the dead are taken over"),
@@ -44,7 +44,7 @@ AGENTS = [
                                     "        oriel_store_release(&slot->state, ORIEL_POLLED_DONE);\n        oriel_delay();\n"
                                     "        slot->error = execute(&known[i], slot);\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "T3 after T2"),
-    ("transport/polled/answer.c", [("    if (!populate(first, last, writes))\n        return false;\n", "    (void)populate;\n")],
+    ("transport/polled/answer.c", [("    if (last < first || !populate(first, last, writes))\n", "    if (last < first)\n")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: T2 asks whether the pages are there"),
     ("transport/polled/answer.c", [("these->waits == waits && ", "")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: pages are forgotten when the origin has waited"),

@@ -193,11 +193,11 @@ static void in_child(void)
     atomic_store_explicit(&oriel_polled_own, NULL, memory_order_relaxed);
 }
 
-static void serve(bool begins)
+static bool serve(bool begins)
 {
     if (begins)
         atomic_fetch_add_explicit(&own_waits, 1, memory_order_relaxed);
-    (void)oriel_polled_turn();
+    return oriel_polled_turn() > 0;
 }
 
 void oriel_polled_watch(void)
