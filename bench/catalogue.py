@@ -19,6 +19,7 @@ MEMORIES = {  # name: (the program's own name for it, what Oriel is told)
     "cma": ("create", {"ORIEL_PROMOTE": "never"}),
     "agent": ("create", {"ORIEL_PROMOTE": "never", "ORIEL_CMA": "never"}),
 }
+MANY_REGIONS = {"openmpi": {"OMPI_MCA_osc_rdma_max_attach": "2048"}}  # by itself it refuses the 33rd in a dynamic window
 USUAL = ["allocate", "create", "dynamic"]
 QUICK = ["allocate", "create"]
 WAYS = ["allocate", "create", "cma", "agent"]  # of the group alignment: each has code of its own
@@ -121,6 +122,8 @@ PATTERNS = {
                                 memories=["allocate"]),
     "attach-detach": Pattern("attach and detach memory of the program", "short", [64 * KIB], "raw-store-fence",
                              memories=["dynamic"]),
+    "put-regions": Pattern("put of 8 B into each of 1,000 attached regions", "short", [64 * KIB], "raw-store-fence",
+                           memories=["dynamic"]),
     "window-fetches": Pattern("window: create, 100 fetch_and_ops, free", "short", [8], "raw-barrier", memories=["create"]),
     "window-accumulates": Pattern("window: create, 1,000 accumulates, free", "short", [64 * KIB], "raw-barrier",
                                   memories=["create"]),

@@ -164,7 +164,7 @@ class Bench:
         if self.net is not None and column.host == "mpich":
             limits.append("--leaves")  # by itself it often hangs in MPI_Finalize between machines (docs/network.md)
         oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
-        told = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else {}
+        told = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else catalogue.MANY_REGIONS.get(column.host, {})
         result = jobs.launch(column.host, ranks, self._program(column) + limits + list(job.names), oriel, limit_s=1e9,
                              quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.hear, environment=told,
                              net=self.net)

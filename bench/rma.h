@@ -70,6 +70,7 @@ struct rma_pattern {
     enum rma_kind kind;
     size_t (*span)(const struct rma_run *run);            /* NULL: RMA_SLOTS words */
     void (*setup)(struct rma_run *run);                   /* once, after the window is made; may be NULL */
+    void (*finish)(struct rma_run *run);                  /* once, before the window is freed; may be NULL */
     void (*prepare)(struct rma_run *run);                 /* before each batch, every rank, its own memory and buffer */
     void (*repeat)(struct rma_run *run, uint64_t count);  /* what is timed; counts run->done */
     void (*check)(struct rma_run *run);                   /* after each batch, every rank */

@@ -1,12 +1,13 @@
 /* What programs have for a moment only: memory from MPI that is given back at once, memory that is attached and detached, and
- * windows that are made for a few operations.
+ * windows that are made for a few operations.  And many attached regions, most of which are not accessed often.
  * Rank 0 works, and rank 1, whose memory it is, counts in the end what has come.
  * Driven by timing.c through the table at the end. */
 #include "rma.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BYTES = 4096, FETCHES = 100, UPDATES = 1000 };
+enum { PAGE_BYTES = 4096, FETCHES = 100, UPDATES = 1000, REGIONS = 1000 };
 static const int target = 1;
 static const uint64_t one = 1;
 
@@ -36,6 +37,65 @@ static void attach_detach(struct rma_run *run, uint64_t count)
     for (uint64_t i = 0; i < count; i++, run->done++) {
         MPI_Win_attach(run->win, run->buffer, (MPI_Aint)run->len_bytes);
         MPI_Win_detach(run->win, run->buffer);
+    }
+}
+
+/* ---- regions of the program's memory, attached to the dynamic window ---- */
+
+static char *regions[REGIONS];
+static MPI_Aint regions_at[REGIONS]; /* the target's */
+
+static void regions_attach(struct rma_run *run)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        regions[i] = calloc(1, run->len_bytes);
+        if (!regions[i])
+            rma_fail("out of memory");
+        memset(regions[i], 0, run->len_bytes);
+        MPI_Win_attach(run->win, regions[i], (MPI_Aint)run->len_bytes);
+        MPI_Get_address(regions[i], &regions_at[i]);
+    }
+    MPI_Bcast(regions_at, REGIONS, MPI_AINT, target, MPI_COMM_WORLD);
+}
+
+static void regions_detach(struct rma_run *run)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < REGIONS; i++) {
+        MPI_Win_detach(run->win, regions[i]);
+        free(regions[i]);
+    }
+}
+
+static void regions_clear(struct rma_run *run)
+{
+    (void)run;
+    for (int i = 0; i < REGIONS; i++)
+        memset(regions[i], 0, sizeof(uint64_t));
+}
+
+static uint64_t region_word(const struct rma_run *run, uint64_t number)
+{
+    return run->batch << 32 | (number + 1);
+}
+
+static void put_regions(struct rma_run *run, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++, run->done++) {
+        const uint64_t word = region_word(run, run->done);
+        MPI_Put(&word, 1, MPI_UINT64_T, target, regions_at[run->done % REGIONS], 1, MPI_UINT64_T, run->win);
+        MPI_Win_flush(target, run->win);
+    }
+}
+
+/* Each region has the last word that was put there. */
+static void regions_check(struct rma_run *run)
+{
+    for (uint64_t i = 0; i < REGIONS && run->rank == target; i++) {
+        uint64_t found;
+        const uint64_t last = run->done > i ? i + (run->done - 1 - i) / REGIONS * REGIONS : 0;
+        memcpy(&found, regions[i], sizeof found);
+        run->wrong |= found != (run->done > i ? region_word(run, last) : 0);
     }
 }
 
@@ -151,6 +211,13 @@ static void put_check(struct rma_run *run)
 const struct rma_pattern rma_short[] = {
     {.name = "alloc-touch-free", .kind = RMA_LOCKING, .repeat = alloc_touch_free},
     {.name = "attach-detach", .kind = RMA_LOCKING, .span = span_one, .repeat = attach_detach},
+    {.name = "put-regions",
+     .kind = RMA_PASSIVE,
+     .setup = regions_attach,
+     .finish = regions_detach,
+     .prepare = regions_clear,
+     .repeat = put_regions,
+     .check = regions_check},
     WINDOWS("window-fetches", window_fetches, fetches_check),
     WINDOWS("window-accumulates", window_accumulates, accumulates_check),
     WINDOWS("window-puts", window_puts, puts_check),

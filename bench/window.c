@@ -107,6 +107,8 @@ void rma_run_close(struct rma_run *run)
         if (*groups[i] != MPI_GROUP_NULL)
             MPI_Group_free(groups[i]);
     }
+    if (run->pattern->finish)
+        run->pattern->finish(run);
     rma_window_close(run);
     free(run->buffer_block);
 }
