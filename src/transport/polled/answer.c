@@ -24,7 +24,7 @@ _Atomic(struct oriel_polled *) oriel_polled_own;
 
 /* --- pages that are there (P6) --- */
 
-enum { PAGE_BYTES = 4096, PLACES = 4096 };
+enum { PAGE_BYTES = 4096, PAIRS_BITS = 11 };
 
 /* What the requests of one slot have found.  The thread that executes a request there uses it. */
 static struct known {
@@ -34,7 +34,7 @@ static struct known {
     struct page {
         uint64_t number;
         uint64_t found; /* in this generation, times 2, and whether it was written */
-    } pages[PLACES];
+    } pages[2 << PAIRS_BITS];
 } known[ORIEL_POLLED_SLOTS];
 static _Atomic uint32_t own_waits; /* that have begun in base/wait.h */
 
@@ -49,9 +49,10 @@ static void forget_old(struct known *these, const struct oriel_polled_slot *slot
     these->own_waits = ours;
 }
 
+/* Of two.  The upper bits of a product by the golden ratio spread pages at any distance from each other. */
 static struct page *first_place(struct known *these, uint64_t number)
 {
-    return &these->pages[(number ^ number / PLACES ^ number / PLACES / PLACES) % PLACES & ~UINT64_C(1)];
+    return &these->pages[(number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PAIRS_BITS)) * 2];
 }
 
 static bool is_page(const struct page *page, const struct known *these, uint64_t number, bool writes)
