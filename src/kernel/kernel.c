@@ -56,12 +56,31 @@
         }                                                                                                 \
         for (uint64_t i = 0; result != NULL && i < count; i++) {                                          \
             PLAIN_ELEMENT(operator, type, wide)                                                           \
-            *(anywhere *)(void *)(result + i * sizeof a) = a;                                             \
+            memcpy(result + i * sizeof a, target + i * sizeof a, sizeof a);                               \
             *(anywhere *)(void *)(target + i * sizeof a) = updated;                                       \
         }                                                                                                 \
     }
 
 #define PLAIN(operator, name, type, wide) PLAIN_PARTS(operator, name, type, wide, 1)
+
+/* The bytes of one of two elements: the x87 loads and compares a long double fast, but stores it
+ * slowly. */
+#define PLAIN_CHOICE(operator, name, type, target_wins)                                                   \
+    static void plain_##operator##_##name(char *target, const char *origin, char *result, uint64_t count) \
+    {                                                                                                     \
+        ANYWHERE(type);                                                                                   \
+        for (uint64_t i = 0; i < count; i++) {                                                            \
+            char chosen[sizeof(type)];                                                                    \
+            const type a = *(const anywhere *)(const void *)target;                                       \
+            const type b = *(const anywhere *)(const void *)origin;                                       \
+            memcpy(chosen, target_wins ? target : origin, sizeof chosen);                                 \
+            if (result != NULL)                                                                           \
+                memcpy(result + i * sizeof chosen, target, sizeof chosen);                                \
+            memcpy(target, chosen, sizeof chosen);                                                        \
+            target += sizeof chosen;                                                                      \
+            origin += sizeof chosen;                                                                      \
+        }                                                                                                 \
+    }
 
 /* Products of complex numbers, a few at a time.  Where one of them is not a number, C's own product decides: it finds the
  * infinities (C17, G.5.1).  Without that question in each element the compiler makes vectors of them, where the CPU has any. */
@@ -139,12 +158,22 @@ enum { PRODUCTS = 32 };
         return 0;                                                                                       \
     }
 
+/* The size is a constant, so that one element takes no call. */
+static inline __attribute__((always_inline)) void move_elements(char *to, const char *from,
+                                                                uint64_t count, uint64_t size_bytes)
+{
+    if (count == 1)
+        memcpy(to, from, size_bytes);
+    else
+        memmove(to, from, count * size_bytes);
+}
+
 #define PLAIN_NO_OP(name, type)                                                                    \
     static void plain_NO_OP_##name(char *target, const char *origin, char *result, uint64_t count) \
     {                                                                                              \
         (void)origin;                                                                              \
         if (result != NULL)                                                                        \
-            memmove(result, target, count * sizeof(type));                                         \
+            move_elements(result, target, count, sizeof(type));                                    \
     }
 
 /* Bytes, not values: a long double's padding and a signalling NaN arrive as they are. */
@@ -158,7 +187,7 @@ enum { PRODUCTS = 32 };
             memcpy(target + i * sizeof b, b, sizeof b);                                              \
         }                                                                                            \
         if (result == NULL)                                                                          \
-            memmove(target, origin, count * sizeof(type));                                           \
+            move_elements(target, origin, count, sizeof(type));                                      \
     }
 
 #define PLAIN_MOVES(name, type) \
@@ -227,9 +256,17 @@ enum { PRODUCTS = 32 };
     LOGICAL_KERNELS(NATIVE, name, type)                     \
     NATIVE_MOVES(name, type)
 #define WIDE(name, type, unsigned_type) PLAIN_INTEGER(name, type, unsigned_type)
+#define CHOICES_OF_REALS(name, type) \
+    PLAIN(MAX, name, type, type)     \
+    PLAIN(MIN, name, type, type)
+#define CHOICES_FLOAT CHOICES_OF_REALS
+#define CHOICES_DOUBLE CHOICES_OF_REALS
+#define CHOICES_QUAD CHOICES_OF_REALS
+#define CHOICES_LONG_DOUBLE(name, type)    \
+    PLAIN_CHOICE(MAX, name, type, a > b)   \
+    PLAIN_CHOICE(MIN, name, type, a < b)
 #define REAL(name, type)          \
-    PLAIN(MAX, name, type, type)  \
-    PLAIN(MIN, name, type, type)  \
+    CHOICES_##name(name, type)    \
     PLAIN(SUM, name, type, type)  \
     PLAIN(PROD, name, type, type) \
     PLAIN_MOVES(name, type)
