@@ -1,9 +1,12 @@
-/* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels for few elements and plain ones for many,
- * where there are native ones (sync/singles.h); everything else happens under the target's accumulate lock, the target's own
- * accumulates included (kernel/kernel.c has the argument), also where an agent computes at the target.  api/ calls. */
+/* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels for few
+ * elements and plain ones for many, where there are native ones (sync/singles.h), many in short
+ * blocks by way of scattered.c; everything else happens under the target's accumulate lock, the
+ * target's own accumulates included (kernel/kernel.c has the argument), also where an agent
+ * computes at the target.  api/ calls. */
 #include "ops/far.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
+#include "ops/scattered.h"
 #include "sync/mutex.h"
 #include "sync/singles.h"
 
@@ -154,6 +157,14 @@ static void unlock(struct update *update, bool for_good)
     }
 }
 
+/* Of elements that have native kernels, while locked: no single updates them from here on. */
+static void begin_bulk(struct update *update)
+{
+    if (!update->in_bulk)
+        oriel_bulk_begin(update->window, update->rank);
+    update->in_bulk = true;
+}
+
 /* Elements that have native kernels, aligned: what only the CPU's instructions and bulk updates ever touch. */
 static enum oriel_status update_words(struct update *update, char *there, const char *origin, char *result, uint64_t count)
 {
@@ -163,10 +174,8 @@ static enum oriel_status update_words(struct update *update, char *there, const 
     enum oriel_status status = inside != NULL ? ORIEL_OK : lock(update);
     if (status != ORIEL_OK)
         return status;
-    if (update->many && !update->in_bulk) {
-        oriel_bulk_begin(update->window, update->rank);
-        update->in_bulk = true;
-    }
+    if (update->many)
+        begin_bulk(update);
     if (update->in_bulk) {
         oriel_kernel_many(kind->plain[update->operator], kind->extent_bytes, there, origin, result, count);
         return ORIEL_OK;
@@ -275,7 +284,7 @@ static char *walker_take(struct walker *walker, uint64_t len_bytes)
     if (!walker->present)
         return NULL;
     char *at = oriel_at(walker->here, walker->cursor.batch.at_bytes);
-    oriel_batch_use(&walker->cursor.batch, len_bytes);
+    oriel_batch_use_elements(&walker->cursor.batch, len_bytes);
     return at;
 }
 
@@ -318,10 +327,67 @@ static enum oriel_status update_walk(struct update *update, struct oriel_cursor 
         char *from = walker_take(origin, now * extent_bytes);
         status = whole > 0 ? update_run(update, at_bytes, from, walker_take(result, now * extent_bytes), now)
                            : update_across(update, at_bytes, from, result, extent_bytes);
-        oriel_batch_use(&target->batch, now * extent_bytes);
+        oriel_batch_use_elements(&target->batch, now * extent_bytes);
         count -= now;
     }
     return status == ORIEL_OK ? queue_empty(update) : status;
+}
+
+static struct oriel_part part_of(char *at, const struct oriel_side *side)
+{
+    return (struct oriel_part){at, side->type->layout, side->count, side->type->extent_bytes};
+}
+
+/* Returns whether this process loads and stores the whole of a target, and where that begins. */
+static bool find_direct(const struct update *update, const struct oriel_side *target, char **at)
+{
+    const struct oriel_type *type = target->type;
+    int64_t low_bytes, high_bytes;
+    oriel_layout_bounds(type->layout, target->count, type->extent_bytes, &low_bytes, &high_bytes);
+    const struct oriel_way way = oriel_remote_find(update->window, update->rank,
+                                                   update->offset_bytes, low_bytes, high_bytes);
+    *at = way.there.direct;
+    return way.by == &oriel_transport_shared;
+}
+
+/* While locked. */
+static void update_step(struct update *update, struct oriel_scattered *scattered, uint64_t count)
+{
+    const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
+    if (kind->native[update->operator] != NULL)
+        begin_bulk(update);
+    oriel_scattered_update(scattered, count);
+    update->held_bytes += count * kind->extent_bytes;
+    unlock(update, false);
+}
+
+/* Many elements in short blocks.  Under the lock and in bulk nobody else updates any of them,
+ * however they are aligned.  Returns false, and nothing is done, where this is not the way. */
+static bool update_scattered(struct update *update, const struct oriel_side *target, uint64_t count,
+                             const struct oriel_buffer *origin, const struct oriel_buffer *result,
+                             enum oriel_status *status)
+{
+    const uint64_t most = ORIEL_SCATTERED_BYTES / oriel_kinds[update->kind].extent_bytes;
+    struct oriel_scattered scattered;
+    struct oriel_part there = part_of(NULL, target);
+    struct oriel_part from = origin != NULL ? part_of(origin->here, &origin->side) : there;
+    struct oriel_part to = result != NULL ? part_of(result->here, &result->side) : there;
+    if (!update->many ||
+        !(oriel_scattered_pays(&there) || oriel_scattered_pays(&from) ||
+          oriel_scattered_pays(&to)) ||
+        !find_direct(update, target, &there.at) ||
+        !oriel_scattered_open(&scattered, update->kind, update->operator, &there,
+                              origin != NULL ? &from : NULL, result != NULL ? &to : NULL))
+        return false;
+    *status = ORIEL_OK;
+    for (uint64_t now; count > 0 && *status == ORIEL_OK; count -= now) {
+        now = count < most ? count : most;
+        *status = lock(update);
+        if (*status == ORIEL_OK)
+            update_step(update, &scattered, now);
+    }
+    oriel_scattered_close(&scattered);
+    return true;
 }
 
 /* At least one side has holes. */
@@ -370,7 +436,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
         return oriel_far_accumulate(window, target, elements, operator, origin, result);
     if (dense)
         status = update_run(&update, 0, origin != NULL ? origin->here : NULL, result != NULL ? result->here : NULL, count);
-    else
+    else if (!update_scattered(&update, &target->side, count, origin, result, &status))
         status = update_layouts(&update, &target->side, count, origin, result);
     unlock(&update, true);
     return status;

@@ -32,12 +32,6 @@ static inline __attribute__((always_inline)) void unwrap(struct oriel_part *part
     }
 }
 
-static bool is_dense(const struct oriel_part *part)
-{
-    return part->node->form == ORIEL_NODE_RUN &&
-           (part->count == 1 || (uint64_t)part->stride_bytes == part->node->size_bytes);
-}
-
 /* A dense part as count parts of size_bytes; run is what its items are. */
 static void cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes, struct oriel_node *run)
 {
@@ -99,7 +93,7 @@ static bool have_few_runs(const struct oriel_part *to, const struct oriel_part *
 /* False for a node that no constructor made. */
 static bool name_part(const struct oriel_part *part, uint64_t *number, int64_t *stride_bytes)
 {
-    const bool dense = is_dense(part);
+    const bool dense = oriel_part_is_dense(part);
     *number = dense ? 0 : part->node->number;
     *stride_bytes = dense || part->count == 1 ? 0 : part->stride_bytes;
     return dense || *number != 0;
@@ -225,10 +219,10 @@ static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keepe
 {
     struct oriel_node made_to, made_from;
     const struct keeping keeping = keeping_of(keeper, to, from);
-    const uint64_t counted = is_dense(to) ? from->count : to->count;
-    if (is_dense(to)) {
+    const uint64_t counted = oriel_part_is_dense(to) ? from->count : to->count;
+    if (oriel_part_is_dense(to)) {
         cut(to, from->count, from->node->size_bytes, &made_to);
-    } else if (is_dense(from)) {
+    } else if (oriel_part_is_dense(from)) {
         cut(from, to->count, to->node->size_bytes, &made_from);
     } else if (to->count != from->count) {
         uint64_t count = greatest_divisor(to->count, from->count);

@@ -14,12 +14,15 @@ bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *nod
     cursor->depth = 0;
     if (count == 0 || node->elements == 0)
         return true;
-    /* a loop on the cursor itself: the tree belongs to all threads */
-    cursor->items = (struct oriel_node){.form = ORIEL_NODE_LOOP,
-                                        .kind = node->kind,
-                                        .count = count,
-                                        .stride_bytes = extent_bytes,
-                                        .child = (struct oriel_node *)(uintptr_t)node};
+    /* A node on the cursor itself, as the tree belongs to all threads: items that touch are one
+     * run, others a loop.  A walk looks at no more of such a node. */
+    const bool touch =
+        node->form == ORIEL_NODE_RUN && extent_bytes == (int64_t)oriel_run_bytes(node);
+    cursor->items.form = touch ? ORIEL_NODE_RUN : ORIEL_NODE_LOOP;
+    cursor->items.kind = node->kind;
+    cursor->items.count = touch ? count * node->count : count;
+    cursor->items.stride_bytes = extent_bytes;
+    cursor->items.child = (struct oriel_node *)(uintptr_t)node;
     cursor->frames[cursor->depth++] = (struct oriel_frame){&cursor->items, 0, 0};
     return true;
 }
@@ -83,6 +86,11 @@ void oriel_batch_use(struct oriel_batch *batch, uint64_t len_bytes)
         else if (inside == kind->index_offset + kind->index_bytes)
             len_bytes += kind->extent_bytes - inside;
     }
+    oriel_batch_use_elements(batch, len_bytes);
+}
+
+void oriel_batch_use_elements(struct oriel_batch *batch, uint64_t len_bytes)
+{
     batch->at_bytes += (int64_t)len_bytes;
     batch->left_bytes -= len_bytes;
     if (batch->left_bytes == 0)
@@ -133,5 +141,64 @@ bool oriel_cursor_fill(struct oriel_cursor *cursor)
             return false;
         step(cursor);
     }
+    return true;
+}
+
+/* Returns how many of count blocks fit into most_bytes.  Where all do, there is no division. */
+static uint64_t count_fitting(uint64_t count, uint64_t block_bytes, uint64_t most_bytes)
+{
+    uint64_t len_bytes;
+    const bool fit =
+        !__builtin_mul_overflow(count, block_bytes, &len_bytes) && len_bytes <= most_bytes;
+    return fit ? count : most_bytes / block_bytes;
+}
+
+/* Whole blocks where the cursor stands before a list of them; false where it does not, or the next
+ * one is longer than most_bytes. */
+static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes, struct oriel_stretch *out)
+{
+    struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
+    const struct oriel_node *node = frame->node;
+    if (node->form != ORIEL_NODE_BLOCKS)
+        return false;
+    const uint64_t left = node->count - frame->next;
+    *out = (struct oriel_stretch){.at_bytes = frame->base_bytes,
+                                  .offsets = node->offsets + frame->next,
+                                  .block_bytes = node->block_bytes};
+    if (node->lengths != NULL) {
+        out->lengths = node->lengths + frame->next;
+        while (out->count < left && out->len_bytes + out->lengths[out->count] <= most_bytes)
+            out->len_bytes += out->lengths[out->count++];
+    } else {
+        out->count = count_fitting(left, node->block_bytes, most_bytes);
+        out->len_bytes = out->count * node->block_bytes;
+    }
+    frame->next += out->count;
+    return out->count > 0;
+}
+
+bool oriel_cursor_stretch(struct oriel_cursor *cursor, uint64_t most_bytes,
+                          struct oriel_stretch *out)
+{
+    struct oriel_batch *batch = &cursor->batch;
+    while (batch->left_bytes == 0) {
+        if (cursor->depth == 0)
+            return false;
+        if (take_blocks(cursor, most_bytes, out))
+            return true;
+        step(cursor);
+    }
+    *out = (struct oriel_stretch){.at_bytes = batch->at_bytes,
+                                  .stride_bytes = batch->stride_bytes,
+                                  .block_bytes = batch->left_bytes < most_bytes ? batch->left_bytes
+                                                                                : most_bytes,
+                                  .count = 1};
+    if (out->block_bytes == batch->run_bytes) {
+        out->count = count_fitting(batch->further + 1, batch->run_bytes, most_bytes);
+        oriel_batch_use_runs(batch, out->count);
+    } else {
+        oriel_batch_use_elements(batch, out->block_bytes);
+    }
+    out->len_bytes = out->count * out->block_bytes;
     return true;
 }

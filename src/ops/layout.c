@@ -577,3 +577,70 @@ bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t 
     return last_bytes < 0 ? !__builtin_add_overflow(*low_bytes, last_bytes, low_bytes)
                           : !__builtin_add_overflow(*high_bytes, last_bytes, high_bytes);
 }
+
+/* ---- no byte twice ---- */
+
+static uint64_t span_of(const struct oriel_node *node)
+{
+    return (uint64_t)node->high_bytes - (uint64_t)node->low_bytes;
+}
+
+static bool are_branches_apart(const struct oriel_node *list)
+{
+    int64_t end_bytes = INT64_MIN;
+    for (uint64_t i = 0; i < list->count; i++) {
+        const struct oriel_branch *branch = &list->branches[i];
+        if (branch->offset_bytes + branch->node->low_bytes < end_bytes ||
+            !oriel_layout_apart(branch->node, 1, 0))
+            return false;
+        end_bytes = branch->offset_bytes + branch->node->high_bytes;
+    }
+    return true;
+}
+
+static bool are_blocks_apart(const struct oriel_node *blocks)
+{
+    bool apart = true;
+    for (uint64_t i = 1; i < blocks->count; i++)
+        apart &= blocks->offsets[i] >=
+                 blocks->offsets[i - 1] + (int64_t)oriel_block_bytes(blocks, i - 1);
+    return apart;
+}
+
+/* Threads that ask at the same time store the same.  It stays true of a node that a constructor
+ * makes longer in place: that goes on as it was. */
+static bool is_apart(const struct oriel_node *node)
+{
+    _Atomic uint8_t *const memo = (_Atomic uint8_t *)(uintptr_t)&node->apart;
+    const uint8_t known = atomic_load_explicit(memo, memory_order_relaxed);
+    bool apart = true;
+    if (known != ORIEL_APART_UNKNOWN)
+        return known == ORIEL_APART_YES;
+    if (node->form == ORIEL_NODE_LOOP)
+        apart = oriel_layout_apart(node->child, node->count, node->stride_bytes);
+    else if (node->form == ORIEL_NODE_LIST)
+        apart = are_branches_apart(node);
+    else if (node->form == ORIEL_NODE_BLOCKS)
+        apart = are_blocks_apart(node);
+    atomic_store_explicit(memo, apart ? ORIEL_APART_YES : ORIEL_APART_UNCLEAR,
+                          memory_order_relaxed);
+    return apart;
+}
+
+/* Each item lies outside the others, or all items lie in the gaps of the first, as the columns of a
+ * matrix do. */
+bool oriel_layout_apart(const struct oriel_node *node, uint64_t count, int64_t extent_bytes)
+{
+    const uint64_t distance_bytes =
+        extent_bytes < 0 ? -(uint64_t)extent_bytes : (uint64_t)extent_bytes;
+    uint64_t reach_bytes;
+    if (node->vast || node->depth > ORIEL_CURSOR_DEPTH || !is_apart(node))
+        return false;
+    if (count < 2 || distance_bytes >= span_of(node))
+        return true;
+    return node->form == ORIEL_NODE_LOOP && distance_bytes >= span_of(node->child) &&
+           !__builtin_mul_overflow(count - 1, distance_bytes, &reach_bytes) &&
+           !__builtin_add_overflow(reach_bytes, span_of(node->child), &reach_bytes) &&
+           reach_bytes <= (node->stride_bytes < 0 ? -(uint64_t)node->stride_bytes
+                                                  : (uint64_t)node->stride_bytes);
+}

@@ -25,6 +25,9 @@ enum oriel_node_form {
 
 struct oriel_branch;
 
+/* Whether no byte of a node moves twice. */
+enum oriel_apart { ORIEL_APART_UNKNOWN, ORIEL_APART_YES, ORIEL_APART_UNCLEAR };
+
 struct oriel_node {
     enum oriel_node_form form;
     enum oriel_kind kind; /* of every element below; ORIEL_KIND_NONE when they differ or there are none */
@@ -43,6 +46,7 @@ struct oriel_node {
     unsigned depth;      /* 1 for a run */
     bool vast;           /* the sums above do not fit their numbers: no memory has room for it */
     bool padded;         /* some of the elements are padded pairs */
+    _Atomic uint8_t apart; /* enum oriel_apart: found out when it is first asked for */
     unsigned references; /* parents, or owners; constructors change a node in place only while there is one */
     uint64_t number;     /* no other node ever has it; 0 on nodes that no constructor made, which have no memos */
     struct oriel_memo *_Atomic memos;
@@ -144,11 +148,34 @@ bool oriel_cursor_fill(struct oriel_cursor *cursor);
 /* Uses len_bytes of the current run, at most left_bytes; steps over the padding of pairs. */
 void oriel_batch_use(struct oriel_batch *batch, uint64_t len_bytes);
 
+/* As oriel_batch_use, of whole elements from the start of one. */
+void oriel_batch_use_elements(struct oriel_batch *batch, uint64_t len_bytes);
+
 /* Uses whole runs from the start of one, at most 1 + further. */
 void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs);
 
+/* Blocks that follow each other in the type map. */
+struct oriel_stretch {
+    int64_t at_bytes;        /* of the first block, or of what the offsets are relative to */
+    const int64_t *offsets;  /* of the blocks; NULL: they lie at equal distances */
+    const uint64_t *lengths; /* of the blocks; NULL: all are block_bytes long */
+    int64_t stride_bytes;    /* the distances, without offsets */
+    uint64_t block_bytes;
+    uint64_t count; /* at least 1 */
+    uint64_t len_bytes; /* of all of them */
+};
+
+/* Uses whole elements of the next blocks, or of a part of one: at most most_bytes, a multiple of
+ * the element.  Returns false at the end. */
+bool oriel_cursor_stretch(struct oriel_cursor *cursor, uint64_t most_bytes,
+                          struct oriel_stretch *out);
+
 /* How many bytes from at_bytes on move without a hole: the rest of the run, or of a padded pair's field. */
 uint64_t oriel_batch_piece(const struct oriel_batch *batch);
+
+/* Returns whether no byte of count items moves twice.  False also where that takes more than one
+ * look at the offsets: of blocks in no order, for example. */
+bool oriel_layout_apart(const struct oriel_node *node, uint64_t count, int64_t extent_bytes);
 
 /* The bytes from the first to behind the last that move of count items, relative to the buffer; false when that overflows, or how
  * many bytes move. */

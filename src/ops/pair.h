@@ -18,6 +18,12 @@ static inline struct oriel_part oriel_part_one(const struct oriel_part *part, ui
     return (struct oriel_part){oriel_at(part->at, (int64_t)which * part->stride_bytes), part->node, 1, 0};
 }
 
+static inline bool oriel_part_is_dense(const struct oriel_part *part)
+{
+    return part->node->form == ORIEL_NODE_RUN &&
+           (part->count == 1 || (uint64_t)part->stride_bytes == oriel_run_bytes(part->node));
+}
+
 /* What moves in one piece, from where to where relative to the parts. */
 struct oriel_pair_piece {
     int64_t to_bytes;

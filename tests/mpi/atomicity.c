@@ -187,38 +187,71 @@ static void replaced_elements_are_never_torn(enum window_kind kind)
     arena_free(&window);
 }
 
-/* Whole arrays and single elements of them, aligned or not, some across a page's end. */
+enum { ELEMENTS = 1100, SHAPES = 4 };
+
+/* Which elements of an array one update has, and their datatype. */
+struct shape {
+    MPI_Datatype type;
+    int count;
+    int elements[ELEMENTS];
+};
+
+/* All, every second, every third from the last on, and every fifth in no order. */
+static void shape_make(struct shape *shape, int number, struct random *random)
+{
+    static const int first[SHAPES] = { 0, 0, ELEMENTS - 1, 0 }, step[SHAPES] = { 1, 2, -3, 5 };
+    shape->count = 0;
+    for (int at = first[number]; at >= 0 && at < ELEMENTS; at += step[number])
+        shape->elements[shape->count++] = at;
+    for (int i = shape->count - 1; number == 3 && i > 0; i--) {
+        int other = (int)random_below(random, (uint64_t)i + 1), kept = shape->elements[i];
+        shape->elements[i] = shape->elements[other];
+        shape->elements[other] = kept;
+    }
+    MPI_Type_create_indexed_block(shape->count, 1, shape->elements, MPI_INT64_T, &shape->type);
+    MPI_Type_commit(&shape->type);
+}
+
+/* Updates of many elements, of one shape each, and of single ones, aligned or not, some across a
+ * page's end. */
 static void bulk_and_single_updates_mix(enum window_kind kind)
 {
-    enum { ELEMENTS = 1100 };
-    static const MPI_Aint disps[] = { 0, 12345 };
+    static struct shape shape;
     static int64_t ones[ELEMENTS], totals[ELEMENTS];
-    static int extra[ELEMENTS], all_extra[ELEMENTS];
-    struct window window = arena_make(kind);
+    static int mine[ELEMENTS], all[ELEMENTS];
     struct random random = random_start((uint64_t)world_rank);
-    int rounds = scaled_rounds(400);
+    int rounds = scaled_rounds(120);
     for (int i = 0; i < ELEMENTS; i++)
         ones[i] = 1;
-    for (size_t d = 0; d < COUNT_OF(disps); d++) {
-        memset(extra, 0, sizeof extra);
+    for (int number = 0; number < 2 * SHAPES; number++) {
+        const MPI_Aint disp = number % 2 ? 12345 : 0;
+        struct window window = arena_make(kind);
+        shape_make(&shape, number / 2, &random);
+        memset(mine, 0, sizeof mine);
         for (int i = 0; i < rounds; i++) {
-            MPI_Accumulate(ones, ELEMENTS, MPI_INT64_T, 0, disps[d], ELEMENTS, MPI_INT64_T, MPI_SUM, window.win);
+            MPI_Accumulate(ones, shape.count, MPI_INT64_T, 0, disp, 1, shape.type, MPI_SUM,
+                           window.win);
+            for (int k = 0; k < shape.count; k++)
+                mine[shape.elements[k]]++;
             for (int k = 0; k < 20; k++) {
-                int element = k < 10 ? (int)random_below(&random, ELEMENTS) : 0;
-                MPI_Accumulate(ones, 1, MPI_INT64_T, 0, disps[d] + 8 * element, 1, MPI_INT64_T, MPI_SUM, window.win);
-                extra[element]++;
+                int element =
+                    shape.elements[k < 10 ? (int)random_below(&random, (uint64_t)shape.count)
+                                          : shape.count / 2];
+                MPI_Accumulate(ones, 1, MPI_INT64_T, 0, disp + 8 * element, 1, MPI_INT64_T, MPI_SUM,
+                               window.win);
+                mine[element]++;
             }
         }
         arena_settle(&window);
-        MPI_Allreduce(extra, all_extra, ELEMENTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        read_elements(&window, disps[d], totals, sizeof totals);
+        MPI_Allreduce(mine, all, ELEMENTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        read_elements(&window, disp, totals, sizeof totals);
         for (int i = 0; i < ELEMENTS; i++)
-            if (!CHECK(totals[i] == (int64_t)rounds * world_size + all_extra[i], "element %d at %ld is %lld, not %lld", i,
-                       (long)disps[d], (long long)totals[i], (long long)rounds * world_size + all_extra[i]))
+            if (!CHECK(totals[i] == all[i], "element %d at %ld is %lld, not %d", i, (long)disp,
+                       (long long)totals[i], all[i]))
                 break;
-        barrier(MPI_COMM_WORLD);
+        MPI_Type_free(&shape.type);
+        arena_free(&window);
     }
-    arena_free(&window);
 }
 
 static void tickets_are_unique(enum window_kind kind)

@@ -272,6 +272,100 @@ static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
     window_free(&window);
 }
 
+/* Elements of a window of doubles: 36,000 single ones with holes, for which the lock is given to
+ * others once. */
+static int many_places(int *places, bool shuffled, struct random *random)
+{
+    enum { PLACES = 36000 };
+    int at = 0;
+    for (int i = 0; i < PLACES; i++, at += 1 + (int)random_below(random, 3))
+        places[i] = at;
+    for (int i = PLACES - 1; shuffled && i > 0; i--) {
+        int other = (int)random_below(random, (uint64_t)i + 1), kept = places[i];
+        places[i] = places[other];
+        places[other] = kept;
+    }
+    return PLACES;
+}
+
+/* Many elements with holes on all three sides, in order and in none. */
+static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
+{
+    enum { MOST = 108000 };
+    static int places[MOST];
+    static double operands[2 * MOST], results[3 * MOST];
+    struct random random = random_start(0); /* the same places everywhere */
+    struct window window = window_make(kind, MOST * (MPI_Aint)sizeof(double), 8, MPI_COMM_WORLD);
+    int target = right_of(world_rank);
+    MPI_Win_lock_all(0, window.win);
+    for (int round = 0; round < 4; round++) {
+        MPI_Datatype there, every_second, every_third;
+        int count = many_places(places, round >= 2, &random);
+        MPI_Type_create_indexed_block(count, 1, places, MPI_DOUBLE, &there);
+        MPI_Type_vector(count, 1, 2, MPI_DOUBLE, &every_second);
+        MPI_Type_vector(count, 1, 3, MPI_DOUBLE, &every_third);
+        MPI_Type_commit(&there);
+        MPI_Type_commit(&every_second);
+        MPI_Type_commit(&every_third);
+        barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < MOST; i++)
+            ((double *)(void *)window.base)[i] = i;
+        MPI_Win_sync(window.win);
+        barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 2 * MOST; i++)
+            operands[i] = 1000000 + i;
+        memset(results, 0, sizeof results);
+        MPI_Get_accumulate(operands, 1, every_second, results, 1, every_third, target, 0, 1, there,
+                           round % 2 ? MPI_REPLACE : MPI_SUM, window.win);
+        MPI_Win_flush(target, window.win);
+        barrier(MPI_COMM_WORLD);
+        MPI_Win_sync(window.win);
+        for (int i = 0; i < count; i++) {
+            double *element = &((double *)(void *)window.base)[places[i]];
+            double wanted = 1000000 + 2 * i + (round % 2 ? 0 : places[i]);
+            if (!CHECK(results[3 * i] == places[i] && results[3 * i + 1] == 0 && *element == wanted,
+                       "element %d: fetched %g, now %g instead of %g", places[i], results[3 * i],
+                       *element, wanted))
+                break;
+            *element = places[i];
+        }
+        for (int i = 0; i < MOST && !harness_failed(); i++)
+            CHECK(((double *)(void *)window.base)[i] == i,
+                  "element %d changed, which is none of the datatype's", i);
+        MPI_Type_free(&there);
+        MPI_Type_free(&every_second);
+        MPI_Type_free(&every_third);
+    }
+    MPI_Win_unlock_all(window.win);
+    window_free(&window);
+}
+
+/* MPI forbids it, and both hosts do it: an element that the target's datatype has twice is updated
+ * twice. */
+static void elements_that_are_named_twice_are_updated_twice(enum window_kind kind)
+{
+    static const int places[] = { 3, 1, 3, 5, 1, 3 };
+    const int64_t operands[] = { 1, 10, 100, 1000, 10000, 100000 };
+    MPI_Datatype there;
+    struct window window = window_make(kind, 6 * (MPI_Aint)sizeof(int64_t), 8, MPI_COMM_WORLD);
+    int target = right_of(world_rank);
+    MPI_Type_create_indexed_block(6, 1, places, MPI_INT64_T, &there);
+    MPI_Type_commit(&there);
+    MPI_Win_lock_all(0, window.win);
+    MPI_Accumulate(operands, 6, MPI_INT64_T, target, 0, 1, there, MPI_SUM, window.win);
+    MPI_Win_flush(target, window.win);
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    const int64_t *elements = (const int64_t *)(const void *)window.base;
+    CHECK(elements[3] == 100101 && elements[1] == 10010 && elements[5] == 1000 &&
+              elements[0] + elements[2] + elements[4] == 0,
+          "sums are %lld %lld %lld", (long long)elements[1], (long long)elements[3],
+          (long long)elements[5]);
+    barrier(MPI_COMM_WORLD);
+    MPI_Type_free(&there);
+    window_free(&window);
+}
+
 /* Two predefined types in one datatype, or one on each side, that are to be computed with: MPI_ERR_TYPE, and nothing changes.
  * Pairs with padding are not copied into other types, either. */
 static void mixed_types_are_refused(enum window_kind kind)
@@ -310,6 +404,8 @@ static const struct test_case cases[] = {
     CASE(random_types_accumulate, KINDS_THREE, 1),
     CASE(random_types_get_accumulate, KINDS_THREE, 1),
     CASE(true_bounds_decide_what_leaves_the_window, KINDS_THREE, 1),
+    CASE(many_scattered_elements_meet_in_their_order, KINDS_THREE, 1),
+    CASE(elements_that_are_named_twice_are_updated_twice, KINDS_BOTH, 1),
     CASE(mixed_types_are_refused, KINDS_BOTH, 1),
     CASE(origins_and_results_may_be_absolute_addresses, KINDS_THREE, 1),
 };

@@ -58,6 +58,63 @@ static void expect_walk(const struct oriel_node *node, uint64_t count, int64_t e
     oriel_cursor_close(&cursor);
 }
 
+/* The same by whole elements: blocks that follow each other, of at most so many bytes together. */
+static void expect_stretches(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
+                             const struct map *item)
+{
+    const struct oriel_kind_properties *kind = &oriel_kinds[node->kind];
+    const uint64_t most_bytes = kind->extent_bytes * (1 + below(12));
+    static struct map element, walked;
+    struct oriel_cursor cursor;
+    struct oriel_stretch stretch;
+    element.count = walked.count = 0;
+    map_element(&element, node->kind, 0);
+    assert_true(oriel_cursor_open(&cursor, node, count, extent_bytes));
+    while (oriel_cursor_stretch(&cursor, most_bytes, &stretch)) {
+        uint64_t len_bytes = 0;
+        assert_true(stretch.count > 0);
+        for (uint64_t i = 0; i < stretch.count; i++) {
+            const uint64_t block_bytes =
+                stretch.lengths != NULL ? stretch.lengths[i] : stretch.block_bytes;
+            const int64_t block_at =
+                stretch.offsets != NULL ? stretch.offsets[i] : (int64_t)i * stretch.stride_bytes;
+            for (uint64_t at = 0; at < block_bytes; at += kind->extent_bytes)
+                map_append(&walked, &element, stretch.at_bytes + block_at + (int64_t)at);
+            len_bytes += block_bytes;
+        }
+        assert_int_equal(stretch.len_bytes, len_bytes);
+        assert_true(len_bytes <= most_bytes);
+    }
+    oriel_cursor_close(&cursor);
+    assert_int_equal(walked.count, (int)count * item->count);
+    for (int i = 0; i < walked.count; i++)
+        assert_int_equal(walked.at[i], i / item->count * extent_bytes + item->at[i % item->count]);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* Whether it is known that no byte moves twice; then none does. */
+static bool expect_apart(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
+                         const struct map *item)
+{
+    static struct map all;
+    all.count = 0;
+    for (uint64_t i = 0; i < count; i++)
+        map_append(&all, item, (int64_t)i * extent_bytes);
+    qsort(all.at, (size_t)all.count, sizeof all.at[0], compare_places);
+    int twice = 0;
+    for (int i = 1; i < all.count; i++)
+        twice += all.at[i] == all.at[i - 1];
+    const bool apart = oriel_layout_apart(node, count, extent_bytes);
+    assert_true(!apart || twice == 0);
+    assert_int_equal(oriel_layout_apart(node, count, extent_bytes), apart); /* as remembered */
+    return apart;
+}
+
 static void expect_sums(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, const struct map *item)
 {
     int64_t low_bytes, high_bytes;
@@ -244,14 +301,19 @@ static void random_trees_walk_as_their_maps(void **state)
     (void)state;
     struct map *map = malloc(sizeof *map);
     assert_non_null(map);
+    int apart = 0;
     for (int round = 0; round < ROUNDS; round++) {
         struct oriel_node *node = grow(map, (int)below(6));
         uint64_t count = 1 + below(3);
         int64_t extent_bytes = (int64_t)below(400) - 100;
         expect_sums(node, count, extent_bytes, map);
         expect_walk(node, count, extent_bytes, map);
+        if (node->kind != ORIEL_KIND_NONE)
+            expect_stretches(node, count, extent_bytes, map);
+        apart += expect_apart(node, count, extent_bytes, map) && count > 1 && node->runs > 1;
         oriel_node_free(node);
     }
+    assert_true(apart > ROUNDS / 50);
     free(map);
 }
 
@@ -293,6 +355,8 @@ static void listed_blocks_walk_as_their_maps(void **state)
         if (node != NULL) {
             expect_sums(node, 2, 1000, &map);
             expect_walk(node, 2, 1000, &map);
+            expect_stretches(node, 2, 1000, &map);
+            expect_apart(node, 2, 1000, &map);
             made_blocks += node->form == ORIEL_NODE_BLOCKS;
             kept_touching += node->form == ORIEL_NODE_BLOCKS && node->count == count && touching > 0;
         }
@@ -396,6 +460,48 @@ static void padding_is_stepped_over(void **state)
     oriel_node_free(node);
 }
 
+static struct oriel_node *four_blocks(const int *displacements)
+{
+    struct oriel_node *item = oriel_node_run(ORIEL_KIND_DOUBLE, 1);
+    const struct oriel_listed listed = {
+        .count = 4, .length = 1, .displacements = {displacements, NULL}, .unit_bytes = 8};
+    struct oriel_node *blocks = oriel_node_blocks(item, 8, &listed);
+    oriel_node_free(item);
+    assert_non_null(blocks);
+    return blocks;
+}
+
+/* What programs use is seen as apart: blocks in order, any distance of the right size, the columns
+ * of a matrix. */
+static void usual_layouts_are_known_to_be_apart(void **state)
+{
+    (void)state;
+    struct oriel_node *ascending = four_blocks((const int[]){0, 2, 3, 9});
+    assert_true(oriel_layout_apart(ascending, 1, 0));
+    assert_true(oriel_layout_apart(ascending, 2, 80));
+    assert_true(oriel_layout_apart(ascending, 2, -80));
+    assert_false(oriel_layout_apart(ascending, 2, 72));
+    oriel_node_free(ascending);
+    struct oriel_node *unordered = four_blocks((const int[]){0, 3, 2, 9});
+    assert_false(oriel_layout_apart(unordered, 1, 0));
+    oriel_node_free(unordered);
+    struct oriel_node *column = oriel_node_loop(8, 64, oriel_node_run(ORIEL_KIND_DOUBLE, 1));
+    assert_true(oriel_layout_apart(column, 8, 8));
+    assert_true(oriel_layout_apart(column, 8, -8));
+    assert_false(oriel_layout_apart(column, 9, 8));
+    assert_false(oriel_layout_apart(column, 8, 4));
+    oriel_node_free(column);
+    struct oriel_node *backwards = oriel_node_loop(8, -16, oriel_node_run(ORIEL_KIND_DOUBLE, 2));
+    assert_true(oriel_layout_apart(backwards, 1, 0));
+    struct oriel_node *and_one =
+        list_of_two(0, backwards, 200, oriel_node_run(ORIEL_KIND_DOUBLE, 1));
+    assert_true(oriel_layout_apart(and_one, 1, 0));
+    oriel_node_free(and_one);
+    struct oriel_node *overlapping = oriel_node_loop(8, 4, oriel_node_run(ORIEL_KIND_DOUBLE, 1));
+    assert_false(oriel_layout_apart(overlapping, 1, 0));
+    oriel_node_free(overlapping);
+}
+
 /* Constructors that simplify must not change what another tree holds too. */
 static void shared_nodes_stay_as_they_are(void **state)
 {
@@ -436,6 +542,7 @@ int main(void)
         cmocka_unit_test(deep_trees_walk_with_frames_from_the_heap),
         cmocka_unit_test(whole_runs_can_be_used_at_once),
         cmocka_unit_test(padding_is_stepped_over),
+        cmocka_unit_test(usual_layouts_are_known_to_be_apart),
         cmocka_unit_test(shared_nodes_stay_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
