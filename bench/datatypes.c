@@ -1,7 +1,8 @@
-/* Put and get between contiguous memory at rank 0 and a datatype at rank 1: strided, a matrix's column, two faces of a cube,
- * irregular blocks, structs with holes; and one put that is strided on both sides.
- * Each shape is described twice: to MPI by a constructor, to the checks by its runs of bytes in the type's order.
- * Driven by timing.c through the table at the end. */
+/* Put and get between contiguous memory at rank 0 and a datatype at rank 1: strided, a matrix's
+ * column, two faces of a cube, irregular blocks, structs with holes; one put that is strided on
+ * both sides; and puts whose datatype is new each time. Each shape is described twice: to MPI by a
+ * constructor, to the checks by its runs of bytes in the type's order. Driven by timing.c through
+ * the table at the end. */
 #include "shapes.h"
 #include "words.h"
 
@@ -130,6 +131,31 @@ static void structs_packed(struct rma_run *run)
     MPI_Type_commit(&run->origin_type);
 }
 
+static size_t span_singles(const struct rma_run *run)
+{
+    return SHAPE_SINGLE_ROOM * run->len_bytes;
+}
+
+static int single_places[SHAPE_SINGLES], single_lens[SHAPE_SINGLES];
+
+static MPI_Datatype singles_type(void)
+{
+    MPI_Datatype type;
+    MPI_Type_indexed((int)shape.runs_len, single_lens, single_places, MPI_DOUBLE, &type);
+    return type;
+}
+
+static void singles(struct rma_run *run)
+{
+    shape_singles(&shape, run->len_bytes);
+    for (size_t i = 0; i < shape.runs_len; i++) {
+        single_lens[i] = 1;
+        single_places[i] = (int)(shape.runs[i].offset / SHAPE_WORD);
+    }
+    run->target_type = singles_type();
+    shape_end(run);
+}
+
 /* ---- the operations ---- */
 
 /* What comes first in the type's order: gets bring it to the head of the buffer. */
@@ -173,6 +199,21 @@ static void put(struct rma_run *run, uint64_t count)
         words_head_set(run->buffer, stamp + run->done);
         MPI_Put(run->buffer, origin_count, origin_type, target, run->begin[target], 1, run->target_type, run->win);
         MPI_Win_flush(target, run->win);
+    }
+}
+
+/* The datatype is made for it, and freed after it. */
+static void put_by_new_type(struct rma_run *run, uint64_t count)
+{
+    const uint64_t stamp = words_stamp(run);
+    for (uint64_t i = 0; i < count; i++, run->done++) {
+        MPI_Datatype type = singles_type();
+        MPI_Type_commit(&type);
+        words_head_set(run->buffer, stamp + run->done);
+        MPI_Put(run->buffer, (int)shape.runs_len, MPI_DOUBLE, target, run->begin[target], 1, type,
+                run->win);
+        MPI_Win_flush(target, run->win);
+        MPI_Type_free(&type);
     }
 }
 
@@ -265,5 +306,6 @@ const struct rma_pattern rma_datatypes[] = {
     PUT_AND_GET("face-points", span_cube, face_of_points, false),
     PUT_AND_GET("indexed", span_indexed, indexed, false),
     PUT_AND_GET("structs", span_structs, structs_packed, false),
+    SHAPE("put-new-type", span_singles, singles, put_by_new_type, put_check, put_look, false),
     {0},
 };

@@ -1,5 +1,5 @@
 # The benchmark's programs: plain MPI, so that the same binary runs on the bare host and through Oriel.
-oriel_mpi_program(NAME rma SOURCES rma.c timing.c window.c contiguous.c atomics.c datatypes.c epochs.c active.c requests.c
+oriel_mpi_program(NAME rma SOURCES rma.c timing.c window.c contiguous.c atomics.c datatypes.c elements.c epochs.c active.c requests.c
                                    shapes.c words.c data.c schedule.c short.c)
 oriel_mpi_program(NAME steps SOURCES steps.c)
 oriel_mpi_program(NAME contention SOURCES contention.c)

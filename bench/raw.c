@@ -12,7 +12,8 @@
 
 #include "schedule.h"
 
-static const struct raw_operation *const groups[] = {raw_words, raw_bulk, raw_pairs, raw_shapes, raw_teams};
+static const struct raw_operation *const groups[] = {raw_words,  raw_bulk,     raw_pairs,
+                                                     raw_shapes, raw_elements, raw_teams};
 enum { GROUPS = sizeof groups / sizeof *groups, LEAST_BYTES = 4096 };
 
 static _Noreturn void fail(const char *what)

@@ -43,7 +43,8 @@ struct raw_operation {
 };
 
 /* Each ends with a row without a name. */
-extern const struct raw_operation raw_words[], raw_bulk[], raw_pairs[], raw_shapes[], raw_teams[];
+extern const struct raw_operation raw_words[], raw_bulk[], raw_pairs[], raw_shapes[],
+    raw_elements[], raw_teams[];
 
 /* What the compiler may not take out of a loop: the memory may be looked at here. */
 static inline void raw_memory_used(void *memory)

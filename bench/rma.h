@@ -80,8 +80,8 @@ struct rma_pattern {
 };
 
 /* Each ends with a row without a name. */
-extern const struct rma_pattern rma_contiguous[], rma_atomics[], rma_datatypes[], rma_epochs[], rma_active[], rma_requests[],
-    rma_creation[], rma_short[];
+extern const struct rma_pattern rma_contiguous[], rma_atomics[], rma_datatypes[], rma_elements[],
+    rma_epochs[], rma_active[], rma_requests[], rma_creation[], rma_short[];
 
 /* The data of a batch: what origins send, what lies in window memory before, and what rank 0's last operations find. */
 uint64_t rma_origin_seed(const struct rma_run *run, int rank);

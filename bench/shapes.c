@@ -1,6 +1,6 @@
 /* The runs of the benchmark's shapes.
  * They follow from constants only, so the two programs that use a shape move the same bytes.
- * Called by datatypes.c and raw_shapes.c. */
+ * Called by datatypes.c, elements.c, raw_shapes.c and raw_elements.c. */
 #include "shapes.h"
 
 #include <stdio.h>
@@ -67,6 +67,14 @@ void shape_blocks(struct shape *shape)
     begin(shape, SHAPE_BLOCKS * SHAPE_BLOCK_ROOM * SHAPE_WORD);
     for (size_t block = 0; block < SHAPE_BLOCKS; block++)
         add(shape, shape_block_place(block) * SHAPE_WORD, shape_block_len(block) * SHAPE_WORD);
+}
+
+void shape_singles(struct shape *shape, size_t len_bytes)
+{
+    begin(shape, SHAPE_SINGLE_ROOM * len_bytes);
+    for (size_t i = 0; i < len_bytes / SHAPE_WORD; i++)
+        add(shape, (i * SHAPE_SINGLE_ROOM + data_word(7, i) % SHAPE_SINGLE_ROOM) * SHAPE_WORD,
+            SHAPE_WORD);
 }
 
 void shape_structs(struct shape *shape)

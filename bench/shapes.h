@@ -1,6 +1,7 @@
-/* The shapes of the benchmark's datatypes: a strided vector, a matrix's column, two faces of a cube, irregular blocks, structs.
- * A shape is its runs of bytes, in the order of the datatype; what lies between them belongs to somebody else.
- * Included by the patterns with datatypes and by the loops by hand that are their limits; knows no MPI. */
+/* The shapes of the benchmark's datatypes: a strided vector, a matrix's column, two faces of a
+ * cube, irregular blocks, single doubles, structs. A shape is its runs of bytes, in the order of
+ * the datatype; what lies between them belongs to somebody else. Included by the patterns with
+ * datatypes and by the loops by hand that are their limits; knows no MPI. */
 #ifndef ORIEL_BENCH_SHAPES_H
 #define ORIEL_BENCH_SHAPES_H
 
@@ -14,7 +15,9 @@ enum {
     SHAPE_BLOCK_ROOM = 16, /* doubles, of which a block has one to four */
     SHAPE_STRUCTS = 512,
     SHAPE_STRUCT_BYTES = 24,
-    SHAPE_RUNS = 8192
+    SHAPE_SINGLES = 100000, /* at most */
+    SHAPE_SINGLE_ROOM = 3,  /* doubles, of which one is taken */
+    SHAPE_RUNS = SHAPE_SINGLES
 };
 
 struct shape {
@@ -37,6 +40,9 @@ void shape_face_points(struct shape *shape);
 void shape_blocks(struct shape *shape);
 size_t shape_block_len(size_t block);
 size_t shape_block_place(size_t block);
+
+/* A double of each piece of SHAPE_SINGLE_ROOM, of as many as have len_bytes. */
+void shape_singles(struct shape *shape, size_t len_bytes);
 
 /* struct { int32_t a; double b; int32_t c; }: holes of four bytes after a and after c. */
 void shape_structs(struct shape *shape);
