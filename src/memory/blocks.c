@@ -1,6 +1,6 @@
 /* Large blocks are whole pages, reserved when they are made and punched out when they are freed; small ones share slabs whose
  * pages stay reserved and are cleared when freed.  What is shared with forked children never shares a page with what is not:
- * it has slabs of its own.
+ * it has slabs of its own.  So has the program's memory, which is not cleared: who wants zeroes is told, as below.
  *
  * Freed pages of the program's memory (blocks made as ORIEL_BLOCK_USER) are kept with what is in them for the next such block:
  *   1. Nothing but blocks for the program is made of kept pages, so Oriel's own words are made of zeroes.  Who wants zeroes all
@@ -267,14 +267,22 @@ static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wi
     return take_fresh(blocks, wish, offset);
 }
 
+static bool is_dirty_when_freed(uint64_t flags)
+{
+    return (flags & (ORIEL_BLOCK_USER | ORIEL_BLOCK_SHARED)) == ORIEL_BLOCK_USER;
+}
+
 static struct oriel_arena *small_arena(struct oriel_blocks *blocks, uint64_t flags)
 {
+    if (is_dirty_when_freed(flags))
+        return &blocks->small_user;
     return (flags & ORIEL_BLOCK_SHARED) != 0 ? &blocks->small_shared : &blocks->small;
 }
 
-static enum oriel_status take_small(struct oriel_blocks *blocks, const struct oriel_wish *wish, uint64_t *offset)
+static enum oriel_status take_small(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
 {
     struct oriel_arena *small = small_arena(blocks, wish->flags);
+    wish->is_dirty = is_dirty_when_freed(wish->flags);
     if (oriel_arena_take(small, wish->len_bytes, wish->align_bytes, offset))
         return ORIEL_OK;
     uint64_t slab;
@@ -295,7 +303,8 @@ static bool is_small(uint64_t len_bytes)
 static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
 {
     if (is_small(len_bytes)) {
-        memset(blocks->base + offset, 0, len_bytes);
+        if (!is_dirty_when_freed(flags))
+            memset(blocks->base + offset, 0, len_bytes);
         oriel_arena_give(small_arena(blocks, flags), offset, len_bytes);
     } else if ((flags & ORIEL_BLOCK_USER) == 0 || !keep(blocks, offset, len_bytes, flags)) {
         drop_pages(blocks, offset, len_bytes, flags);

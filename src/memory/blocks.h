@@ -45,6 +45,7 @@ struct oriel_blocks {
     struct oriel_arena large;
     struct oriel_arena small;
     struct oriel_arena small_shared;
+    struct oriel_arena small_user;
     struct oriel_arena shared; /* not free: blocks and slabs that forked children go on sharing */
     struct oriel_dumps dumps;
     struct oriel_kept kept;
@@ -57,7 +58,7 @@ struct oriel_wish {
     uint64_t align_bytes;
     uint64_t reserved_bytes; /* only blocks up to this length are reserved; 0: sparse */
     uint64_t flags;
-    bool is_dirty; /* what came is made of kept pages; set by oriel_blocks_alloc */
+    bool is_dirty; /* what came may not be zero; set by oriel_blocks_alloc */
     const struct oriel_file_part *parts; /* NULL: one, near the caller */
     size_t part_count;
 };

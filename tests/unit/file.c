@@ -256,8 +256,15 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
         assert_int_equal(oriel_file_alloc_given(small[i].len_bytes, 64, &small[i].offset), ORIEL_OK);
         assert_true(all_are(&small[i], 0));
     }
-    for (int i = 0; i < SMALL; i++)
+    for (int i = 0; i < SMALL; i++) {
+        memset(oriel_file_base() + small[i].offset, 5, small[i].len_bytes);
         assert_true(oriel_file_free_given(small[i].offset));
+    }
+    for (int i = 0; i < 2; i++) { /* what they leave is for the program's next small block; a window's is cleared */
+        assert_int_equal((i == 0 ? oriel_file_alloc : oriel_file_alloc_window)(small[i].len_bytes, 64, &small[i].offset), ORIEL_OK);
+        assert_true(all_are(&small[i], 0));
+        assert_true(oriel_file_free(small[i].offset));
+    }
     assert_int_equal(oriel_file_alloc_window(window.len_bytes, 64, &window.offset), ORIEL_OK);
     assert_int_equal(window.offset, offset);
     assert_true(all_are(&window, 0));
