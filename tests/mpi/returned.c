@@ -96,8 +96,7 @@ static void pages_of_freed_windows_are_given_back(enum window_kind kind)
     window_last();
     long after_kib = memory_file_kib();
     struct footprint after = footprint_read();
-    CHECK(after_kib <= KEPT_KIB + (kind == KIND_SHARED ? 0 : REUSED_KIB), "the memory file holds %ld KiB and no window",
-          after_kib);
+    CHECK(after_kib <= KEPT_KIB + REUSED_KIB, "the memory file holds %ld KiB and no window", after_kib);
     CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings, after.mappings);
     CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld", before.descriptors, after.descriptors);
 }
