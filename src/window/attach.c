@@ -14,25 +14,31 @@ struct oriel_attached {
     struct oriel_table memories; /* struct oriel_own_memory, by address */
     uint64_t *empty;             /* addresses attached with size 0 */
     size_t empty_count;
-    char reason[240];            /* the last one */
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* all but the tables */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what is made first, and of the empty ones */
 
 static enum oriel_status no_memory(void)
 {
     return oriel_fail(ORIEL_E_ATTACH, "no memory for what is attached");
 }
 
+static struct oriel_attached *attached_of(struct oriel_window *window)
+{
+    return atomic_load_explicit(&window->attached, memory_order_acquire);
+}
+
 static struct oriel_attached *prepare(struct oriel_window *window)
 {
+    struct oriel_attached *attached = attached_of(window);
+    if (oriel_likely(attached != NULL))
+        return attached;
     pthread_mutex_lock(&mutex);
-    struct oriel_attached *attached = window->attached;
-    if (attached == NULL)
-        attached = calloc(1, sizeof *attached);
-    if (attached != NULL && window->attached == NULL)
+    attached = attached_of(window);
+    if (attached == NULL && (attached = calloc(1, sizeof *attached)) != NULL) {
         attached->memories = (struct oriel_table)ORIEL_TABLE_INIT;
-    window->attached = attached;
+        atomic_store_explicit(&window->attached, attached, memory_order_release);
+    }
     pthread_mutex_unlock(&mutex);
     return attached;
 }
@@ -64,7 +70,7 @@ static bool remove_empty(struct oriel_attached *attached, uint64_t address)
 
 static enum oriel_status insert(struct oriel_window *window, struct oriel_own_memory *memory, uint64_t address)
 {
-    struct oriel_attached *attached = window->attached;
+    struct oriel_attached *attached = attached_of(window);
     enum oriel_status status = oriel_regions_insert(window, memory->stretches, memory->stretch_count);
     if (status == ORIEL_OK && !oriel_table_set(&attached->memories, address, memory)) {
         oriel_regions_remove(window, address);
@@ -93,17 +99,12 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
     }
     if ((oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0)
         oriel_store_relaxed(&window->control->promoted, 1);
-    if (memory->reason[0] != '\0') {
-        pthread_mutex_lock(&mutex);
-        snprintf(attached->reason, sizeof attached->reason, "%s", memory->reason);
-        pthread_mutex_unlock(&mutex);
-    }
     return ORIEL_OK;
 }
 
 enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
 {
-    struct oriel_attached *attached = window->attached;
+    struct oriel_attached *attached = attached_of(window);
     struct oriel_own_memory *memory = attached != NULL ? oriel_table_find(&attached->memories, address) : NULL;
     if (memory == NULL && attached != NULL && remove_empty(attached, address))
         return ORIEL_OK;
@@ -119,23 +120,31 @@ enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
     return ORIEL_OK;
 }
 
-static void add_ways(void *memory, void *ways)
+struct ways {
+    unsigned all;
+    char *reason;
+    size_t room;
+};
+
+/* One memory's, and why it is reached by copies if it is. */
+static void add_ways(void *visited, void *context)
 {
-    *(unsigned *)ways |= oriel_own_memory_ways(memory);
+    const struct oriel_own_memory *memory = visited;
+    struct ways *ways = context;
+    const unsigned own = oriel_own_memory_ways(memory);
+    ways->all |= own;
+    if ((own & ORIEL_WAY_COPY) != 0)
+        snprintf(ways->reason, ways->room, "%s", memory->reason);
 }
 
 unsigned oriel_attached_ways(struct oriel_window *window, char *reason, size_t room)
 {
-    unsigned ways = 0;
+    struct ways ways = {0, reason, room};
+    struct oriel_attached *attached = attached_of(window);
     reason[0] = '\0';
-    if (window->attached == NULL)
-        return 0;
-    oriel_table_visit(&window->attached->memories, add_ways, &ways);
-    pthread_mutex_lock(&mutex);
-    if ((ways & ORIEL_WAY_COPY) != 0)
-        snprintf(reason, room, "%s", window->attached->reason);
-    pthread_mutex_unlock(&mutex);
-    return ways;
+    if (attached != NULL)
+        oriel_table_visit(&attached->memories, add_ways, &ways);
+    return ways.all;
 }
 
 static void release(void *memory, void *lost_bytes)
@@ -145,7 +154,7 @@ static void release(void *memory, void *lost_bytes)
 
 uint64_t oriel_attached_close(struct oriel_window *window)
 {
-    struct oriel_attached *attached = window->attached;
+    struct oriel_attached *attached = attached_of(window);
     uint64_t lost_bytes = 0;
     if (attached == NULL)
         return 0;
@@ -154,6 +163,6 @@ uint64_t oriel_attached_close(struct oriel_window *window)
     oriel_table_close(&attached->memories);
     free(attached->empty);
     free(attached);
-    window->attached = NULL;
+    atomic_store_explicit(&window->attached, NULL, memory_order_relaxed);
     return lost_bytes;
 }

@@ -10,8 +10,8 @@
 #include "memory/polled.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CREDIT_NS = 100000000,
@@ -61,15 +61,14 @@ static void bound_debt(int64_t most_ns)
 
 /* --- whether and what --- */
 
-static enum oriel_status may_promote(uint64_t now_ns)
+/* Why not; NULL: it may be tried. */
+static const char *why_not_promote(uint64_t now_ns)
 {
     if (oriel_options()->promote == ORIEL_PROMOTE_NEVER)
-        return oriel_fail(ORIEL_E_OTHER, "ORIEL_PROMOTE=never");
-    if (oriel_options()->promote == ORIEL_PROMOTE_ALWAYS)
-        return ORIEL_OK;
-    if (!has_credit(now_ns))
-        return oriel_fail(ORIEL_E_OTHER, "it has cost too much of the time so far (ORIEL_PROMOTE=always does not count)");
-    return ORIEL_OK;
+        return "ORIEL_PROMOTE=never";
+    if (oriel_options()->promote == ORIEL_PROMOTE_ALWAYS || has_credit(now_ns))
+        return NULL;
+    return "it has cost too much of the time so far (ORIEL_PROMOTE=always does not count)";
 }
 
 static enum oriel_status no_memory(void)
@@ -85,11 +84,18 @@ static enum oriel_status add_stretch(struct oriel_own_memory *memory, const stru
         last->end = stretch->end;
         return ORIEL_OK;
     }
-    struct oriel_stretch *longer = realloc(memory->stretches, (memory->stretch_count + 1) * sizeof *longer);
-    if (longer == NULL)
-        return no_memory();
-    memory->stretches = longer;
-    longer[memory->stretch_count++] = *stretch;
+    if (memory->stretch_count == 0) {
+        memory->stretches = &memory->first_stretch;
+    } else {
+        const bool is_second = memory->stretches == &memory->first_stretch;
+        struct oriel_stretch *longer =
+            realloc(is_second ? NULL : memory->stretches, (memory->stretch_count + 1) * sizeof *longer);
+        if (longer == NULL)
+            return no_memory();
+        longer[0] = is_second ? memory->first_stretch : longer[0];
+        memory->stretches = longer;
+    }
+    memory->stretches[memory->stretch_count++] = *stretch;
     return ORIEL_OK;
 }
 
@@ -110,35 +116,54 @@ static enum oriel_status add_held(struct oriel_own_memory *memory, uintptr_t sta
     return status;
 }
 
-/* Ordinary memory, as ORIEL_PROMOTE and the memory itself allow. */
-static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, bool others)
+/* Without memory for the text there is none. */
+static void keep_failure_as_reason(struct oriel_own_memory *memory)
 {
-    struct oriel_promoted hold = {.start = 0};
-    bool always = oriel_options()->promote == ORIEL_PROMOTE_ALWAYS;
-    struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .huge_allowed = always};
+    char *text = strdup(oriel_fail_message());
+    free(memory->reason_text);
+    memory->reason_text = text;
+    memory->reason = text != NULL ? text : "no memory";
+}
+
+/* What it costs is charged at once. */
+static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, uint64_t begin_ns,
+                                 struct oriel_promoted *hold)
+{
+    const bool always = oriel_options()->promote == ORIEL_PROMOTE_ALWAYS;
+    const struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .huge_allowed = always};
     struct oriel_promoted *holds = realloc(memory->holds, (memory->hold_count + 1) * sizeof *holds);
     if (holds == NULL)
         return no_memory();
     memory->holds = holds;
-    uint64_t begin_ns = oriel_now_ns();
-    enum oriel_status status = others ? may_promote(begin_ns) : ORIEL_OK;
-    if (others && status == ORIEL_OK) {
-        status = oriel_promote(start, end - start, &how, &hold);
-        uint64_t took_ns = oriel_now_ns() - begin_ns;
-        bool is_large = end - start >= LARGE_BYTES;
-        uint64_t charged_ns = status == ORIEL_OK && is_large && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
-        charge((int64_t)charged_ns);
-        if (status == ORIEL_OK) {
-            holds[memory->hold_count++] = hold;
-            memory->took_ns += took_ns;
-            memory->charged_ns += charged_ns;
-        }
+    const bool is_promoted = oriel_promote(start, end - start, &how, hold) == ORIEL_OK;
+    const uint64_t took_ns = oriel_now_ns() - begin_ns;
+    const bool is_large = end - start >= LARGE_BYTES;
+    const uint64_t charged_ns = is_promoted && is_large && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
+    charge((int64_t)charged_ns);
+    if (!is_promoted) {
+        keep_failure_as_reason(memory);
+        return ORIEL_OK;
     }
-    if (status != ORIEL_OK)
-        snprintf(memory->reason, sizeof memory->reason, "%s", oriel_fail_message());
-    else if (others && (start < hold.start || hold.end < end))
-        snprintf(memory->reason, sizeof memory->reason, "only whole pages can be shared in place by stopping threads");
-    return add_held(memory, start, end, &hold);
+    holds[memory->hold_count++] = *hold;
+    memory->took_ns += took_ns;
+    memory->charged_ns += charged_ns;
+    if (start < hold->start || hold->end < end)
+        memory->reason = "only whole pages can be shared in place by stopping threads";
+    return ORIEL_OK;
+}
+
+/* Ordinary memory, as ORIEL_PROMOTE and the memory itself allow. */
+static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, bool others)
+{
+    struct oriel_promoted hold = {.start = 0};
+    const uint64_t begin_ns = others ? oriel_now_ns() : 0;
+    const char *why_not = others ? why_not_promote(begin_ns) : "";
+    enum oriel_status status = ORIEL_OK;
+    if (why_not == NULL)
+        status = promote(memory, start, end, begin_ns, &hold);
+    else if (others)
+        memory->reason = why_not;
+    return status == ORIEL_OK ? add_held(memory, start, end, &hold) : status;
 }
 
 static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end, bool others)
@@ -164,16 +189,18 @@ static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, 
 
 enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others, struct oriel_own_memory **out)
 {
-    struct oriel_own_memory *memory = calloc(1, sizeof *memory);
+    struct oriel_own_memory *memory = malloc(sizeof *memory);
     *out = NULL;
     if (memory == NULL)
         return no_memory();
+    *memory = (struct oriel_own_memory){.reason = ""};
     enum oriel_status status = look(memory, base, base + size_bytes, others);
     if (status != ORIEL_OK) {
         oriel_own_memory_release(memory);
         return status;
     }
-    if (others && (oriel_own_memory_ways(memory) & ORIEL_WAY_COPY) != 0)
+    if (others && (oriel_own_memory_ways(memory) & ORIEL_WAY_COPY) != 0 &&
+        atomic_load_explicit(&oriel_polled_own, memory_order_relaxed) == NULL)
         (void)oriel_polled_open(); /* without it peers copy */
     memory->since_ns = memory->hold_count > 0 ? oriel_now_ns() : 0;
     *out = memory;
@@ -216,7 +243,9 @@ uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
         bound_debt(TENFOLD * (int64_t)cost_ns > DEBT_NS ? TENFOLD * (int64_t)cost_ns : DEBT_NS);
     }
     free(memory->holds);
-    free(memory->stretches);
+    if (memory->stretches != &memory->first_stretch)
+        free(memory->stretches);
+    free(memory->reason_text);
     free(memory);
     return lost_bytes;
 }

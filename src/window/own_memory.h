@@ -14,6 +14,7 @@ enum { ORIEL_WAY_ARENA = 1, ORIEL_WAY_PROMOTED = 2, ORIEL_WAY_COPY = 4 };
 struct oriel_own_memory {
     struct oriel_stretch *stretches; /* in ascending order, without a gap; alike ones that touch are one */
     size_t stretch_count;
+    struct oriel_stretch first_stretch; /* the place of a single one */
     struct oriel_promoted *holds;
     size_t hold_count;
     uint64_t since_ns;
@@ -21,7 +22,8 @@ struct oriel_own_memory {
     int32_t ranks; /* of the window: so many wait while one of them promotes */
     uint64_t took_ns; /* to promote */
     uint64_t charged_ns; /* of it */
-    char reason[240]; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
+    const char *reason; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
+    char *reason_text;  /* the place of one that is not always the same, or NULL */
 };
 
 /* Looks at [base, base + size_bytes), size_bytes above 0, and promotes what it may; others: the window has other ranks.

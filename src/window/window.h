@@ -58,6 +58,7 @@ struct oriel_window {
     /* the rest */
     struct oriel_group *group;
     struct oriel_far *far; /* NULL: all ranks are on this machine (window/far.h) */
+    struct oriel_deferred *deferred; /* NULL: no operation of this process waits here (ops/deferred.h) */
     struct oriel_peer **memory_peers; /* own array where some memory lies in another process's file, else NULL */
     char **own_memory_bases;          /* likewise */
     void *base;                       /* of the own window; NULL for a dynamic one and for size 0 of Win_create */
@@ -65,7 +66,7 @@ struct oriel_window {
     int64_t common_offset;            /* the leader's */
     int64_t memory_offset;            /* what free gives back */
     struct oriel_own_memory *own_memory;       /* of MPI_Win_create, unless all of it lies in memory files: window/own_memory.h */
-    struct oriel_attached *attached;           /* a dynamic window's, from the first attach on (window/attach.c) */
+    _Atomic(struct oriel_attached *) attached; /* a dynamic window's, from the first attach on (window/attach.c) */
     struct oriel_region_arrays *region_arrays; /* of the own table of regions, from its first on (window/regions.c) */
     uint64_t serial;                  /* of all windows that this process ever made, from 1 */
     uint64_t id;                      /* the same on all ranks, and no other window's of the job */
