@@ -5,6 +5,7 @@
 #include "api/check.h"
 #include "api/fast.h"
 #include "base/options.h"
+#include "ops/deferred.h"
 #include "sync/far.h"
 #include "sync/lock.h"
 #include "window/handle.h"
@@ -71,10 +72,14 @@ static __attribute__((noinline)) int unlock_general(int rank, MPI_Win win)
     if (rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_rank(window, rank);
-    if (status == ORIEL_OK)
-        status = oriel_unlock(window, rank);
-    if (status == ORIEL_OK)
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, "MPI_Win_unlock", status);
+    const enum oriel_status done = oriel_deferred_complete(window, rank);
+    status = oriel_unlock(window, rank);
+    if (status == ORIEL_OK) {
         oriel_recent_fenced();
+        status = done;
+    }
     return oriel_error_raise(window, "MPI_Win_unlock", status);
 }
 
@@ -136,6 +141,11 @@ static inline enum oriel_status flush(struct oriel_window *window, int32_t targe
 {
     if (oriel_unlikely(!oriel_passive_epoch(window, target)))
         return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
+    if (oriel_unlikely(window->deferred != NULL) && remote) {
+        const enum oriel_status done = oriel_deferred_complete_all(window, target);
+        if (done != ORIEL_OK)
+            return done;
+    }
     if (oriel_unlikely(window->far != NULL))
         return flush_far(window, target, remote);
     if (remote)

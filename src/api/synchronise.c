@@ -3,6 +3,7 @@
  * Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
+#include "ops/deferred.h"
 #include "sync/sync.h"
 #include "window/handle.h"
 #include "window/objects.h"
@@ -17,8 +18,12 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
                                               : oriel_error_not_a_window("MPI_Win_fence");
     int taken = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
     enum oriel_status status = oriel_check_assert(assert, taken);
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, "MPI_Win_fence", status);
+    const enum oriel_status done = oriel_deferred_complete(window, -1);
+    status = oriel_fence(window, (assert & MPI_MODE_NOSUCCEED) != 0);
     if (status == ORIEL_OK)
-        status = oriel_fence(window, (assert & MPI_MODE_NOSUCCEED) != 0);
+        status = done;
     return oriel_error_raise(window, "MPI_Win_fence", status);
 }
 
@@ -122,7 +127,9 @@ int oriel_entry_Win_complete(MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_complete(win)
                                               : oriel_error_not_a_window("MPI_Win_complete");
-    return oriel_error_raise(window, "MPI_Win_complete", oriel_complete(window));
+    const enum oriel_status done = oriel_deferred_complete(window, -1);
+    const enum oriel_status status = oriel_complete(window);
+    return oriel_error_raise(window, "MPI_Win_complete", status == ORIEL_OK ? done : status);
 }
 
 int oriel_entry_Win_wait(MPI_Win win)

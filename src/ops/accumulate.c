@@ -3,6 +3,7 @@
  * blocks by way of scattered.c; everything else happens under the target's accumulate lock, the
  * target's own accumulates included (kernel/kernel.c has the argument), also where an agent
  * computes at the target.  api/ calls. */
+#include "ops/deferred.h"
 #include "ops/far.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
@@ -414,6 +415,31 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
     return status;
 }
 
+/* Whether it is deferred. */
+static bool defer(struct oriel_window *window, const struct oriel_span *target, struct oriel_elements elements,
+                  enum oriel_operator operator, const struct oriel_buffer *origin)
+{
+    const struct oriel_kind_properties *kind = &oriel_kinds[elements.kind];
+    if (kind->padded || !oriel_deferred_takes(window, target->rank, elements.count * kind->extent_bytes))
+        return false;
+    oriel_deferred_accumulate(window, target->rank, target->offset_bytes, elements.kind, operator, origin->here, elements.count);
+    return true;
+}
+
+enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, enum oriel_kind kind,
+                                       enum oriel_operator operator, const char *origin, uint64_t count)
+{
+    struct update update = {.window = window,
+                            .rank = rank,
+                            .offset_bytes = offset_bytes,
+                            .kind = kind,
+                            .operator = operator,
+                            .many = count >= ORIEL_BULK_ELEMENTS};
+    enum oriel_status status = update_run(&update, 0, origin, NULL, count);
+    unlock(&update, true);
+    return status;
+}
+
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                    struct oriel_elements elements, enum oriel_operator operator,
                                    const struct oriel_buffer *origin, const struct oriel_buffer *result)
@@ -434,6 +460,9 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
         return ORIEL_OK;
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
         return oriel_far_accumulate(window, target, elements, operator, origin, result);
+    if (dense && origin != NULL && result == NULL && defer(window, target, elements, operator, origin))
+        return ORIEL_OK;
+    oriel_deferred_do(window, target->rank);
     if (dense)
         status = update_run(&update, 0, origin != NULL ? origin->here : NULL, result != NULL ? result->here : NULL, count);
     else if (!update_scattered(&update, &target->side, count, origin, result, &status))

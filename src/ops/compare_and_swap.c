@@ -1,5 +1,6 @@
 /* compare_and_swap: by the CPU where it has an instruction for it, like a single accumulate (sync/singles.h), else under the
  * target's accumulate lock.  api/ calls. */
+#include "ops/deferred.h"
 #include "ops/far.h"
 #include "ops/ops.h"
 #include "ops/remote.h"
@@ -49,6 +50,7 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const stru
     uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
     if (oriel_unlikely(oriel_is_far(window, target->rank)))
         return oriel_far_compare_and_swap(window, target, origin, compare, result);
+    oriel_deferred_do(window, target->rank);
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
     if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
         return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);

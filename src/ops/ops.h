@@ -1,5 +1,5 @@
 /* One-sided operations on a window, after api/ has checked rank, epoch, datatypes and range.  All are complete at origin and
- * target when they return.  ORIEL_E_PEER when the target, or the holder of its accumulate lock, has died. */
+ * target when they return, but for those on other machines (far.h) and those that are deferred (deferred.h).  ORIEL_E_PEER when the target, or the holder of its accumulate lock, has died. */
 #ifndef ORIEL_OPS_OPS_H
 #define ORIEL_OPS_OPS_H
 

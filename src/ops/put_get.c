@@ -1,6 +1,7 @@
 /* Put and get.  Memory that the CPU reaches is copied from layout to layout; where it is reached in several ways, dense datatypes
  * without padding go in one transfer, everything else in pieces.  Targets on other machines are far.c's.  api/ and far_serve.c
  * call. */
+#include "ops/deferred.h"
 #include "ops/far.h"
 #include "ops/move.h"
 #include "ops/ops.h"
@@ -30,17 +31,19 @@ static enum oriel_status transfer_apart(struct oriel_window *window, const struc
     enum oriel_status status;
     if (oriel_is_far(window, target->rank))
         return to_target ? oriel_far_put(window, target, here, origin) : oriel_far_get(window, target, here, origin);
+    const bool is_plain = oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side);
+    if (to_target && is_plain && oriel_deferred_takes(window, target->rank, len_bytes)) {
+        oriel_deferred_put(window, target->rank, target->offset_bytes, here, len_bytes);
+        return ORIEL_OK;
+    }
+    oriel_deferred_do(window, target->rank);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes, &high_bytes);
     struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     trim(to_target ? &at_target : &at_origin, len_bytes);
-    const struct oriel_polled_wanted wanted = {.operation = to_target ? ORIEL_POLLED_WRITE : ORIEL_POLLED_READ,
-                                        .in = to_target ? here : NULL,
-                                        .out = to_target ? NULL : here,
-                                        .len_bytes = len_bytes};
-    if (!oriel_side_is_plain(origin) || !oriel_side_is_plain(&target->side))
+    if (!is_plain)
         status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
-    else if (!oriel_polled_ask(&way.there, &wanted, &status))
-        status = to_target ? way.by->write(&way.there, here, len_bytes) : way.by->read(&way.there, here, len_bytes);
+    else
+        status = to_target ? oriel_remote_write(&way, here, len_bytes) : oriel_remote_read(&way, here, len_bytes);
     return oriel_remote_status(status, window, target->rank);
 }
 

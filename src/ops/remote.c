@@ -1,4 +1,4 @@
-/* What is said when a transport has failed. */
+/* Runs of bytes to and from a target, and what is said when a transport has failed. */
 #include "ops/remote.h"
 
 #include <stdio.h>
@@ -16,6 +16,20 @@ static bool has_died(const struct oriel_identity *who)
     for (; oriel_identity_alive(who) && waited_ms < DYING_MS; waited_ms++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     return waited_ms < DYING_MS;
+}
+
+enum oriel_status oriel_remote_write(const struct oriel_way *way, const void *here, uint64_t len_bytes)
+{
+    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
+    enum oriel_status status;
+    return oriel_polled_ask(&way->there, &wanted, &status) ? status : way->by->write(&way->there, here, len_bytes);
+}
+
+enum oriel_status oriel_remote_read(const struct oriel_way *way, void *here, uint64_t len_bytes)
+{
+    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
+    enum oriel_status status;
+    return oriel_polled_ask(&way->there, &wanted, &status) ? status : way->by->read(&way->there, here, len_bytes);
 }
 
 enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target)

@@ -70,6 +70,10 @@ static inline struct oriel_way oriel_remote_find(const struct oriel_window *wind
     return (struct oriel_way){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma, remote, false};
 }
 
+/* A run of bytes by what is quickest: a request to the target where it waits, else the way's transport. */
+enum oriel_status oriel_remote_write(const struct oriel_way *way, const void *here, uint64_t len_bytes);
+enum oriel_status oriel_remote_read(const struct oriel_way *way, void *here, uint64_t len_bytes);
+
 /* A transport knows processes only: says at which rank it failed. */
 enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target);
 

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "host/host.h"
 #include "memory/agent.h"
+#include "ops/deferred.h"
 #include "sync/access.h"
 #include "sync/partners.h"
 #include "transport/shared/copy.h"
@@ -102,6 +103,7 @@ static void finish(struct attempt *attempt)
     window->flavour = creation->flavour;
     window->common = (struct oriel_common *)(window->control_bases[window->leader] + common_offset(attempt));
     window->targets = window->common->targets;
+    oriel_deferred_make(window);
     atomic_init(&window->access, window->group->absent);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE)
         window->base = creation->base;
@@ -138,6 +140,7 @@ void oriel_window_release_memory(struct oriel_window *window)
 static void destroy(struct oriel_window *window)
 {
     oriel_machines_close(window);
+    oriel_deferred_free(window);
     oriel_window_release_memory(window);
     oriel_attempt_give_back(window->memory_offset);
     oriel_attempt_give_back(window->common_offset);

@@ -25,8 +25,9 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
     struct oriel_window *window = oriel_table_find(&table, key);
     if (window == NULL || is_forwarded(window))
         return NULL;
-    /* without ranks where some are on other machines: the short forms of synchronisation are not for them */
-    oriel_recent_keep_window(generation, key, window, window->far == NULL ? (uint32_t)window->n : 0);
+    /* without ranks where operations may be outstanding: the short forms of synchronisation complete none */
+    const bool all_complete = window->far == NULL && window->deferred == NULL;
+    oriel_recent_keep_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
     return window;
 }
 

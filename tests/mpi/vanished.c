@@ -58,17 +58,22 @@ static void every_operation_fails(MPI_Win win, int target, MPI_Aint disp, const 
     int64_t value = 1, seen = 2, wanted = 3;
     char *block = calloc(2, PAGE);
     CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(&value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Put(block, 2 * PAGE, MPI_BYTE, target, disp, 2 * PAGE, MPI_BYTE, win));
     message_check("MPI_Put", name, target);
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Get(block, 2 * PAGE, MPI_BYTE, target, disp, 2 * PAGE, MPI_BYTE, win));
     message_check("MPI_Get", name, target);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(&value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T, MPI_SUM, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Accumulate(block, PAGE, MPI_BYTE, target, disp, PAGE, MPI_BYTE, MPI_REPLACE, win));
     message_check("MPI_Accumulate", name, target);
+    CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T, win)); /* short ones may wait until they are completed */
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Win_flush(target, win));
+    message_check("MPI_Win_flush", name, target);
+    CHECK_OK(MPI_Accumulate(&value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T, MPI_SUM, win));
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Fetch_and_op(&value, &seen, MPI_INT64_T, target, disp, MPI_SUM, win));
     message_check("MPI_Fetch_and_op", name, target);
     CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Compare_and_swap(&value, &wanted, &seen, MPI_INT64_T, target, disp, win));
     message_check("MPI_Compare_and_swap", name, target);
-    CHECK_OK(MPI_Win_unlock(target, win));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Win_unlock(target, win));
+    message_check("MPI_Win_unlock", name, target);
     free(block);
 }
 

@@ -24,14 +24,15 @@ ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
          "kernel/*.c",
-         "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c")
+         "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c", "ops/deferred.c", "ops/remote.c",
+         "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
-HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c")
+HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c", "updating.c")
 # left out where UCX has no headers
 NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_ride",
                 "far_lock_all", "far_patience", "far_counts", "far_epochs", "far_deaths", "far_lock_deaths")
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
-            "agent", "agent_updates", "agent_deaths", "polled", "writers", "writers_deaths", "copies", "discard")
+            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "writers", "writers_deaths", "copies", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "transport/ucx/native.c", "window/serve.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")

@@ -1,0 +1,24 @@
+/* What ops/accumulate.c does with one run of elements that are reached by copies, for ops/deferred.c: of the folder ops/ only what
+ * these tests are about is part of them. */
+#include "fabricate.h"
+#include "ops/deferred.h"
+#include "ops/remote.h"
+#include "sync/mutex.h"
+
+enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, enum oriel_kind kind,
+                                       enum oriel_operator operator, const char *origin, uint64_t count)
+{
+    char elements[TEAM_MEMORY_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
+    const uint64_t len_bytes = count * oriel_kinds[kind].extent_bytes;
+    team_expect(len_bytes <= sizeof elements);
+    const struct oriel_way way = oriel_remote_find(window, rank, offset_bytes, 0, (int64_t)len_bytes);
+    team_expect(oriel_mutex_lock(window, rank) == ORIEL_OK);
+    enum oriel_status status = oriel_remote_read(&way, elements, len_bytes);
+    oriel_delay();
+    if (status == ORIEL_OK) {
+        oriel_kinds[kind].plain[operator](elements, origin, NULL, count);
+        status = oriel_remote_write(&way, elements, len_bytes);
+    }
+    oriel_mutex_unlock(window, rank);
+    return oriel_remote_status(status, window, rank);
+}
