@@ -155,14 +155,14 @@ static uint64_t count_fitting(uint64_t count, uint64_t block_bytes, uint64_t mos
 
 /* Whole blocks where the cursor stands before a list of them; false where it does not, or the next
  * one is longer than most_bytes. */
-static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes, struct oriel_stretch *out)
+static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes, struct oriel_block_group *out)
 {
     struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
     const struct oriel_node *node = frame->node;
     if (node->form != ORIEL_NODE_BLOCKS)
         return false;
     const uint64_t left = node->count - frame->next;
-    *out = (struct oriel_stretch){.at_bytes = frame->base_bytes,
+    *out = (struct oriel_block_group){.at_bytes = frame->base_bytes,
                                   .offsets = node->offsets + frame->next,
                                   .block_bytes = node->block_bytes};
     if (node->lengths != NULL) {
@@ -177,8 +177,8 @@ static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes, struct
     return out->count > 0;
 }
 
-bool oriel_cursor_stretch(struct oriel_cursor *cursor, uint64_t most_bytes,
-                          struct oriel_stretch *out)
+bool oriel_cursor_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
+                          struct oriel_block_group *out)
 {
     struct oriel_batch *batch = &cursor->batch;
     while (batch->left_bytes == 0) {
@@ -188,7 +188,7 @@ bool oriel_cursor_stretch(struct oriel_cursor *cursor, uint64_t most_bytes,
             return true;
         step(cursor);
     }
-    *out = (struct oriel_stretch){.at_bytes = batch->at_bytes,
+    *out = (struct oriel_block_group){.at_bytes = batch->at_bytes,
                                   .stride_bytes = batch->stride_bytes,
                                   .block_bytes = batch->left_bytes < most_bytes ? batch->left_bytes
                                                                                 : most_bytes,

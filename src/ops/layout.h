@@ -155,7 +155,7 @@ void oriel_batch_use_elements(struct oriel_batch *batch, uint64_t len_bytes);
 void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs);
 
 /* Blocks that follow each other in the type map. */
-struct oriel_stretch {
+struct oriel_block_group {
     int64_t at_bytes;        /* of the first block, or of what the offsets are relative to */
     const int64_t *offsets;  /* of the blocks; NULL: they lie at equal distances */
     const uint64_t *lengths; /* of the blocks; NULL: all are block_bytes long */
@@ -167,8 +167,8 @@ struct oriel_stretch {
 
 /* Uses whole elements of the next blocks, or of a part of one: at most most_bytes, a multiple of
  * the element.  Returns false at the end. */
-bool oriel_cursor_stretch(struct oriel_cursor *cursor, uint64_t most_bytes,
-                          struct oriel_stretch *out);
+bool oriel_cursor_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
+                          struct oriel_block_group *out);
 
 /* How many bytes from at_bytes on move without a hole: the rest of the run, or of a padded pair's field. */
 uint64_t oriel_batch_piece(const struct oriel_batch *batch);

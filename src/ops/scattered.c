@@ -79,15 +79,15 @@ static void copy_pairs(const struct oriel_kind_properties *kind, char *to, int64
 
 /* Padded pairs are never in lists of blocks. */
 static void copy_padded(const struct oriel_kind_properties *kind,
-                        const struct oriel_stretch *stretch, char *first, char *stage, bool gathers)
+                        const struct oriel_block_group *group, char *first, char *stage, bool gathers)
 {
-    const bool singles = stretch->block_bytes == kind->extent_bytes;
-    const uint64_t blocks = singles ? 1 : stretch->count;
-    const uint64_t pairs = singles ? stretch->count : stretch->block_bytes / kind->extent_bytes;
+    const bool singles = group->block_bytes == kind->extent_bytes;
+    const uint64_t blocks = singles ? 1 : group->count;
+    const uint64_t pairs = singles ? group->count : group->block_bytes / kind->extent_bytes;
     const int64_t in_stage = kind->extent_bytes;
-    const int64_t there = singles ? stretch->stride_bytes : in_stage;
+    const int64_t there = singles ? group->stride_bytes : in_stage;
     for (uint64_t i = 0; i < blocks;
-         i++, first = oriel_at(first, stretch->stride_bytes), stage += stretch->block_bytes) {
+         i++, first = oriel_at(first, group->stride_bytes), stage += group->block_bytes) {
         if (gathers)
             copy_pairs(kind, stage, in_stage, first, there, pairs);
         else
@@ -95,28 +95,28 @@ static void copy_padded(const struct oriel_kind_properties *kind,
     }
 }
 
-static void copy_stretch(const struct oriel_kind_properties *kind,
-                         const struct oriel_stretch *stretch, char *at, char *stage, bool gathers)
+static void copy_group(const struct oriel_kind_properties *kind,
+                         const struct oriel_block_group *group, char *at, char *stage, bool gathers)
 {
-    const uint64_t block_bytes = stretch->block_bytes;
-    char *const first = oriel_at(at, stretch->at_bytes);
+    const uint64_t block_bytes = group->block_bytes;
+    char *const first = oriel_at(at, group->at_bytes);
     if (kind->padded) {
-        copy_padded(kind, stretch, first, stage, gathers);
-    } else if (stretch->offsets != NULL) {
-        const struct oriel_node blocks = {.count = stretch->count,
+        copy_padded(kind, group, first, stage, gathers);
+    } else if (group->offsets != NULL) {
+        const struct oriel_node blocks = {.count = group->count,
                                           .block_bytes = block_bytes,
-                                          .lengths = (uint64_t *)(uintptr_t)stretch->lengths};
-        const struct oriel_row apart = {first, stretch->offsets};
+                                          .lengths = (uint64_t *)(uintptr_t)group->lengths};
+        const struct oriel_row apart = {first, group->offsets};
         const struct oriel_row side_by_side = {stage, NULL};
         oriel_copy_blocks(gathers ? side_by_side : apart, gathers ? apart : side_by_side, &blocks);
-    } else if (stretch->count == 1) {
+    } else if (group->count == 1) {
         oriel_move_any(gathers ? stage : first, gathers ? first : stage, block_bytes);
     } else if (gathers) {
-        oriel_copy_runs(stage, (int64_t)block_bytes, first, stretch->stride_bytes, block_bytes,
-                        stretch->count);
+        oriel_copy_runs(stage, (int64_t)block_bytes, first, group->stride_bytes, block_bytes,
+                        group->count);
     } else {
-        oriel_copy_runs(first, stretch->stride_bytes, stage, (int64_t)block_bytes, block_bytes,
-                        stretch->count);
+        oriel_copy_runs(first, group->stride_bytes, stage, (int64_t)block_bytes, block_bytes,
+                        group->count);
     }
 }
 
@@ -124,11 +124,11 @@ static void copy_stretch(const struct oriel_kind_properties *kind,
 static void side_copy(struct oriel_scattered_side *side, const struct oriel_kind_properties *kind,
                       char *stage, uint64_t len_bytes, bool gathers)
 {
-    struct oriel_stretch stretch;
-    for (; len_bytes > 0 && oriel_cursor_stretch(&side->cursor, len_bytes, &stretch);
-         len_bytes -= stretch.len_bytes) {
-        copy_stretch(kind, &stretch, side->at, stage, gathers);
-        stage += stretch.len_bytes;
+    struct oriel_block_group group;
+    for (; len_bytes > 0 && oriel_cursor_blocks(&side->cursor, len_bytes, &group);
+         len_bytes -= group.len_bytes) {
+        copy_group(kind, &group, side->at, stage, gathers);
+        stage += group.len_bytes;
     }
 }
 
@@ -151,15 +151,15 @@ static char *side_gather(struct oriel_scattered_side *side,
 static void update_in_place(struct oriel_scattered *scattered, const char *from, char *to,
                             uint64_t len_bytes)
 {
-    struct oriel_stretch stretch;
-    for (; len_bytes > 0 && oriel_cursor_stretch(&scattered->target.cursor, len_bytes, &stretch);
-         len_bytes -= stretch.len_bytes) {
-        char *at = oriel_at(scattered->target.at, stretch.at_bytes);
-        for (uint64_t i = 0; i < stretch.count; i++) {
+    struct oriel_block_group group;
+    for (; len_bytes > 0 && oriel_cursor_blocks(&scattered->target.cursor, len_bytes, &group);
+         len_bytes -= group.len_bytes) {
+        char *at = oriel_at(scattered->target.at, group.at_bytes);
+        for (uint64_t i = 0; i < group.count; i++) {
             const uint64_t block_bytes =
-                stretch.lengths != NULL ? stretch.lengths[i] : stretch.block_bytes;
+                group.lengths != NULL ? group.lengths[i] : group.block_bytes;
             const int64_t block_at =
-                stretch.offsets != NULL ? stretch.offsets[i] : (int64_t)i * stretch.stride_bytes;
+                group.offsets != NULL ? group.offsets[i] : (int64_t)i * group.stride_bytes;
             scattered->kernel(oriel_at(at, block_at), from, to,
                               block_bytes / scattered->kind->extent_bytes);
             from = from != NULL ? from + block_bytes : NULL;

@@ -66,23 +66,23 @@ static void expect_stretches(const struct oriel_node *node, uint64_t count, int6
     const uint64_t most_bytes = kind->extent_bytes * (1 + below(12));
     static struct map element, walked;
     struct oriel_cursor cursor;
-    struct oriel_stretch stretch;
+    struct oriel_block_group group;
     element.count = walked.count = 0;
     map_element(&element, node->kind, 0);
     assert_true(oriel_cursor_open(&cursor, node, count, extent_bytes));
-    while (oriel_cursor_stretch(&cursor, most_bytes, &stretch)) {
+    while (oriel_cursor_blocks(&cursor, most_bytes, &group)) {
         uint64_t len_bytes = 0;
-        assert_true(stretch.count > 0);
-        for (uint64_t i = 0; i < stretch.count; i++) {
+        assert_true(group.count > 0);
+        for (uint64_t i = 0; i < group.count; i++) {
             const uint64_t block_bytes =
-                stretch.lengths != NULL ? stretch.lengths[i] : stretch.block_bytes;
+                group.lengths != NULL ? group.lengths[i] : group.block_bytes;
             const int64_t block_at =
-                stretch.offsets != NULL ? stretch.offsets[i] : (int64_t)i * stretch.stride_bytes;
+                group.offsets != NULL ? group.offsets[i] : (int64_t)i * group.stride_bytes;
             for (uint64_t at = 0; at < block_bytes; at += kind->extent_bytes)
-                map_append(&walked, &element, stretch.at_bytes + block_at + (int64_t)at);
+                map_append(&walked, &element, group.at_bytes + block_at + (int64_t)at);
             len_bytes += block_bytes;
         }
-        assert_int_equal(stretch.len_bytes, len_bytes);
+        assert_int_equal(group.len_bytes, len_bytes);
         assert_true(len_bytes <= most_bytes);
     }
     oriel_cursor_close(&cursor);
