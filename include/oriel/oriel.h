@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* The calling thread's last error that Oriel raised, as "MPI_Put on window w: ..."; empty when there was none.  The error
+/* The calling thread's last error that Oriel raised, as "MPI_Put by rank 0 on window w: ..."; empty when there was none.  The error
  * class that MPI returned cannot say as much. */
 const char *oriel_last_error(void);
 

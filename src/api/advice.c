@@ -1,12 +1,13 @@
-/* madvise in front of libc's, since promoted memory is the kernel's shared memory and the program's
- * private memory (memory/discard.h).  Programs and allocators call, from their first instruction
- * on: before this library's constructor has run, and where the loader knows no other madvise, the
- * kernel is called directly.  libc's posix_madvise gives up nothing, and process_madvise only where
- * it reaches other processes or newer kernels. */
+/* madvise and mremap in front of libc's, since promoted memory is the kernel's shared memory and the
+ * program's private memory (memory/discard.h).  Programs and allocators call, from their first
+ * instruction on: before this library's constructor has run, and where the loader knows no others,
+ * the kernel is called directly.  libc's posix_madvise gives up nothing, and process_madvise only
+ * where it reaches other processes or newer kernels. */
 #include "api/api.h"
 #include "base/atomic.h"
 #include "memory/discard.h"
 
+#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,25 +17,47 @@ static int advise_kernel(void *start, size_t len_bytes, int advice)
     return (int)syscall(SYS_madvise, start, len_bytes, advice);
 }
 
-static _Atomic(oriel_advise *) next = advise_kernel;
+typedef void *remap_fn(void *start, size_t old_bytes, size_t new_bytes, int flags, ...);
 
-/* Of libc's madvise those hear who watch it for registered memory: it is called where it can be. */
-__attribute__((constructor)) static void find_madvise(void)
+static void *place_of(int flags, va_list arguments)
 {
-    oriel_advise *found = (oriel_advise *)oriel_host_symbol("madvise");
-    if (found != NULL)
-        atomic_store_explicit(&next, found, memory_order_relaxed);
+    return (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void *) : NULL;
 }
 
-/* With libc's version, and not as the default: programs that were linked to libc's madvise find
- * this one, dlsym does not.  Those who change the code of libc's madvise in order to watch it (UCX,
- * Open MPI) look for it by dlsym, and theirs calls the kernel. */
+static void *remap_kernel(void *start, size_t old_bytes, size_t new_bytes, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    void *place = place_of(flags, arguments);
+    va_end(arguments);
+    return (void *)syscall(SYS_mremap, start, old_bytes, new_bytes, flags, place);
+}
+
+static _Atomic(oriel_advise *) next = advise_kernel;
+static _Atomic(remap_fn *) next_remap = remap_kernel;
+
+/* Libraries that keep memory registered with a device watch libc's functions: these are called where
+ * they can be. */
+__attribute__((constructor)) static void find_next(void)
+{
+    oriel_advise *advise = (oriel_advise *)oriel_host_symbol("madvise");
+    remap_fn *remap = (remap_fn *)oriel_host_symbol("mremap");
+    if (advise != NULL)
+        atomic_store_explicit(&next, advise, memory_order_relaxed);
+    if (remap != NULL)
+        atomic_store_explicit(&next_remap, remap, memory_order_relaxed);
+}
+
+/* With libc's version, and not as the default: programs that were linked to libc's functions find
+ * these, dlsym does not.  UCX and Open MPI look for libc's functions by dlsym and change their code in
+ * order to watch them; what they put there calls the kernel. */
 #if defined(__x86_64__)
 #define LIBC_VERSION "GLIBC_2.2.5"
 #else
 #define LIBC_VERSION "GLIBC_2.17"
 #endif
 __asm__(".symver oriel_madvise, madvise@" LIBC_VERSION);
+__asm__(".symver oriel_mremap, mremap@" LIBC_VERSION);
 
 ORIEL_EXPORT int oriel_madvise(void *start, size_t len_bytes, int advice);
 
@@ -42,4 +65,17 @@ ORIEL_EXPORT int oriel_madvise(void *start, size_t len_bytes, int advice)
 {
     return oriel_discard(start, len_bytes, advice,
                          atomic_load_explicit(&next, memory_order_relaxed));
+}
+
+ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes, int flags, ...);
+
+ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    void *place = place_of(flags, arguments);
+    va_end(arguments);
+    if (!oriel_discard_may_remap(start, old_bytes, new_bytes))
+        return MAP_FAILED;
+    return atomic_load_explicit(&next_remap, memory_order_relaxed)(start, old_bytes, new_bytes, flags, place);
 }

@@ -50,13 +50,13 @@ static bool is_fatal(MPI_Errhandler handler)
 int oriel_error_raise_failed(struct oriel_window *window, const char *call, enum oriel_status status)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
-    char where[MPI_MAX_OBJECT_NAME + 16] = "";
-    int name_bytes = 0;
+    char where[MPI_MAX_OBJECT_NAME + 32];
+    int name_bytes = 0, room = snprintf(where, sizeof where, " by rank %d", (int)window->rank);
     MPI_Win win = window->host->handle;
     MPI_Errhandler handler;
     bool fatal = oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS && is_fatal(handler);
     if (oriel_host()->Win_get_name(win, name, &name_bytes) == MPI_SUCCESS && name[0] != '\0')
-        snprintf(where, sizeof where, " on window %s", name);
+        snprintf(where + room, sizeof where - (size_t)room, " on window %s", name);
     tell(call, where, fatal);
     oriel_host()->Win_call_errhandler(win, class_of(status));
     return class_of(status);

@@ -93,11 +93,13 @@ static bool is_shared(const struct oriel_window *window, int rank)
     return window->targets[rank].mechanism == ORIEL_BY_ARENA || rank == window->rank;
 }
 
-/* In the one block of contiguous shared memory a part of no bytes has a place, too; elsewhere what has no bytes is nowhere. */
-static bool has_place(const struct oriel_window *window, int rank)
+/* In shared memory a part of no bytes has an address, too: its own rank got it from MPI_Win_allocate_shared, and in one
+ * contiguous block all ranks know it.  Elsewhere memory of no bytes has none. */
+static bool has_address(const struct oriel_window *window, int rank)
 {
     return window->targets[rank].size_bytes > 0 ||
-           (window->flavour == ORIEL_FLAVOUR_SHARED && !oriel_hint_is_true(window->host->hints.noncontig));
+           (window->flavour == ORIEL_FLAVOUR_SHARED &&
+            (rank == window->rank || !oriel_hint_is_true(window->host->hints.noncontig)));
 }
 
 /* MPI_PROC_NULL asks for the lowest rank with memory, or rank 0 when none has any (MPI-4.1, 13.2.4). */
@@ -114,7 +116,7 @@ static enum oriel_status query(const struct oriel_window *window, int rank, MPI_
     if (rank < 0 || rank >= window->n)
         return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
     const struct oriel_target *target = &window->targets[rank];
-    bool shared = is_shared(window, rank) && has_place(window, rank);
+    bool shared = is_shared(window, rank) && has_address(window, rank);
     *size = shared ? (MPI_Aint)target->size_bytes : 0;
     *disp_unit = (MPI_Aint)target->disp_unit;
     if (!shared)

@@ -193,12 +193,17 @@ static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, i
                 0) != MAP_FAILED;
 }
 
+static bool is_memory_file(const struct oriel_mapping *mapping)
+{
+    return mapping->inode == inode && makedev(mapping->device_major, mapping->device_minor) == device;
+}
+
 static bool visit(const struct oriel_mapping *mapping, void *context)
 {
     struct walk *walk = context;
     uintptr_t start = mapping->start > walk->done ? mapping->start : walk->done;
     uintptr_t end = mapping->end < walk->end ? mapping->end : walk->end;
-    if (mapping->inode != inode || makedev(mapping->device_major, mapping->device_minor) != device)
+    if (!is_memory_file(mapping))
         return true;
     if (!pass_on(walk, start))
         return false;
@@ -232,4 +237,25 @@ int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next)
         (from & in_page) != 0 || end <= from || !is_listed(from, end))
         return next(start, len_bytes, advice);
     return discard(from, end, advice, next);
+}
+
+/* --- mremap --- */
+
+static bool find_file(const struct oriel_mapping *mapping, void *context)
+{
+    *(bool *)context = is_memory_file(mapping);
+    return !*(bool *)context;
+}
+
+/* Where the kernel's list cannot be read, nothing is made longer. */
+bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes)
+{
+    const uintptr_t from = (uintptr_t)start;
+    const uintptr_t end = from + (old_bytes > 0 ? old_bytes : 1);
+    bool has_file = false;
+    if (!atomic_load_explicit(&has_any, memory_order_acquire) || new_bytes <= old_bytes || end <= from ||
+        !is_listed(from, end) || (oriel_maps_visit(from, end, false, find_file, &has_file) && !has_file))
+        return true;
+    errno = EFAULT;
+    return false;
 }

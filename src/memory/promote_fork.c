@@ -123,7 +123,7 @@ static bool isolate(const struct oriel_runs *runs, int fd)
         const struct oriel_run *run = &runs->list[at];
         is_whole &= mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
                          (off_t)run->offset) != MAP_FAILED;
-        oriel_stash_bound(run->start, run->end);
+        oriel_stash_bound(run->start);
     }
     for (size_t i = 0; i < held.count; i++) {
         copy_page(runs, fd, held.list[i].base);

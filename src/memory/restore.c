@@ -153,7 +153,7 @@ void oriel_restore_bound(const struct oriel_runs *runs, uintptr_t start, uintptr
 {
     for (size_t at = oriel_runs_after(runs, start); at < runs->count && runs->list[at].start < end; at++)
         if (runs->list[at].holds == 0)
-            oriel_stash_bound(runs->list[at].start, runs->list[at].end);
+            oriel_stash_bound(runs->list[at].start);
 }
 
 /* A part that is still the file's stays in the list: a child gets its own pages there.  Where the list cannot grow it is lost. */

@@ -59,10 +59,9 @@ void oriel_stash_undo(struct oriel_freeze *freeze, uintptr_t stash, uintptr_t st
 }
 
 /* By advice that means nothing in memory. */
-void oriel_stash_bound(uintptr_t start, uintptr_t end)
+void oriel_stash_bound(uintptr_t start)
 {
-    if (end - start > ORIEL_PAGE_BYTES)
-        syscall(SYS_madvise, end - ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES, MADV_RANDOM);
+    syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_RANDOM);
 }
 
 /* Such pages cannot be advised to be cold, and these are about to go. */

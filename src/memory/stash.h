@@ -26,10 +26,11 @@ int oriel_stash_put_back(uintptr_t stash, uintptr_t start, uint64_t len_bytes);
  * mappings) the contents are copied.  stash is address space afterwards, which drop gives back. */
 void oriel_stash_undo(struct oriel_freeze *freeze, uintptr_t stash, uintptr_t start, uint64_t len_bytes);
 
-/* [start, end) maps the file, and no window of the program keeps it in place.  The last page becomes a
- * mapping of its own.  So mremap (glibc's realloc) fails where it would lengthen the range, instead
- * of mapping what follows in the file.  A range of one page is left as it is. */
-void oriel_stash_bound(uintptr_t start, uintptr_t end);
+/* A range from start on maps the file, and no window of the program keeps it in place.  Its first page
+ * becomes a mapping of its own.  So glibc's realloc, whose mremap begins there, fails where it would
+ * lengthen the range, instead of mapping what follows in the file.  This holds after realloc has made
+ * the range shorter, down to two pages. */
+void oriel_stash_bound(uintptr_t start);
 
 /* Whether mlock has locked what was taken. */
 bool oriel_stash_is_locked(uintptr_t stash);

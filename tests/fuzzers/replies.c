@@ -166,6 +166,7 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
     struct buffer *buffer = make_buffer(target, &type, count);
     const struct oriel_span span = {target, DISPLACEMENT, {&type, count}};
     const struct oriel_side side = {&type, count};
+    const struct oriel_elements elements = {type.kind, type.elements * count};
     const struct oriel_buffer origin = {(char *)(uintptr_t)operands, side};
     const struct oriel_buffer result = {buffer != NULL ? buffer->bytes : NULL, side};
     if (buffer != NULL)
@@ -175,11 +176,11 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
     else if (which == 0)
         (void)oriel_far_get(&window, &span, buffer->bytes, &side);
     else if (which == 1)
-        (void)oriel_far_accumulate(&window, &span, type.elements * count, ORIEL_OPERATOR_REPLACE, &origin, &result);
+        (void)oriel_far_accumulate(&window, &span, elements, ORIEL_OPERATOR_REPLACE, &origin, &result);
     else if (which == 2)
         (void)oriel_far_compare_and_swap(&window, &span, operands, operands, buffer->bytes);
     else
-        (void)oriel_far_accumulate(&window, &span, type.elements * count, ORIEL_OPERATOR_NO_OP, &origin, &result);
+        (void)oriel_far_accumulate(&window, &span, elements, ORIEL_OPERATOR_NO_OP, &origin, &result);
     oriel_node_free(type.layout);
 }
 

@@ -25,10 +25,10 @@ ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_sp
           "MPI_Request_get_status"]
 
 # What liboriel.so may export at all: MPI's names, Oriel's, the lookup of names, what a host's Fortran library asks its own C
-# library for, what MPICH asks UCX for while it waits, and madvise.
-NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|MPII_Win_[gs]et_attr$|ucp_worker_progress$|madvise$"),
+# library for, what MPICH asks UCX for while it waits, madvise and mremap.
+NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|MPII_Win_[gs]et_attr$|ucp_worker_progress$|madvise$|mremap$"),
          "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|"
-                               r"ompi_win_[gs]et_attr_f$|madvise$")}
+                               r"ompi_win_[gs]et_attr_f$|madvise$|mremap$")}
 RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$")
 BESIDE = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|dlsym$|oriel_check_watch$"), "libtsan.so.2": RUNTIME,
           f"libclang_rt.tsan-{os.uname().machine}.so": RUNTIME}

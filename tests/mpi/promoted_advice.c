@@ -165,26 +165,59 @@ static void pages_given_up_after_the_window_are_zero(enum window_kind kind)
     }
 }
 
-/* What lies beyond in the memory file is another window's.  libc lengthens blocks that are mappings of their own. */
+/* What lies beyond in the memory file is another window's.  libc lengthens blocks that are mappings of
+ * their own, also after it has shortened them. */
 static void a_reallocated_block_is_not_lengthened_into_other_windows(enum window_kind kind)
 {
     (void)kind;
     mallopt(M_MMAP_THRESHOLD, BLOCK_BYTES / 2);
-    for (enum hindrance what = 0; what < HINDRANCES; what++) {
+    for (int turn = 0; turn < 2 * HINDRANCES; turn++) {
+        enum hindrance what = turn % HINDRANCES;
+        size_t first_bytes = turn < HINDRANCES ? BLOCK_BYTES : BLOCK_BYTES / 2;
         char *memory = malloc(BLOCK_BYTES), *other = malloc(BLOCK_BYTES);
         memset(memory, 7, BLOCK_BYTES);
         memset(other, 9, BLOCK_BYTES);
         MPI_Win win = window_over(memory, BLOCK_BYTES), other_win = window_over(other, BLOCK_BYTES);
         struct hindrance_now now = hinder(what);
         MPI_Win_free(&win);
+        memory = realloc(memory, first_bytes);
         memory = realloc(memory, 4 * BLOCK_BYTES);
-        CHECK(count_others(memory, BLOCK_BYTES, 7) == 0, "%s: realloc loses contents", names[what]);
+        CHECK(count_others(memory, first_bytes, 7) == 0, "%s: realloc loses contents", names[what]);
         memset(memory, 5, 4 * BLOCK_BYTES);
         CHECK(count_others(other, BLOCK_BYTES, 9) == 0, "%s: the other window has changed", names[what]);
         MPI_Win_free(&other_win);
         hinder_no_more(&now);
         free(memory);
         free(other);
+        barrier(MPI_COMM_WORLD);
+    }
+}
+
+/* A part of a range, of one page. */
+static void a_page_is_not_lengthened_into_what_follows_in_the_file(enum window_kind kind)
+{
+    (void)kind;
+    for (enum hindrance what = 0; what < HINDRANCES; what++) {
+        char *area = pages_map(AREA_BYTES), *other = pages_map(AREA_BYTES);
+        memset(area, 7, AREA_BYTES);
+        memset(other, 9, AREA_BYTES);
+        MPI_Win win = window_over(area, AREA_BYTES), other_win = window_over(other, AREA_BYTES);
+        struct hindrance_now now = hinder(what);
+        MPI_Win_free(&win);
+        char *longer = mremap(area, PAGE, 2 * AREA_BYTES, MREMAP_MAYMOVE);
+        if (longer != MAP_FAILED) {
+            CHECK(count_others(longer, PAGE, 7) == 0, "%s: mremap loses contents", names[what]);
+            CHECK(count_others(longer + PAGE, 2 * AREA_BYTES - PAGE, 0) == 0, "%s: the new part is not zero", names[what]);
+            memset(longer, 5, 2 * AREA_BYTES);
+            munmap(longer, 2 * AREA_BYTES);
+        } else {
+            CHECK(errno == EFAULT, "%s: mremap: %s", names[what], strerror(errno));
+        }
+        CHECK(count_others(other, AREA_BYTES, 9) == 0, "%s: the other window has changed", names[what]);
+        MPI_Win_free(&other_win);
+        hinder_no_more(&now);
+        munmap(area, AREA_BYTES);
+        munmap(other, AREA_BYTES);
         barrier(MPI_COMM_WORLD);
     }
 }
@@ -305,6 +338,7 @@ static const struct test_case cases[] = {
     CASE(freed_memory_comes_back_as_zeroes, KIND_ANY, 2),
     CASE(pages_given_up_after_the_window_are_zero, KIND_ANY, 2),
     CASE(a_reallocated_block_is_not_lengthened_into_other_windows, KIND_ANY, 2),
+    CASE(a_page_is_not_lengthened_into_what_follows_in_the_file, KIND_ANY, 2),
     CASE(trimmed_heaps_of_threads_are_zero, KIND_ANY, 2),
     CASE(pages_given_up_in_an_open_window_are_zero_for_all, KIND_ANY, 2),
     CASE(a_child_gets_zeroes_and_its_parent_keeps_its_memory, KIND_ANY, 2),

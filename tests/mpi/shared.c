@@ -96,6 +96,9 @@ static void segments_may_lie_apart(enum window_kind kind)
     window_watch(win);
     stores_check(win, base);
     MPI_Win_free(&win);
+    MPI_Win_allocate_shared(segment_bytes(world_rank), 1, info, MPI_COMM_WORLD, &base, &win);
+    CHECK(query(win, world_rank, segment_bytes(world_rank), 1) == base, "the own segment is elsewhere than creation says");
+    MPI_Win_free(&win);
     MPI_Info_free(&info);
 }
 

@@ -278,6 +278,33 @@ static void what_stays_shared_may_be_replaced_in_parts(void **state)
     munmap(memory, 8 * PAGE);
 }
 
+/* Neither by libc's realloc after it has made it shorter, nor by mremap of any part. */
+static void what_stays_shared_cannot_be_made_longer(void **state)
+{
+    struct oriel_promoted promoted[2];
+    const struct oriel_promote_how *how = means_of(state);
+    char *memory = map_promoted(4 * PAGE, how, &promoted[0]);
+    char *other = map_promoted(16 * PAGE, how, &promoted[1]);
+    int fd = open_direct();
+    oriel_promote_release(&promoted[0]);
+    if (fd >= 0) {
+        assert_true(mremap(memory, 4 * PAGE, 2 * PAGE, 0) == memory);
+        assert_true(mremap(memory, 2 * PAGE, 64 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+        assert_false(oriel_discard_may_remap(memory, PAGE, 2 * PAGE));
+        assert_int_equal(errno, EFAULT);
+        assert_false(oriel_discard_may_remap(memory + PAGE, PAGE, PAGE + 1));
+        assert_false(oriel_discard_may_remap(memory, 0, PAGE));
+        assert_true(oriel_discard_may_remap(memory, 2 * PAGE, 2 * PAGE));
+        assert_true(oriel_discard_may_remap(memory, 2 * PAGE, PAGE));
+        assert_true(oriel_discard_may_remap(memory + 2 * PAGE, PAGE, 2 * PAGE)); /* not there any more */
+        close(fd);
+    }
+    munmap(memory, 4 * PAGE);
+    let_go(other, 16 * PAGE, &promoted[1]);
+    if (fd < 0)
+        skip();
+}
+
 static void a_child_cannot_lengthen_what_it_inherited(void **state)
 {
     struct oriel_promoted promoted;
@@ -305,6 +332,7 @@ int main(void)
         BY_BOTH(a_childs_pages_become_zero_and_its_parents_stay),
         BY_BOTH(memory_that_stays_shared_is_the_programs_own),
         BY_BOTH(what_stays_shared_may_be_replaced_in_parts),
+        BY_BOTH(what_stays_shared_cannot_be_made_longer),
         BY_BOTH(a_child_cannot_lengthen_what_it_inherited),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);
