@@ -259,9 +259,9 @@ static inline __attribute__((always_inline)) void move_elements(char *to, const 
 #define CHOICES_OF_REALS(name, type) \
     PLAIN(MAX, name, type, type)     \
     PLAIN(MIN, name, type, type)
-#define CHOICES_FLOAT CHOICES_OF_REALS
-#define CHOICES_DOUBLE CHOICES_OF_REALS
-#define CHOICES_QUAD CHOICES_OF_REALS
+#define CHOICES_FLOAT(name, type) CHOICES_OF_REALS(name, type)
+#define CHOICES_DOUBLE(name, type) CHOICES_OF_REALS(name, type)
+#define CHOICES_QUAD(name, type) CHOICES_OF_REALS(name, type)
 #define CHOICES_LONG_DOUBLE(name, type)    \
     PLAIN_CHOICE(MAX, name, type, a > b)   \
     PLAIN_CHOICE(MIN, name, type, a < b)

@@ -198,6 +198,19 @@ static bool is_exact(const struct side *side, MPI_Aint len_bytes)
            random_type_is_disjoint(&side->type->map, (int)((len_bytes - 1) / side->type->map.size_bytes + 1));
 }
 
+/* A put or accumulate may wait in the origin until something follows it on the same target: here a get of its first byte. */
+static void complete(const struct operation *operation, MPI_Win win)
+{
+    unsigned char byte;
+    MPI_Datatype first;
+    MPI_Aint at = operation->target.type->map.map[0];
+    MPI_Type_create_hindexed(1, (const int[]){ 1 }, &at, MPI_BYTE, &first);
+    MPI_Type_commit(&first);
+    CHECK(MPI_Get(&byte, 1, MPI_BYTE, operation->rank, operation->disp, 1, first, win) == MPI_SUCCESS,
+          "%.250s: a get of its first byte fails", fuzz_description());
+    MPI_Type_free(&first);
+}
+
 /* After success: the origin's bytes are at the target, or the target's old ones in the buffer. */
 static void follow(const struct operation *operation, struct field *field, struct sides *sides)
 {
@@ -259,8 +272,10 @@ void operate_once(struct field *field, struct sides *sides, struct random *rando
     bool success = fuzz_judge(verdict, call(&operation, sides, field->win));
     if (success && operation.rank >= 0)
         epochs_note_operation(&field->epochs, operation.rank);
-    if (success && verdict.must == 0 && operation.moved_bytes > 0)
+    if (success && verdict.must == 0 && operation.moved_bytes > 0) {
+        complete(&operation, field->win);
         follow(&operation, field, sides);
+    }
     field_check(field);
     sides_check(sides);
 }

@@ -273,11 +273,15 @@ static void end_main_thread(long before_death_us)
 static void end_slowly(void) { end_main_thread(ENDING_US); }
 static void end_main_thread_alone(void) { end_main_thread(ENDED_US); }
 
+/* A short put may wait in the origin until something follows it. */
 static int put_until_error(void)
 {
     int code = MPI_Win_start(victim_group, 0, unshared);
-    for (double end = seconds_now() + 2.5; code == MPI_SUCCESS && seconds_now() < end;)
+    for (double end = seconds_now() + 2.5; code == MPI_SUCCESS && seconds_now() < end;) {
         code = MPI_Put(bulk, 8, MPI_BYTE, victim, 0, 8, MPI_BYTE, unshared);
+        if (code == MPI_SUCCESS)
+            code = MPI_Get(bulk, 8, MPI_BYTE, victim, 8, 8, MPI_BYTE, unshared);
+    }
     return code;
 }
 

@@ -337,10 +337,10 @@ static void stacks_and_variables_of_threads(enum window_kind kind)
 
 /* --- memory that may only be read --- */
 
-/* An operation's error is its own, or the flush's that completes it at the target where the ranks are on several machines. */
+/* An operation's error is its own, or the flush's that completes it at the target. */
 static void refused(int code, int target, MPI_Win win)
 {
-    if (code == MPI_SUCCESS && !ranks_share_memory())
+    if (code == MPI_SUCCESS)
         code = MPI_Win_flush(target, win);
     CHECK_CLASS(MPI_ERR_RMA_RANGE, code);
 }

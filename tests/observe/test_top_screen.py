@@ -137,7 +137,7 @@ class Files(Case):
     PAGE = 4096
     MAGIC = 0x314c4549524f0a1a
     STATE_MAGIC = 0x0a544154534c524f
-    VERSION = 6
+    VERSION = 7
 
     def setUp(self):
         with open("/proc/self/stat", encoding="ascii") as file:
@@ -226,7 +226,7 @@ class Files(Case):
 
     def test_other_versions_are_told(self):
         self.file(version=5)
-        self.assertIn(f"process {os.getpid()}: its Oriel is another version (memory file 5, this command reads 6)",
+        self.assertIn(f"process {os.getpid()}: its Oriel is another version (memory file 6, this command reads 7)",
                       top("--once", os.getpid()).stdout)
         self.assertRegex(top("--once", "--json", os.getpid()).stdout,
                          rf'(?s)"process": {os.getpid()},\s+"why": "its Oriel is another version')

@@ -57,7 +57,7 @@ static struct page *first_place(struct known *these, uint64_t number)
 
 static bool is_page(const struct page *page, const struct known *these, uint64_t number, bool writes)
 {
-    return page->number == number && page->found >> 1 == these->generation && (page->found & 1) >= writes;
+    return page->number == number && page->found >> 1 == these->generation && ((page->found & 1) != 0 || !writes);
 }
 
 static bool is_known(struct known *these, uint64_t number, bool writes)
