@@ -8,14 +8,23 @@ enum { DYING_MS = 1000 };
 
 _Thread_local bool oriel_remote_for_others;
 
-/* The kernel takes a dying process's memory first, and says that it is dead when the last of its threads has gone, on a busy
- * machine some time later.  Whoever asks after this error is to hear the same: it waits for that. */
+/* The process that this thread has last found alive without memory. */
+static _Thread_local struct oriel_identity without_memory;
+
+/* The kernel takes a dying process's memory first, and reports its death when the last of its threads
+ * has gone, on a busy node some time later.  This waits for that, once for each process: a process that
+ * is still alive then has lost its main thread alone. */
 static bool has_died(const struct oriel_identity *who)
 {
-    int waited_ms = 0;
-    for (; oriel_identity_alive(who) && waited_ms < DYING_MS; waited_ms++)
+    if (oriel_identity_equal(who, &without_memory))
+        return !oriel_identity_alive(who);
+    for (int waited_ms = 0; waited_ms < DYING_MS; waited_ms++) {
+        if (!oriel_identity_alive(who))
+            return true;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    return waited_ms < DYING_MS;
+    }
+    without_memory = *who;
+    return false;
 }
 
 enum oriel_status oriel_remote_write(const struct oriel_way *way, const void *here, uint64_t len_bytes)

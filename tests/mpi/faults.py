@@ -56,9 +56,10 @@ WINDOW_KIB = 1024  # of each rank, in a round
 MAY_GROW = {"mappings": 12 if os.environ.get("TESTS_SANITIZE") else 2, "sockets": 1, "other descriptors": 1,
             "KiB in its memory file": 64}
 # And once, if the first round did not have it: the stacks of two threads, the area of the agent, who copies, the area for
-# requests to a rank that waits, and the memory of an allocated window, which is kept for the next.
+# requests to a rank that waits, and the memory of an allocated window or of several small ones, which is kept for the next.
 MAY_GROW_ONCE = {"threads": {"mappings": 4}, "by agent": {"mappings": 2, "KiB in its memory file": 700},
-                 "allocated": {"KiB in its memory file": WINDOW_KIB}, "by copies": {"KiB in its memory file": 80}}
+                 "allocated": {"KiB in its memory file": WINDOW_KIB}, "by copies": {"KiB in its memory file": 80},
+                 "windows": {"KiB in its memory file": 256}}
 KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate", "own-window", "own-window-after-free", *STEPS_OF}
 SAYS = {"main-ended": "no main thread any more"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
@@ -293,7 +294,8 @@ def judge_round(args, folder, number, rank, least_kib):
 def prepared_in(args, scenario, memory):
     """What a round has that is made once."""
     return {word for word, is_there in (("threads", scenario == "threads"), ("allocated", memory == "allocate"),
-                                        ("by copies", memory == "create" or scenario in ("ending", "main-ended")),
+                                        ("by copies", memory == "create" or scenario in ("ending", "main-ended", "dynamics")),
+                                        ("windows", scenario == "windows"),
                                         ("by agent", memory == "create" and "--deny" in args.place)) if is_there}
 
 

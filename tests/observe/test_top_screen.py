@@ -225,9 +225,9 @@ class Files(Case):
         self.assertRegex(top("--once", os.getpid()).stdout, r"(?m)^ +3 .* (computes|sleeps outside Oriel)$")
 
     def test_other_versions_are_told(self):
-        self.file(version=5)
-        self.assertIn(f"process {os.getpid()}: its Oriel is another version (memory file 6, this command reads 7)",
-                      top("--once", os.getpid()).stdout)
+        self.file(version=self.VERSION - 1)
+        self.assertIn(f"process {os.getpid()}: its Oriel is another version (memory file {self.VERSION - 1}, "
+                      f"this command reads {self.VERSION})", top("--once", os.getpid()).stdout)
         self.assertRegex(top("--once", "--json", os.getpid()).stdout,
                          rf'(?s)"process": {os.getpid()},\s+"why": "its Oriel is another version')
 
