@@ -1,5 +1,6 @@
-/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  Operations are complete when they return, so a flush is the memory
- * barrier that its callers rely on (a later get must not pass an earlier put: base/recent.h), and a local flush is nothing.
+/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  On one node, operations are complete when they return,
+ * but for short ones that are deferred (ops/deferred.c), which a flush does.  Apart from these a flush is the memory barrier that
+ * its callers rely on (a later get must not pass an earlier put: base/recent.h), and a local flush is nothing.
  * Programs poll with flush, unlock and sync: now and then the host gets its turn there.  Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
@@ -9,6 +10,8 @@
 #include "sync/far.h"
 #include "sync/lock.h"
 #include "window/handle.h"
+
+#include <stdio.h>
 
 static enum oriel_status check_rank(const struct oriel_window *window, int rank)
 {
@@ -127,13 +130,17 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_unlock_all", oriel_unlock_all(window));
 }
 
-/* The same where some ranks are on other machines. */
-static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote)
+/* The same where some ranks are on other machines; done: of those on this one. */
+static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote, enum oriel_status done)
 {
+    char reason[512];
     oriel_recent_flush();
     if (target >= 0 && !oriel_is_far(window, target))
-        return ORIEL_OK;
-    return remote ? oriel_far_flush(window, target) : oriel_far_flush_local(window, target);
+        return done;
+    if (oriel_unlikely(done != ORIEL_OK))
+        snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    const enum oriel_status far = remote ? oriel_far_flush(window, target) : oriel_far_flush_local(window, target);
+    return oriel_likely(done == ORIEL_OK) ? far : oriel_fail(done, "%s", reason);
 }
 
 /* Any of the four flushes; target is -1 for all.  Local completion needs nothing. */
@@ -141,18 +148,16 @@ static inline enum oriel_status flush(struct oriel_window *window, int32_t targe
 {
     if (oriel_unlikely(!oriel_passive_epoch(window, target)))
         return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
-    if (oriel_unlikely(window->deferred != NULL) && remote) {
-        const enum oriel_status done = oriel_deferred_complete_all(window, target);
-        if (done != ORIEL_OK)
-            return done;
-    }
+    enum oriel_status done = ORIEL_OK;
+    if (oriel_unlikely(window->deferred != NULL) && remote)
+        done = oriel_deferred_complete_all(window, target);
     if (oriel_unlikely(window->far != NULL))
-        return flush_far(window, target, remote);
+        return flush_far(window, target, remote, done);
     if (remote)
         oriel_recent_flush();
     else
         oriel_recent_take_turn();
-    return ORIEL_OK;
+    return done;
 }
 
 static inline enum oriel_status flush_rank(struct oriel_window *window, int rank, bool remote)

@@ -29,10 +29,12 @@
 #if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __has_attribute(target_clones)
 #define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define CLONES_UNFUSED __attribute__((target_clones("avx2", "default")))
 #endif
 #endif
 #ifndef CLONES
 #define CLONES
+#define CLONES_UNFUSED
 #endif
 
 /* Elements are loaded and stored where they lie.  By way of a variable and memcpy, an x87 number would take a detour: stored
@@ -83,11 +85,13 @@
     }
 
 /* Products of complex numbers, a few at a time.  Where one of them is not a number, C's own product decides: it finds the
- * infinities (C17, G.5.1).  Without that question in each element the compiler makes vectors of them, where the CPU has any. */
+ * infinities (C17, G.5.1).  Without that question in each element the compiler makes vectors of them, where the CPU has any.
+ * AVX-512 is left out: with it, compilers fuse the multiplications with the additions even where contraction is off, and the
+ * result would depend on the count. */
 enum { PRODUCTS = 32 };
 
 #define COMPLEX_PROD(name, type, real)                                                                    \
-    CLONES static void plain_PROD_##name(char *target, const char *origin, char *result, uint64_t count)  \
+    CLONES_UNFUSED static void plain_PROD_##name(char *target, const char *origin, char *result, uint64_t count) \
     {                                                                                                     \
         ANYWHERE(real);                                                                                   \
         typedef type whole __attribute__((aligned(1), may_alias));                                        \

@@ -5,7 +5,7 @@
  * Freed pages of the program's memory (blocks made as ORIEL_BLOCK_USER) are kept with what is in them for the next such block:
  *   1. Nothing but blocks for the program is made of kept pages, so Oriel's own words are made of zeroes.  Who wants zeroes all
  *      the same is told that the block is not zero.
- *   2. They are bounded by KEPT_MOST_BYTES and by a KEPT_SHAREth of the available memory.  Who would exceed that goes first.
+ *   2. They are bounded by KEPT_MOST_BYTES and by a KEPT_SHAREth of the available memory.  What was kept before goes first.
  *   3. They are given back when an allocation lacks memory or a place, when the available memory has shrunk, and when no block
  *      was made of them for KEPT_IDLE_NS.  That is looked at when blocks are freed, and when pages are needed that are not kept;
  *      no thread looks.

@@ -28,6 +28,7 @@
 #include "memory/maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -179,16 +180,26 @@ static bool pass_on(struct walk *walk, uintptr_t end)
     return !walk->failed;
 }
 
+/* The kernel removes no locked pages by an address, but by the file. */
+static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
+{
+    return fallocate(oriel_file_identity()->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)file_offset,
+                     (off_t)len_bytes) == 0;
+}
+
 /* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those
  * hear who keep memory registered with a device. */
-static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, int protection)
+static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, const struct oriel_mapping *mapping)
 {
     if (walk->advice == MADV_REMOVE) {
         errno = EINVAL;
         return false;
     }
     if (walk->is_owner)
-        return walk->next((void *)start, len_bytes, MADV_REMOVE) == 0;
+        return walk->next((void *)start, len_bytes, MADV_REMOVE) == 0 ||
+               (walk->advice == MADV_DONTNEED_LOCKED &&
+                punch_locked(mapping->file_offset + (start - mapping->start), len_bytes));
+    const int protection = protection_of(mapping);
     return mmap((void *)start, len_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
                 0) != MAP_FAILED;
 }
@@ -207,7 +218,7 @@ static bool visit(const struct oriel_mapping *mapping, void *context)
         return true;
     if (!pass_on(walk, start))
         return false;
-    walk->failed = !zero(walk, start, end - start, protection_of(mapping));
+    walk->failed = !zero(walk, start, end - start, mapping);
     walk->done = end;
     return !walk->failed;
 }

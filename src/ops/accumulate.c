@@ -40,7 +40,7 @@ struct update {
     bool in_bulk;        /* while locked: singles are kept out */
     uint64_t held_bytes; /* updated since the lock was taken */
     bool returns;        /* there is a result */
-    struct queue *queue; /* NULL: nothing waits */
+    struct queue *queue; /* NULL: nothing waits, as elements may overlap: an agent reads all runs before it writes one */
 };
 
 static bool is_aligned(const void *address, uint64_t size_bytes)
@@ -93,10 +93,10 @@ static enum oriel_status update_staged(const struct update *update, const struct
 static enum oriel_status queue_empty(const struct update *update)
 {
     struct queue *queue = update->queue;
-    unsigned count = queue->count;
-    queue->count = 0;
-    if (count == 0)
+    if (queue == NULL || queue->count == 0)
         return ORIEL_OK;
+    const unsigned count = queue->count;
+    queue->count = 0;
     const struct oriel_piece *in = update->operator != ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
     const struct oriel_piece *out = update->returns ? queue->out : NULL;
     enum oriel_status status = oriel_agent_update(&queue->there, update->kind, update->operator, in, out, count);
@@ -402,7 +402,8 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
     if (!oriel_cursor_open(&at_target, target->type->layout, target->count, target->type->extent_bytes))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     queue.count = 0;
-    update->queue = &queue;
+    if (oriel_layout_apart(target->type->layout, target->count, target->type->extent_bytes))
+        update->queue = &queue;
     enum oriel_status status = ORIEL_OK;
     if (walker_open(&from, origin) && walker_open(&to, result))
         status = update_walk(update, &at_target, count, &from, &to);

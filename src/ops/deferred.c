@@ -3,11 +3,11 @@
  *
  *   D1  What is deferred: puts and accumulates without a result, of up to ORIEL_DEFERRED_BYTES in one run, to another rank whose
  *       whole window is reached by copies.  Not in an epoch of lock_all, which programs keep open for as long as the window lives:
- *       some of them rely on it that a put arrives by itself.  All other access epochs end soon.
+ *       some of them rely on it that a put arrives by itself.  Other access epochs most often end soon.
  *   D2  The data is copied at the call.  So the operation is complete locally, and flush_local and requests have nothing to do.
  *   D3  What waits is for one target and of one sort: puts, or accumulates of one kind and operator.
- *   D4  It is done before: an operation of another sort, or on another target, is deferred; one on this target is done by other
- *       means; there is no room; and a flush, unlock, fence or complete lets anybody know of the end of the epoch.
+ *   D4  It is done before an operation of another sort, on another target, or for which there is no room, begins to wait; before
+ *       one on this target is done by other means; and before a flush, unlock, fence or complete lets anybody know of its end.
  *
  * P1  All operations of one thread on one target take effect in their order: by D4 what waits is done before anything else is
  *     begun, and what waits is done in its order.  MPI asks for less, but copies one by one had this order, too.
@@ -121,6 +121,12 @@ static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_tou
     return STAGE_BYTES;
 }
 
+static enum oriel_status write_bytes(const struct oriel_way *way, struct stage *stage, uint64_t at, uint64_t len_bytes)
+{
+    const struct oriel_way there = {way->by, oriel_remote_advance(&way->there, at), false};
+    return oriel_remote_write(&there, stage->bytes + at, len_bytes);
+}
+
 static enum oriel_status write_touched(const struct oriel_way *way, struct stage *stage)
 {
     struct oriel_piece pieces[RUNS];
@@ -130,10 +136,9 @@ static enum oriel_status write_touched(const struct oriel_way *way, struct stage
         pieces[count++] = (struct oriel_piece){(int64_t)at, stage->bytes + at, end - at};
         at = end;
     }
-    if (count > 1)
+    if (count != 1)
         return way->by->write_pieces(&way->there, pieces, count);
-    const struct oriel_way first = {way->by, oriel_remote_advance(&way->there, (uint64_t)pieces[0].offset_bytes), false};
-    return oriel_remote_write(&first, pieces[0].here, pieces[0].len_bytes);
+    return write_bytes(way, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
 }
 
 /* The first runs that a stage has room for. */
@@ -155,9 +160,30 @@ static unsigned choose(const struct run *runs, unsigned count, struct stage *sta
     return taken;
 }
 
+/* P5. */
+static void keep_failure(struct oriel_deferred *deferred, enum oriel_status status)
+{
+    if (oriel_likely(status == ORIEL_OK) || deferred->failure != ORIEL_OK)
+        return;
+    deferred->failure = status;
+    snprintf(deferred->failure_text, sizeof deferred->failure_text, "%s", oriel_fail_message());
+}
+
+/* P5: what is touched, page by page.  These are stores, so a piece may be written twice. */
+static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred, const struct oriel_way *way, struct stage *stage)
+{
+    const uint64_t address = window->targets[deferred->rank].address + stage->low_bytes;
+    for (uint64_t at = next_touched(stage, 0, true), now; at < STAGE_BYTES; at = next_touched(stage, at + now, true)) {
+        const uint64_t to_page = ORIEL_PAGE_BYTES - (address + at) % ORIEL_PAGE_BYTES;
+        const uint64_t touched = next_touched(stage, at, false) - at;
+        now = touched < to_page ? touched : to_page;
+        keep_failure(deferred, oriel_remote_status(write_bytes(way, stage, at, now), window, deferred->rank));
+    }
+}
+
 /* P3: one read, all operators in their order, one write.  False: nothing has changed. */
 static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *runs,
-                              unsigned count, struct stage *stage, enum oriel_status *status)
+                              unsigned count, struct stage *stage)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[deferred->kind];
     const struct run all = {.offset_bytes = stage->low_bytes, .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
@@ -174,22 +200,14 @@ static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred
                                             runs[i].len_bytes / kind->extent_bytes);
             touch(stage, at, runs[i].len_bytes);
         }
-        *status = oriel_remote_status(write_touched(&way, stage), window, deferred->rank);
+        if (write_touched(&way, stage) != ORIEL_OK)
+            write_apart(window, deferred, &way, stage);
     }
     oriel_mutex_unlock(window, deferred->rank);
     return is_read;
 }
 
 typedef enum oriel_status do_run(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *run);
-
-/* P5. */
-static void keep_failure(struct oriel_deferred *deferred, enum oriel_status status)
-{
-    if (oriel_likely(status == ORIEL_OK) || deferred->failure != ORIEL_OK)
-        return;
-    deferred->failure = status;
-    snprintf(deferred->failure_text, sizeof deferred->failure_text, "%s", oriel_fail_message());
-}
 
 /* P5: parts that have whole elements of unit_bytes, and cross no end of a page but within an element. */
 static void do_parts(struct oriel_window *window, struct oriel_deferred *deferred, const struct run *run, uint64_t unit_bytes,
@@ -219,12 +237,9 @@ static void do_accumulates(struct oriel_window *window, struct oriel_deferred *d
     struct stage stage;
     unsigned taken;
     for (const struct run *runs = deferred->list; runs < end; runs += taken) {
-        enum oriel_status status = ORIEL_OK;
         taken = choose(runs, (unsigned)(end - runs), &stage);
-        if (taken > 1 && accumulate_staged(window, deferred, runs, taken, &stage, &status)) {
-            keep_failure(deferred, status);
+        if (taken > 1 && accumulate_staged(window, deferred, runs, taken, &stage))
             continue;
-        }
         taken = 1;
         do_parts(window, deferred, runs, unit_bytes, accumulate_one);
     }

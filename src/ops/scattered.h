@@ -25,7 +25,7 @@ struct oriel_scattered {
     bool in_place; /* the kernel works on the target's memory, block by block */
     struct oriel_scattered_side origin, result;
     struct oriel_scattered_side target;
-    struct oriel_scattered_side again; /* the target, for the results */
+    struct oriel_scattered_side again; /* the target once more, for the scatter */
 };
 
 /* Returns whether the elements of a part lie in blocks so short that oriel_scattered_update is the

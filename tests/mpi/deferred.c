@@ -268,11 +268,12 @@ static void a_put_in_lock_all_waits_for_no_flush(enum window_kind kind)
 
 /* --- errors --- */
 
-/* A page of the target's memory is gone: the call that completes tells the window and the rank, all else is done, and the window
- * works on. */
+/* A page of the target's memory is gone, or may only be read: the call that completes tells the window and the rank, all else
+ * is done, and the window works on. */
 static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
 {
-    enum { PAGES = 5, LOST = 2 * PAGE };
+    enum { PAGES = 5, LOST = 2 * PAGE, FIRST = PAGE / 128 };
+    static const int protections[] = { PROT_NONE, PROT_READ };
     char *area = pages_map(PAGES * PAGE);
     int target = right_of(world_rank);
     MPI_Win win = window_over(area, PAGES * PAGE);
@@ -287,12 +288,13 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
     }
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_set_name(win, "five pages");
-    CHECK(mprotect(area + LOST, PAGE, PROT_NONE) == 0, "mprotect");
-    barrier(MPI_COMM_WORLD);
-    for (int accumulates = 0; accumulates < 2; accumulates++) {
+    for (int round = 0; round < 4; round++) {
         static int64_t values[PAGES * PAGE / 64];
+        const int accumulates = round % 2;
+        CHECK(mprotect(area + LOST, PAGE, protections[round / 2]) == 0, "mprotect");
+        barrier(MPI_COMM_WORLD);
         CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
-        for (int i = 0; i < PAGES * PAGE / 64; i++) {
+        for (int i = FIRST; i < PAGES * PAGE / 64; i++) {
             values[i] = i + 1;
             if (accumulates)
                 CHECK_OK(MPI_Accumulate(&values[i], 1, MPI_INT64_T, target, i * 64, 1, MPI_INT64_T, MPI_SUM, win));
@@ -310,7 +312,7 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
         CHECK(strstr(said_by_oriel(), accumulates ? "MPI_Win_flush" : "MPI_Win_unlock") != NULL, "%s", said_by_oriel());
         CHECK(strstr(said_by_oriel(), rank) != NULL, "%s", said_by_oriel());
         barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < PAGES * PAGE / 64; i++)
+        for (int i = FIRST; i < PAGES * PAGE / 64; i++)
             if (i * 64 / PAGE != LOST / PAGE)
                 CHECK_EQUAL(((int64_t *)(void *)area)[i * 8], (i + 1) * (accumulates + 1));
         barrier(MPI_COMM_WORLD);
@@ -322,6 +324,47 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
     munmap(area, PAGES * PAGE);
 }
 
+/* What fails at one rank does not keep the flush from completing a put to another one, on another node or not. */
+static void a_failure_keeps_no_other_operation_from_completing(enum window_kind kind)
+{
+    enum { LONG_BYTES = 60000, ROUNDS = 20, SENT = 1, SEEN = 2 };
+    static char sent[LONG_BYTES];
+    const int broken = 1, whole = world_size - 1;
+    const int64_t lost = 7;
+    const MPI_Aint len_bytes = (MPI_Aint)16 * PAGE;
+    char *area = pages_map(len_bytes);
+    MPI_Win win = window_over(area, len_bytes);
+    int copied = !is_promoted(win), all = 0;
+    (void)kind;
+    MPI_Allreduce(&copied, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (world_rank == broken)
+        CHECK(mprotect(area, PAGE, PROT_NONE) == 0, "mprotect");
+    barrier(MPI_COMM_WORLD);
+    for (int round = 1; all && through_oriel() && world_size > 2 && round <= ROUNDS; round++) {
+        if (world_rank == 0) {
+            sent[LONG_BYTES - 1] = (char)round;
+            CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, broken, 0, win));
+            CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, whole, 0, win));
+            CHECK_OK(MPI_Put(&lost, 8, MPI_BYTE, broken, 0, 8, MPI_BYTE, win));
+            CHECK_OK(MPI_Put(sent, LONG_BYTES, MPI_BYTE, whole, 0, LONG_BYTES, MPI_BYTE, win));
+            CHECK_CLASS(MPI_ERR_RMA_RANGE, MPI_Win_flush_all(win));
+            MPI_Send(NULL, 0, MPI_BYTE, whole, SENT, MPI_COMM_WORLD);
+            MPI_Recv(NULL, 0, MPI_BYTE, whole, SEEN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK_OK(MPI_Win_unlock(broken, win));
+            CHECK_OK(MPI_Win_unlock(whole, win));
+        } else if (world_rank == whole) {
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, SENT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK_EQUAL(((volatile char *)area)[LONG_BYTES - 1], round);
+            MPI_Send(NULL, 0, MPI_BYTE, 0, SEEN, MPI_COMM_WORLD);
+        }
+    }
+    if (!all || !through_oriel())
+        harness_skip("the memory is shared, or the host's");
+    MPI_Win_free(&win);
+    munmap(area, (size_t)len_bytes);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -331,6 +374,7 @@ int main(int argc, char **argv)
         CASE(many_origins_of_one_target_lose_nothing, KINDS_BOTH, 1),
         CASE(a_put_in_lock_all_waits_for_no_flush, KINDS_BOTH | KIND_ONE_MACHINE, 1),
         CASE(a_lost_page_fails_in_the_call_that_completes, KIND_ANY | KIND_ONE_MACHINE, 2),
+        CASE(a_failure_keeps_no_other_operation_from_completing, KIND_ANY, 3),
     };
     return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
 }

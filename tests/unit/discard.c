@@ -45,12 +45,14 @@ static void let_go(char *memory, uint64_t len_bytes, struct oriel_promoted *prom
 
 static void held_pages_become_zero_for_everybody(void **state)
 {
-    static const int advice[] = {MADV_DONTNEED, MADV_FREE};
+    static const int advice[] = {MADV_DONTNEED, MADV_FREE, MADV_DONTNEED_LOCKED};
     struct oriel_promoted promoted;
     char *memory = map_promoted(8 * PAGE, means_of(state), &promoted);
     char *view = peer_view(memory, 8 * PAGE);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         memset(memory, 1, 8 * PAGE);
+        if (advice[i] == MADV_DONTNEED_LOCKED)
+            assert_int_equal(mlock(memory + 2 * PAGE, PAGE), 0);
         assert_int_equal(oriel_discard(memory + 2 * PAGE, PAGE + 1, advice[i], next),
                          0); /* two pages */
         assert_true(is_all(memory, 2 * PAGE, 1) && is_all(memory + 2 * PAGE, 2 * PAGE, 0) &&

@@ -21,7 +21,6 @@
 
 _Atomic(struct oriel_polled *) oriel_polled_own;
 
-
 /* --- pages that are there (P6) --- */
 
 enum { PAGE_BYTES = 4096, PAIRS_BITS = 11 };
@@ -29,7 +28,8 @@ enum { PAGE_BYTES = 4096, PAIRS_BITS = 11 };
 /* What the requests of one slot have found.  The thread that executes a request there uses it. */
 static struct known {
     uint64_t generation; /* pages of earlier ones are forgotten; the first is 1 */
-    uint32_t waits;      /* of the origin at its last request, */
+    uint32_t origin;     /* at the last request, */
+    uint32_t waits;      /* of that origin then, */
     uint32_t own_waits;  /* and of this process */
     struct page {
         uint64_t number;
@@ -41,10 +41,13 @@ static _Atomic uint32_t own_waits; /* that have begun in base/wait.h */
 static void forget_old(struct known *these, const struct oriel_polled_slot *slot)
 {
     const uint32_t waits = *(const volatile uint32_t *)&slot->waits;
+    const uint32_t origin = *(const volatile uint32_t *)&slot->origin;
     const uint32_t ours = atomic_load_explicit(&own_waits, memory_order_relaxed);
-    if (oriel_likely(these->generation != 0 && these->waits == waits && these->own_waits == ours))
+    if (oriel_likely(these->generation != 0 && these->waits == waits && these->origin == origin &&
+                     these->own_waits == ours))
         return;
     these->generation++;
+    these->origin = origin;
     these->waits = waits;
     these->own_waits = ours;
 }

@@ -130,6 +130,7 @@ static void fill(struct oriel_polled_slot *slot, uint64_t address, const struct 
     slot->len_bytes = (uint32_t)wanted->len_bytes;
     slot->address = address;
     slot->waits = atomic_load_explicit(&oriel_polled_waits, memory_order_relaxed);
+    slot->origin = (uint32_t)oriel_identity_own_word();
     if (wanted->in != NULL)
         copy(slot->data, wanted->in, wanted->len_bytes);
     if (wanted->operation == ORIEL_POLLED_SWAP)

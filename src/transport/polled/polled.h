@@ -31,8 +31,8 @@
  * P6  Memory that is gone must not end the target.  T2 asks the kernel whether the pages are there and
  *     may be accessed (MADV_POPULATE), and refuses where they are not; the other means then find the
  *     error.  The call takes longer than the request, so T2 remembers the pages of a slot's requests.
- *     It forgets them when the origin has waited in MPI since its last request, and when this process
- *     has begun a wait in base/wait.h.  The target can only tell the origin that it has unmapped memory
+ *     It forgets them when another origin has the slot, when the origin has waited in MPI since its
+ *     last request, and when this process has begun a wait in base/wait.h.  The target can only tell the origin that it has unmapped memory
  *     by a message, whose receiver waits in the host, or by a synchronisation of windows, where the
  *     earlier of both waits; so such a request finds the pages forgotten.  Not covered is memory of an
  *     open window that disappears at any other time: between two requests of an origin that does not
@@ -78,7 +78,8 @@ struct oriel_polled_slot {
     uint32_t len_bytes;
     int32_t error;     /* 0, or why T2 has refused it; written before T3 */
     uint64_t address;  /* in the target's address space */
-    uint32_t waits;    /* another value if the origin has waited since its last request (P6) */
+    uint32_t waits;    /* another value if the origin has waited since its last request, and */
+    uint32_t origin;   /* another one for each origin (P6): the lower bits of its process's word */
     char data[ORIEL_POLLED_BYTES];
 };
 
