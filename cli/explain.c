@@ -17,7 +17,7 @@ struct rule {
 static const struct rule rules[] = {
 #define RULE(name, number_, title_, text_, example_, remedy_)                                                          \
     {.number = number_, .title = title_, .text = text_, .example = example_, .remedy = remedy_},
-#include "check/rules.def"
+#include "check/rules/rules.def"
 #undef RULE
 };
 
@@ -93,7 +93,7 @@ static void rule_page_print(const struct rule *rule)
 int oriel_explain_page(void)
 {
     printf("# The rules of `oriel check`\n\n"
-           "Made by `scripts/rules` from `src/check/rules.def`; `oriel check --explain RULE` prints one of them. "
+           "Made by `scripts/rules` from `src/check/rules/rules.def`; `oriel check --explain RULE` prints one of them. "
            "Clauses are those of MPI-4.1. [checker.md](checker.md) tells how the checker is used and what it cannot see.\n");
     for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++) {
         bool titled = false;

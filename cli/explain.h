@@ -1,5 +1,5 @@
 /* The rules of the checker, for people: one explained, all listed, and docs/rules.md.
- * All of it comes from src/check/rules.def.
+ * All of it comes from src/check/rules/rules.def.
  * Only files in cli/ include this. */
 #ifndef ORIEL_CLI_EXPLAIN_H
 #define ORIEL_CLI_EXPLAIN_H

@@ -17,7 +17,7 @@ static const struct {
     const char *number, *title, *remedy;
 } rules[] = {
 #define RULE(name, number_, title_, text, example, remedy_) {.number = number_, .title = title_, .remedy = remedy_},
-#include "check/rules.def"
+#include "check/rules/rules.def"
 #undef RULE
 };
 

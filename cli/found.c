@@ -1,5 +1,5 @@
 /* Reads what `oriel check --json` has written and tells it as text, in the words that the checker itself uses
- * (src/check/words.c). What a key lacks, or has of another type than docs/checker.md tells, is left out; only a file that is
+ * (src/check/report/report_text.c). What a key lacks, or has of another type than docs/checker.md tells, is left out; only a file that is
  * none of the checker's at all is refused.  report.c and page.c call. */
 #include "cli/found.h"
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "check/record.h"
+#include "check/report/finding_record.h"
 
 int oriel_helper_serve(const char *what);
 

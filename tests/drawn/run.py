@@ -2,7 +2,7 @@
 """Draws one-sided programs, runs them under `oriel check` and compares what is found with what is wrong with them.
 
 Demanded: each pair of operations that conflicts is told, by its call sites, and nothing else is.  What goes first with one pair
-of sites stands for all of them that it makes superfluous (src/check/history.c): so a pair counts as told too when it is told of a
+of sites stands for all of them that it makes superfluous (src/check/access/history.c): so a pair counts as told too when it is told of a
 later operation that covers the first one's byte, is ordered behind it and conflicts with all that it conflicts with.  What fails
 is printed with the command that repeats it."""
 

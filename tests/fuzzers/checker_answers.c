@@ -3,15 +3,15 @@
  * of five, on the second of three machines.  libFuzzer calls. */
 #include "checker_board.h"
 
-#include "check/afar_socket.h"
-#include "check/afar_waits.h"
-#include "check/deadlock.h"
-#include "check/finding_parts.h"
-#include "check/notes.h"
-#include "check/order.h"
-#include "check/parts.h"
-#include "check/ranks.h"
-#include "check/sites.h"
+#include "check/remote/remote_socket.h"
+#include "check/remote/remote_waits.h"
+#include "check/deadlock/deadlock.h"
+#include "check/report/finding_internal.h"
+#include "check/order/member_state.h"
+#include "check/order/order.h"
+#include "check/access/history_proxy.h"
+#include "check/order/rank_clocks.h"
+#include "check/report/call_sites.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* In the place of board_heap.c: from the bottom up, each block with a watched one behind it.  checker_*.c call. */
+/* In the place of shm_heap.c: from the bottom up, each block with a watched one behind it.  checker_*.c call. */
 #include "checker_board.h"
 
-#include "check/board_parts.h"
+#include "check/shm/shm_internal.h"
 
 #include <sanitizer/asan_interface.h>
 

@@ -5,7 +5,7 @@
 
 #include "fuzzer.h"
 
-#include "check/board.h"
+#include "check/shm/shm.h"
 
 void board_open(int world_size);
 void board_close(void);

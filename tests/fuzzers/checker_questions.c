@@ -3,15 +3,15 @@
  * afterwards as it was before.  libFuzzer calls. */
 #include "checker_board.h"
 
-#include "check/afar_answer.h"
-#include "check/afar_socket.h"
-#include "check/afar_waits.h"
-#include "check/finding.h"
-#include "check/notes.h"
-#include "check/order.h"
-#include "check/parts.h"
-#include "check/ranks.h"
-#include "check/sites.h"
+#include "check/remote/remote_answer.h"
+#include "check/remote/remote_socket.h"
+#include "check/remote/remote_waits.h"
+#include "check/report/finding.h"
+#include "check/order/member_state.h"
+#include "check/order/order.h"
+#include "check/access/history_proxy.h"
+#include "check/order/rank_clocks.h"
+#include "check/report/call_sites.h"
 
 enum { WORLD = 4, OWN = 0, NEIGHBOUR = 1, QUESTIONS_MOST = 32, DATA_MOST_BYTES = 2400, PARTS = 2, TICKETS = 4 };
 enum { SITE_NUMBER_BYTES = 16, SITE_MODULE_BYTES = ORIEL_RECORD_LONG + 24 }; /* entries of sites.c's tables */

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/finding.h"
-#include "check/guard.h"
-#include "check/local.h"
-#include "check/order.h"
-#include "check/sites.h"
+#include "check/report/finding.h"
+#include "check/intercept/reentrancy.h"
+#include "check/local/local_accesses.h"
+#include "check/order/order.h"
+#include "check/report/call_sites.h"
 
 enum { NEVER_SENT = 30000 }; /* a tag */
 

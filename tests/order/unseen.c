@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "check/guard.h"
+#include "check/intercept/reentrancy.h"
 
 static int word, room;
 static MPI_Status *volatile no_statuses = MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */

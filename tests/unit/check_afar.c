@@ -2,18 +2,18 @@
  * than it can be, or does not show that it has the key, keeps nobody else from an answer; a server that has stopped or died is
  * given up; one that has no descriptor for who connects waits until it has; a history that others work on stays until they have
  * left. */
-#include "check/afar.h"
-#include "check/afar_believe.h"
-#include "check/afar_proof.h"
-#include "check/afar_socket.h"
-#include "check/afar_waits.h"
-#include "check/finding.h"
-#include "check/notes.h"
-#include "check/order.h"
-#include "check/parts.h"
-#include "check/ranks.h"
-#include "check/sites.h"
-#include "check/stuck.h"
+#include "check/remote/remote.h"
+#include "check/remote/remote_validate.h"
+#include "check/remote/remote_auth.h"
+#include "check/remote/remote_socket.h"
+#include "check/remote/remote_waits.h"
+#include "check/report/finding.h"
+#include "check/order/member_state.h"
+#include "check/order/order.h"
+#include "check/access/history_proxy.h"
+#include "check/order/rank_clocks.h"
+#include "check/report/call_sites.h"
+#include "check/deadlock/deadlock_set.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -29,7 +29,7 @@
 
 enum { BOARD = 8 << 20, SERVER = 0, KEY = 0, PORTS = 2, PROCESS = 3, SERVES = 1, DONE = 2 };
 
-/* Of summary.c, notes.c and afar_waits.c: nobody ends with findings here, has a window or waits in MPI. */
+/* Of summary.c, member_state.c and remote_waits.c: nobody ends with findings here, has a window or waits in MPI. */
 void oriel_finding_end_alone(void)
 {
     abort();

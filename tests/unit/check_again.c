@@ -1,6 +1,6 @@
 /* Where call sites stand in their thread's table: those with the same first place do not drive each other out, whatever addresses
  * they were given by chance, and one too many drives out a single one. */
-#include "check/again.h"
+#include "check/access/callsite_cache.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const void *address_at(uint64_t at)
     return (const void *)(uintptr_t)at; /* NOLINT(performance-no-int-to-ptr): nobody looks there */
 }
 
-/* As again.c keeps what it has found out. */
+/* As callsite_cache.c keeps what it has found out. */
 static struct oriel_again *keep(const void *address, MPI_Win win)
 {
     struct oriel_again *again = oriel_again_place(address, win);

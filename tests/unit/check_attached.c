@@ -1,5 +1,5 @@
 /* Attached regions: the same answers as looking at each byte gives, and in a time that does not depend on how many runs there are. */
-#include "check/attached.h"
+#include "check/order/attached_regions.h"
 
 #include <stdlib.h>
 #include <string.h>

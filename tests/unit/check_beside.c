@@ -1,6 +1,6 @@
 /* Histories beside each other, of one memory: what nothing orders is told by one of both accesses, through whichever history each
  * comes and however they meet; an access through the one is never compared with other bytes of the other. */
-#include "check/beside.h"
+#include "check/access/aliased_windows.h"
 
 #include "check_puts.h"
 

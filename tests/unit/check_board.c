@@ -1,6 +1,6 @@
 /* The checker's board: its blocks are nobody else's, its keys lead all processes to one place, its locks outlive their holders,
  * and it may be full.  Each test has a board of its own. */
-#include "check/board.h"
+#include "check/shm/shm.h"
 
 #include <fcntl.h>
 #include <pthread.h>

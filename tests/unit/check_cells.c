@@ -1,9 +1,9 @@
 /* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
  * comes first and however they meet; what is carried from word to word is known to who takes it. */
-#include "check/guard.h"
-#include "check/loans.h"
-#include "check/ranks.h"
-#include "check/words_carried.h"
+#include "check/intercept/reentrancy.h"
+#include "check/access/record_lease.h"
+#include "check/order/rank_clocks.h"
+#include "check/order/word_clocks.h"
 
 #include "check_puts.h"
 
@@ -169,7 +169,7 @@ static void cells_s2_small_and_wide_accesses_meet(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, put_mixed);
 }
 
-/* As a small operation gives (again.c), now and then under the lock all the same. */
+/* As a small operation gives (callsite_cache.c), now and then under the lock all the same. */
 static bool give_again(oriel_place words, uint64_t offset, bool fetches)
 {
     static unsigned turns;

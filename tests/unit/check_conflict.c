@@ -1,5 +1,5 @@
 /* The conflict table, row by row: two accesses to the same bytes that nothing orders. */
-#include "check/history.h"
+#include "check/access/history.h"
 
 #include "cmocka_all.h"
 

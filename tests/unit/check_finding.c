@@ -1,8 +1,8 @@
-/* src/check/finding.c, words.c and sites.c: what counts as one finding, what is said of it, and that processes share it.
+/* src/check/report/finding.c, words.c and sites.c: what counts as one finding, what is said of it, and that processes share it.
  * There is no `oriel` command beside this program, so that lines stay unknown, as where the helper cannot be started.  Run by
  * the test rows. */
-#include "check/finding_parts.h"
-#include "check/sites.h"
+#include "check/report/finding_internal.h"
+#include "check/report/call_sites.h"
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>

@@ -1,7 +1,7 @@
 /* Histories of accesses: which conflicts they tell, what they keep.  The model keeps every access to every byte with its
  * completion and forgets nothing; random accesses by ranks that give each other their clocks must be told of by both or by
  * neither.  Each test has a history of its own. */
-#include "check/history.h"
+#include "check/access/history.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Entries of cells that are lent: what their origin does without the cell's lock is met by whoever comes, whichever
  * is first; what is ordered before is never told.  In this build an entry is lent when it is first come to.
  * Processes with random delays. */
-#include "check/beside.h"
+#include "check/access/aliased_windows.h"
 
 #include "check_puts.h"
 

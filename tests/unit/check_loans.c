@@ -1,9 +1,9 @@
 /* Records that are lent: what their origin does without the history's lock is met by whoever comes, whichever is first; what is
  * ordered before is never told.  In this build a record is lent when its call has come there twice.  Processes with random
  * delays. */
-#include "check/loans.h"
+#include "check/access/record_lease.h"
 
-#include "check/beside.h"
+#include "check/access/aliased_windows.h"
 #include "check_puts.h"
 
 enum { ROUNDS = 2000, WIDE = 4096, PART = 1024, BOARD_BYTES = 128 << 20, MANY = 700, FAR = 5 << 16 };

@@ -1,12 +1,12 @@
 /* The process's own memory: uses of buffers, loads and stores become accesses where they belong, and end.  Datatypes are made-up
  * layouts; other ranks' operations are put into the histories by hand.  Each test starts and stops the part anew. */
-#include "check/local.h"
+#include "check/local/local_accesses.h"
 
-#include "check/guard.h"
-#include "check/order.h"
-#include "check/regions.h"
-#include "check/sites.h"
-#include "check/watch.h"
+#include "check/intercept/reentrancy.h"
+#include "check/order/order.h"
+#include "check/local/window_memory.h"
+#include "check/report/call_sites.h"
+#include "check/local/watched_pages.h"
 
 #include <stdlib.h>
 #include <string.h>

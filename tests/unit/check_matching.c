@@ -1,9 +1,9 @@
 /* The numbers of messages against a model of MPI's matching: whatever the order of posting, wildcards, completion and
  * cancelling, a receive takes what its own message was given, or more; exactly that where no wildcard is in doubt; and nothing
  * is left behind. order.h is played here: a clock is the count of the sends of its process. */
-#include "check/matching.h"
+#include "check/order/message_matching.h"
 
-#include "check/order.h"
+#include "check/order/order.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Order between processes: who takes what was given knows all that the giver had completed, and nothing that it completed later;
  * more is taken only where asked for.  Each process is a rank; steps of the team decide which comes first. */
-#include "check/order.h"
+#include "check/order/order.h"
 
 #include <string.h>
 
 #include "check_team.h"
-#include "check/finding.h"
+#include "check/report/finding.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -1,7 +1,7 @@
 /* Two ends of a connection between checkers show each other that they have the key.  Whoever has another one, says too little,
  * repeats what was said in another connection, sends back what it was sent, passes on what two others say, or is silent, is
  * refused; and the key is not among what is sent. */
-#include "check/afar_proof.h"
+#include "check/remote/remote_auth.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -3,8 +3,8 @@
 #define ORIEL_TESTS_UNIT_CHECK_PUTS_H
 
 #include "base/atomic.h"
-#include "check/order.h"
-#include "check/lent.h"
+#include "check/order/order.h"
+#include "check/access/entry_lease.h"
 
 #include "check_team.h"
 
@@ -42,7 +42,7 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
                                  .site = {1 + (uint64_t)kind, (uint32_t)rank, 1, 0}};
 }
 
-/* A test's processes put as a call does that comes again, and hold what can be held (again.c), or all in the general way. */
+/* A test's processes put as a call does that comes again, and hold what can be held (callsite_cache.c), or all in the general way. */
 static bool comes_again;
 static oriel_place kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the traits */
 static struct oriel_cell_entry *held;

@@ -1,6 +1,6 @@
 /* Sets of runs: what they have in common, contain, become together and leave, against sets of bytes one by one.  Random shapes,
  * small enough to count out and large enough to meet in odd ways. */
-#include "check/runs.h"
+#include "check/access/strided_sets.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * filled with ones and lost.  No thread may use them beside another. */
 #include "check_stand_in.h"
 
-#include "check/finding.h"
-#include "check/order.h"
+#include "check/report/finding.h"
+#include "check/order/order.h"
 
 #include <stdlib.h>
 #include <string.h>

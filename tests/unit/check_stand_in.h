@@ -3,8 +3,8 @@
 #ifndef ORIEL_TESTS_UNIT_CHECK_STAND_IN_H
 #define ORIEL_TESTS_UNIT_CHECK_STAND_IN_H
 
-#include "check/board.h"
-#include "check/clock.h"
+#include "check/shm/shm.h"
+#include "check/order/clock.h"
 
 enum { RANKS = 5 };
 

@@ -1,6 +1,6 @@
 /* The greatest set of ranks that cannot go on, against the definition: of all subsets, those in which each rank is held by
  * others of the subset or by finished ones, and their union. */
-#include "check/stuck.h"
+#include "check/deadlock/deadlock_set.h"
 
 #include "cmocka_all.h"
 

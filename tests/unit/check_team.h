@@ -3,7 +3,7 @@
 #ifndef ORIEL_TESTS_UNIT_CHECK_TEAM_H
 #define ORIEL_TESTS_UNIT_CHECK_TEAM_H
 
-#include "check/board.h"
+#include "check/shm/shm.h"
 
 #include <sched.h>
 #include <signal.h>

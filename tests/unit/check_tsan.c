@@ -1,7 +1,7 @@
 /* The stand-in for the runtime of -fsanitize=thread: what it tells of code that was compiled for it, and that its atomic
  * operations are right.  This file is the checker: it says what is watched, and writes down what it is told.  It is not compiled
  * for it itself. */
-#include "check/watch.h"
+#include "check/local/watched_pages.h"
 #include "check_tsan_program.h"
 
 #include <dlfcn.h>

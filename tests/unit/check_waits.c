@@ -1,7 +1,7 @@
 /* What processes note that they wait for, and what a look finds in it: several processes over one board, the last of which
  * looks. */
-#include "check/deadlock.h"
-#include "check/order.h"
+#include "check/deadlock/deadlock.h"
+#include "check/order/order.h"
 
 #include "check_team.h"
 

@@ -3,7 +3,7 @@
 #ifndef ORIEL_CHECK_TSAN_ATTACH_H
 #define ORIEL_CHECK_TSAN_ATTACH_H
 
-#include "check/watch.h"
+#include "check/local/watched_pages.h"
 
 #include <stddef.h>
 

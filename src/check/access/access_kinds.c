@@ -1,0 +1,61 @@
+/* Traits under keys of the board.  A thread remembers those that it has asked for last.  history.c's files call. */
+#include "check/access/access_kinds.h"
+
+#include "base/atomic.h"
+
+enum { CACHED = 64 }; /* a power of 2 */
+
+#define TRAIT_KEY UINT64_C(0x5452414954) /* "TRAIT": above all kinds of order.h */
+
+struct cached {
+    struct oriel_key key;
+    uint64_t turn; /* of the board */
+    oriel_place trait;
+};
+
+static struct oriel_key key_of(const struct oriel_access *access)
+{
+    const struct oriel_site *site = &access->site;
+    return (struct oriel_key){{
+        TRAIT_KEY << 24 | (uint64_t)access->kind << 16 | (uint64_t)access->op << 8 | access->element,
+        site->address,
+        (uint64_t)access->flags << 32 | (uint64_t)site->call << 16 | site->epoch,
+        (uint64_t)(uint32_t)access->origin << 32 | site->world_rank,
+    }};
+}
+
+struct filling {
+    const struct oriel_access *access;
+    oriel_place trait;
+};
+
+static bool fill(void *at, bool made, void *closure)
+{
+    struct filling *filling = closure;
+    struct oriel_access *common = at;
+    if (made) {
+        *common = *filling->access;
+        common->moment = 0;
+        common->complete = common->issued = ORIEL_TICK_PENDING;
+        common->group = 0;
+    }
+    filling->trait = oriel_board_place(at);
+    return true;
+}
+
+oriel_place oriel_trait_of(const struct oriel_access *access)
+{
+    static _Thread_local struct cached cache[CACHED];
+    struct oriel_key key = key_of(access);
+    uint64_t mixed = (key.words[1] ^ key.words[2] ^ key.words[0] << 3 ^ key.words[3] << 7) * UINT64_C(0x9e3779b97f4a7c15);
+    struct cached *cached = &cache[mixed >> 58];
+    uint64_t turn = oriel_board_turn();
+    if (oriel_likely(cached->key.words[0] == key.words[0] && cached->key.words[1] == key.words[1] &&
+                     cached->key.words[2] == key.words[2] && cached->key.words[3] == key.words[3] && cached->turn == turn))
+        return cached->trait;
+    struct filling filling = {.access = access};
+    if (!oriel_board_work(&key, sizeof *access, fill, &filling))
+        return 0;
+    *cached = (struct cached){key, turn, filling.trait};
+    return filling.trait;
+}

@@ -1,0 +1,67 @@
+/* What an access that comes again does in a cell where something is new to it: the way of all others, and what it has met is
+ * known the next time.  cell_repeat.h calls, under the cell's lock. */
+#include "check/access/cell_repeat.h"
+
+#include "check/access/stride_detect.h"
+
+struct oriel_met oriel_mets[ORIEL_METS];
+
+/* What the access meets in the cell, for the next time. */
+static void get_to_know(oriel_place mine, const struct oriel_access *access, const struct oriel_coming *coming,
+                        struct oriel_cell *whole)
+{
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            uint64_t what = cell->entries[i].what;
+            oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
+            if (what == 0 || oriel_entry_first(what) > coming->last || oriel_entry_last(what) < coming->first)
+                continue;
+            const struct oriel_access *other = oriel_trait_at(trait);
+            *oriel_again_met(mine, trait) = (struct oriel_met){.mine = mine,
+                                                               .trait = trait,
+                                                               .origin = other->origin,
+                                                               .peaceful = !oriel_access_conflicts(other, access),
+                                                               .gives_way = oriel_access_supersedes(access, other)};
+        }
+}
+
+static struct oriel_cell_entry *enter_as_all(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at,
+                                             struct oriel_cell *cell)
+{
+    struct oriel_arrival arrival;
+    uint64_t first = oriel_entry_first(mine);
+    oriel_arrival_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
+    struct oriel_coming coming = oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
+                                                   oriel_entry_last(mine) - first + 1);
+    get_to_know(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
+    return oriel_cell_enter(&coming, cell);
+}
+
+/* Whose bytes were taken away in the cell stands nowhere until this one does, in the tree if it continues a loop.  It has done
+ * all that they had, and more: whoever comes in between is met by this one. */
+struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *again, struct oriel_history_spot spot, uint64_t mine,
+                                           oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry)
+{
+    struct oriel_loop *loop = oriel_loop_of(again->history, mine >> ORIEL_ENTRY_TRAIT, (int64_t)at);
+    uint64_t bit = UINT64_C(1) << (at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1));
+    if (!oriel_loop_leave(loop, (int64_t)at))
+        return NULL;
+    if ((atomic_load(&spot.page->used) & bit) == 0)
+        atomic_fetch_or(&spot.page->used, bit); /* S2 */
+    struct oriel_cell *cell = oriel_again_cell(spot.page, at);
+    if (entry == NULL)
+        return enter_as_all(again, mine, at, cell);
+    oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));
+    if (oriel_unlikely(cell->next != 0))
+        oriel_cell_shorten(cell);
+    return entry;
+}
+
+void oriel_again_meet_tree(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at)
+{
+    struct oriel_arrival arrival;
+    uint64_t len_bytes = oriel_entry_last(mine) - oriel_entry_first(mine) + 1;
+    struct oriel_extent run = {.offset = (int64_t)at, .len_bytes = len_bytes, .count = 1};
+    oriel_arrival_begin(&arrival, again->history, again->access, again->tell, again->closure, true);
+    oriel_arrival_meet_tree(&arrival, again->history, &run);
+}

@@ -1,0 +1,151 @@
+/* The way into a cell of accesses that a call makes again, one at a time: most meet nothing but such as they have met before, and
+ * take the place that they had.  What an access has found out about the traits that it met decides then, without a look at those;
+ * what it meets for the first time, or in conflict, or in part, goes the way of all others (cell_store.c), under the same lock.  S1 to
+ * S4 are cell_store.c's.  A held entry is pending like those of pending_list.c, which has no list to keep of it.  callsite_cache.c is one with it,
+ * and pending_slot.h. */
+#ifndef ORIEL_CHECK_ACCESS_CELL_REPEAT_H
+#define ORIEL_CHECK_ACCESS_CELL_REPEAT_H
+
+#include "base/atomic.h"
+#include "base/delay.h"
+#include "check/access/cell_internal.h"
+#include "check/order/own_clock.h"
+
+#define ORIEL_SMALL_INLINE static inline __attribute__((always_inline))
+
+static inline struct oriel_cell *oriel_again_cell(struct oriel_page *page, uint64_t at)
+{
+    return &page->cells[at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1)];
+}
+
+static inline struct oriel_history_ground oriel_history_ground(oriel_place history)
+{
+    const struct oriel_pages *pages = &((const struct oriel_history *)oriel_board_at(history))->records.pages;
+    return (struct oriel_history_ground){oriel_page_bucket(pages, 0), pages->count - 1};
+}
+
+/* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
+ORIEL_SMALL_INLINE struct oriel_history_spot oriel_history_expect(const struct oriel_history_ground *ground, uint64_t at)
+{
+    uint64_t number = at >> ORIEL_PAGE_SHIFT;
+    const struct oriel_page_bucket *bucket = &ground->buckets[number & ground->last];
+    struct oriel_page *page = oriel_page_in(bucket, number);
+    if (oriel_likely(page != NULL)) {
+        const struct oriel_cell *cell = oriel_again_cell(page, at);
+        oriel_prefetch_to_write(cell);
+        oriel_prefetch_to_write(&cell->entries[ORIEL_CELL_ENTRIES / 2]);
+    }
+    return (struct oriel_history_spot){bucket, page};
+}
+
+/* What accesses of a trait are to those of another that they meet. */
+struct oriel_met {
+    oriel_place mine;
+    oriel_place trait;
+    int32_t origin; /* of the other */
+    bool peaceful;  /* they never conflict */
+    bool gives_way; /* the other, when it is ordered before */
+};
+enum { ORIEL_METS = 256 };
+extern struct oriel_met oriel_mets[ORIEL_METS] __attribute__((visibility("hidden"))); /* cell_repeat.c's own */
+
+static inline struct oriel_met *oriel_again_met(oriel_place mine, oriel_place trait)
+{
+    _Static_assert(ORIEL_METS == 1 << 8, "as many as eight bits tell apart");
+    return &oriel_mets[(mine + (trait << 7)) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
+
+/* Where the access can stand, when nothing that is there is more than can be decided so; NULL: something is. */
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_again_look(struct oriel_cell *whole, uint64_t mine, uint64_t screen,
+                                                             bool repeats, const oriel_tick *clock)
+{
+    struct oriel_cell_entry *spot = NULL;
+    struct oriel_cell *cell = whole;
+    do {
+#pragma GCC unroll 7
+        for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
+            uint64_t what = entry->what;
+            if (oriel_likely(oriel_entry_is_apart(what, screen)))
+                continue;
+            if (what == 0)
+                continue;
+            if (what == mine && repeats && !oriel_entry_pending(oriel_cell_recall(entry))) {
+                spot = entry; /* the same again */
+                continue;
+            }
+            uint64_t ticks = oriel_cell_ticks(entry);
+            bool lent = oriel_cell_is_lent(entry);
+            oriel_place trait = what >> ORIEL_ENTRY_TRAIT;
+            const struct oriel_met *met = oriel_again_met(mine >> ORIEL_ENTRY_TRAIT, trait);
+            if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
+                return NULL;
+            bool known = !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
+            if (!met->peaceful && (!known || lent)) /* L2 */
+                return NULL;
+            if (!known || !met->gives_way || lent)
+                continue;
+            if (oriel_entry_first(what) < oriel_entry_first(mine) || oriel_entry_last(what) > oriel_entry_last(mine))
+                return NULL;
+            oriel_cell_empty(entry);
+            spot = spot == NULL ? entry : spot;
+        }
+        cell = oriel_board_at(cell->next);
+    } while (oriel_unlikely(cell != NULL));
+    return oriel_likely(spot != NULL) ? spot : oriel_cell_free_entry(whole);
+}
+
+/* An access that a call makes again, in a history. */
+struct oriel_again_arrival {
+    oriel_place history;
+    const struct oriel_access *access;
+    oriel_conflict_fn *tell;
+    void *closure;
+};
+
+/* In cell_repeat.c: it has no equal one in its cell, whose lock is held, but may stand in the entry; NULL: it goes the way of all
+ * others.  NULL: as below. */
+struct oriel_cell_entry *oriel_again_enter(const struct oriel_again_arrival *again, struct oriel_history_spot spot, uint64_t mine,
+                                           oriel_tick issued, uint64_t at, struct oriel_cell_entry *entry);
+
+/* In cell_repeat.c: with what stands in the tree around its bytes. */
+void oriel_again_meet_tree(const struct oriel_again_arrival *again, uint64_t mine, uint64_t at);
+
+/* As oriel_history_add_again, where nothing else of this process is pending in the history, there is room for one more in its
+ * list (oriel_underway_room), and one thread makes all calls.  mine: as it stands in its entry, in one cell of the page; screen:
+ * of that.  The caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it continues
+ * a loop, or the board is full. */
+ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_history_hold(const struct oriel_again_arrival *again,
+                                                               struct oriel_history_spot spot, uint64_t mine, uint64_t screen,
+                                                               bool repeats, oriel_tick issued, uint64_t at)
+{
+    struct oriel_cell *cell = oriel_again_cell(spot.page, at);
+    oriel_board_word_lock(&cell->owner);
+    struct oriel_cell_entry *entry =
+        oriel_again_look(cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
+    oriel_delay();
+    if (oriel_likely(entry != NULL && entry->what == mine))
+        atomic_store_explicit(&entry->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
+    else
+        entry = oriel_again_enter(again, spot, mine, issued, at, entry);
+    oriel_delay();
+    bool wide = atomic_load(&spot.bucket->wide) != 0; /* S2 */
+    oriel_board_word_unlock(&cell->owner);
+    if (oriel_unlikely(wide && entry != NULL))
+        oriel_again_meet_tree(again, mine, at);
+    return entry;
+}
+
+/* It is complete. */
+ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *entry, oriel_tick issued, oriel_tick now)
+{
+    atomic_store_explicit(&entry->ticks, oriel_entry_completed(issued, now), memory_order_release);
+}
+
+/* It stands like one that was added, in a cell. */
+static inline void oriel_history_held_release(oriel_place place, struct oriel_cell *cell, struct oriel_cell_entry *entry,
+                                              const struct oriel_access *access)
+{
+    oriel_underway_add(place, cell, entry, access->group, access->origin);
+}
+
+#endif

@@ -1,0 +1,349 @@
+/* Small accesses in cells.  The argument, beside history.c's:
+ * S1 What stands in a cell is under the cell's lock.  Two small accesses to one byte therefore meet: the second to have the lock
+ *    finds the first.
+ * S2 An access that goes into the tree raises its buckets' wide, all under the history's lock, and looks into the cells of its
+ *    bytes behind a full fence.  The record that it becomes keeps what was raised, and it is lowered with that, or once the access
+ *    stands in another one; a small one reads wide while it holds its cell's lock, where its entry
+ *    stands already.  If it reads 0, its section came before the other's look into that cell, which finds the entry; if not, it
+ *    goes on to the tree, under the history's lock, after the other has left.  (Where each finds the other, both tell: it is one
+ *    finding.)  A cell is looked into if its bit in used is set, which is set before wide is read.
+ * S3 An entry that is pending is changed by its origin only (pending_list.c), and has its place until it is complete, so that the
+ *    store that completes it needs no lock: who reads the number of before takes the access for pending, and has no clock that
+ *    says otherwise, since completion comes before anything is given.
+ * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
+ *    leaves a free one.
+ * S5 A cell that had no room has further parts, which go when few entries are left, under its lock: what is complete there is
+ *    copied into the first part before, what is pending has its place (S3), and keeps the parts.  Nobody else knows of a place in
+ *    a cell without its lock.
+ * S6 A record that becomes part of another, or is cut, has looked into the cells long before: nothing but wide leads to its bytes.
+ *    So what comes to stand there is marked before what stood there goes, and wide is never 0 between.
+ * history.c calls; cell_repeat.h has a shorter way into a cell. */
+#include "check/access/cell_internal.h"
+
+#include "base/atomic.h"
+#include "base/delay.h"
+#include "check/access/stride_detect.h"
+#include "check/order/order.h"
+
+#include <stdlib.h>
+
+enum {
+    CELLS_MOST = 4, /* of one access */
+    CELL_ROOM = 2,  /* entries that are left in a cell that gives back its further parts */
+};
+
+_Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS];
+
+static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint64_t ticks)
+{
+    struct oriel_access access = *oriel_cell_trait(entry->what);
+    access.flags = (uint8_t)entry->what;
+    access.issued = ticks >> 16;
+    access.complete = oriel_entry_pending(ticks) ? ORIEL_TICK_PENDING : oriel_entry_complete(ticks);
+    return access;
+}
+
+/* The two are one if they are complete together (history.c, 2). */
+static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
+{
+    uint64_t what = entry->what;
+    if (!oriel_entry_joins(what, coming->what) || oriel_cell_is_lent(entry))
+        return false;
+    if (oriel_entry_pending(coming->ticks)) {
+        const struct oriel_underway *one = oriel_entry_pending(ticks) ? oriel_underway_find(entry) : NULL;
+        if (one == NULL || one->history != coming->history || one->group != coming->arrival->access->group)
+            return false;
+    } else if (oriel_entry_pending(ticks) || oriel_entry_complete(ticks) != oriel_entry_complete(coming->ticks)) {
+        return false;
+    }
+    entry->what = oriel_entry_join(what, coming->what);
+    coming->merged = true;
+    return true;
+}
+
+void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry)
+{
+    uint64_t first = oriel_entry_first(entry->what);
+    uint64_t last = oriel_entry_last(entry->what);
+    if (first < coming->first && last > coming->last)
+        return;
+    if (first < coming->first) {
+        entry->what = oriel_entry_with(entry->what, first, coming->first - 1);
+    } else if (last > coming->last) {
+        entry->what = oriel_entry_with(entry->what, coming->last + 1, last);
+    } else {
+        oriel_cell_empty(entry);
+        coming->spot = coming->spot == NULL ? entry : coming->spot;
+    }
+}
+
+void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry)
+{
+    struct oriel_arrival *arrival = coming->arrival;
+    uint64_t what = entry->what;
+    const struct oriel_access *trait = oriel_cell_trait(what);
+    bool conflicts = oriel_access_conflicts(trait, arrival->access);
+    uint64_t ticks = conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */
+    bool known = !oriel_entry_pending(ticks) && oriel_arrival_knows(arrival, trait->origin, oriel_entry_complete(ticks));
+    if (!known && conflicts) {
+        struct oriel_access earlier = access_of(entry, ticks);
+        uint64_t first = oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
+        uint64_t last = oriel_entry_last(what) < coming->last ? oriel_entry_last(what) : coming->last;
+        oriel_arrival_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
+    }
+    if (!arrival->stays)
+        return;
+    if (known && oriel_access_supersedes(arrival->access, trait) && !oriel_cell_is_lent(entry))
+        oriel_cell_take(coming, entry); /* 3 */
+    else if (coming->what != 0 && !coming->merged)
+        merge(coming, entry, ticks);
+}
+
+/* Neighbours that are one, and what everyone knows, go; in a cell that is full. */
+static void compact(struct oriel_cell *whole)
+{
+    oriel_tick *floor = calloc((size_t)oriel_board_world_size(), sizeof *floor);
+    if (floor != NULL)
+        oriel_order_floor(floor);
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            struct oriel_cell_entry *entry = &cell->entries[i];
+            uint64_t ticks = oriel_cell_ticks(entry);
+            if (entry->what == 0 || oriel_entry_pending(ticks) || oriel_cell_is_lent(entry))
+                continue;
+            if (floor != NULL && oriel_entry_complete(ticks) <= floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
+                oriel_cell_empty(entry);
+                continue;
+            }
+            for (int k = 0; k < i; k++) {
+                struct oriel_cell_entry *other = &cell->entries[k];
+                struct oriel_coming coming = {.what = entry->what, .ticks = ticks};
+                if (other->what != 0 && merge(&coming, other, oriel_cell_ticks(other))) {
+                    oriel_cell_empty(entry);
+                    break;
+                }
+            }
+        }
+    free(floor);
+}
+
+/* S4 */
+static bool is_free(const struct oriel_cell_entry *entry)
+{
+    return entry->what == 0 && !oriel_entry_pending(oriel_cell_ticks(entry));
+}
+
+struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
+{
+    for (; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
+            if (is_free(&cell->entries[i]))
+                return &cell->entries[i];
+    return NULL;
+}
+
+/* Entries that stand in a cell, and so many of them behind its first part; *pending: one of these is. */
+static unsigned count_standing(struct oriel_cell *whole, bool *pending)
+{
+    unsigned standing = 0;
+    *pending = false;
+    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_board_at(cell->next))
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
+            standing += !is_free(&cell->entries[i]);
+            *pending |= cell != whole && oriel_entry_pending(oriel_cell_link(&cell->entries[i]));
+        }
+    return standing;
+}
+
+/* S5 */
+void oriel_cell_shorten(struct oriel_cell *whole)
+{
+    bool pending;
+    if (count_standing(whole, &pending) > ORIEL_CELL_ENTRIES - CELL_ROOM || pending)
+        return;
+    while (whole->next != 0) {
+        oriel_place place = whole->next;
+        struct oriel_cell *cell = oriel_board_at(place);
+        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
+            if (!is_free(&cell->entries[i]))
+                oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what,
+                                oriel_cell_link(&cell->entries[i]));
+        whole->next = cell->next;
+        oriel_board_free(place, sizeof *cell);
+    }
+}
+
+/* Room for one more; NULL: the board is full. */
+static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
+{
+    compact(whole);
+    struct oriel_cell_entry *entry = oriel_cell_free_entry(whole);
+    if (entry != NULL)
+        return entry;
+    oriel_place place = oriel_board_allocate(sizeof(struct oriel_cell));
+    struct oriel_cell *more = oriel_board_at(place);
+    if (more == NULL)
+        return NULL;
+    more->next = whole->next;
+    whole->next = place;
+    return &more->entries[0];
+}
+
+/* Of the same trait and flags. */
+static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *entry)
+{
+    uint64_t what = entry->what;
+    uint64_t ticks = oriel_cell_ticks(entry);
+    if (oriel_entry_first(what) <= coming->last && oriel_entry_last(what) >= coming->first)
+        oriel_cell_meet(coming, entry);
+    else if (!coming->merged)
+        merge(coming, entry, ticks);
+}
+
+/* Most entries of a cell are of other bytes: they are passed in a few instructions. */
+static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming, struct oriel_cell *whole)
+{
+    uint64_t mine = coming->what;
+    uint64_t screen = oriel_entry_screen(mine);
+    struct oriel_cell *cell = whole;
+    do {
+        for (struct oriel_cell_entry *entry = cell->entries; entry < cell->entries + ORIEL_CELL_ENTRIES; entry++) {
+            uint64_t what = entry->what;
+            if (what == 0) {
+                if (coming->spot == NULL && !oriel_entry_pending(oriel_cell_ticks(entry)))
+                    coming->spot = entry;
+            } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
+                if (what == mine && coming->repeats && !oriel_entry_pending(oriel_cell_recall(entry)))
+                    coming->spot = entry; /* the same again */
+                else
+                    meet_alike(coming, entry);
+            } else if (!oriel_entry_is_apart(what, screen)) {
+                oriel_cell_meet(coming, entry);
+            }
+        }
+        cell = oriel_board_at(cell->next);
+    } while (oriel_unlikely(cell != NULL));
+}
+
+struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct oriel_cell *cell)
+{
+    meet_cell(coming, cell);
+    oriel_delay();
+    if (coming->merged)
+        return NULL;
+    struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
+    if (entry != NULL)
+        oriel_cell_fill(entry, coming->what, coming->ticks);
+    if (oriel_unlikely(cell->next != 0))
+        oriel_cell_shorten(cell);
+    return entry;
+}
+
+/* False: the board is full. */
+static inline __attribute__((always_inline)) bool enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
+                                                             const struct oriel_page_bucket *bucket, bool *wide)
+{
+    struct oriel_cell *cell = &page->cells[which];
+    uint64_t bit = UINT64_C(1) << which;
+    oriel_board_word_lock(&cell->owner);
+    if (oriel_unlikely((atomic_load(&page->used) & bit) == 0))
+        atomic_fetch_or(&page->used, bit); /* S2 */
+    struct oriel_cell_entry *entry = oriel_cell_enter(coming, cell);
+    if (entry != NULL && oriel_entry_pending(coming->ticks))
+        oriel_underway_add(coming->history, cell, entry, coming->arrival->access->group, coming->arrival->access->origin);
+    bool stands = coming->merged || entry != NULL;
+    oriel_delay();
+    if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
+        *wide = true;
+    oriel_board_word_unlock(&cell->owner);
+    return stands;
+}
+
+/* --- what history.c calls --- */
+
+static bool is_small(const struct oriel_access *access, const struct oriel_extent *runs, unsigned *cells)
+{
+    uint64_t low = (uint64_t)runs->offset;
+    uint64_t high = low + runs->len_bytes - 1;
+    uint64_t borders = (high >> ORIEL_CELL_SHIFT) - (low >> ORIEL_CELL_SHIFT);
+    if (runs->count != 1 || (access->flags & ORIEL_ACCESS_ALONE) != 0 || borders >= CELLS_MOST)
+        return false;
+    *cells = (unsigned)borders + 1;
+    return !oriel_access_pending(access) || oriel_underway_room(*cells);
+}
+
+/* Bytes of one cell, of the page; what: without them.  False: the board is full. */
+static inline __attribute__((always_inline)) bool enter_in(struct oriel_history_spot spot, struct oriel_arrival *arrival,
+                                                           oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
+                                                           bool *wide)
+{
+    struct oriel_coming coming = oriel_cell_coming(arrival, place, what, at, len_bytes);
+    return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1), spot.bucket, wide);
+}
+
+static bool enter_part(struct oriel_arrival *arrival, oriel_place place, uint64_t what, uint64_t at, uint64_t len_bytes,
+                       bool *wide)
+{
+    const struct oriel_pages *pages = &arrival->history->records.pages;
+    struct oriel_history_spot spot = {.bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT)};
+    spot.page = oriel_page_in(spot.bucket, at >> ORIEL_PAGE_SHIFT);
+    if (oriel_unlikely(spot.page == NULL))
+        spot.page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
+    return spot.page != NULL && enter_in(spot, arrival, place, what, at, len_bytes, wide);
+}
+
+static bool enter_parts(struct oriel_arrival *arrival, oriel_place place, uint64_t what,
+                                                  const struct oriel_extent *runs, bool *wide)
+{
+    uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
+    for (uint64_t at = (uint64_t)runs->offset; at < high;) {
+        uint64_t end = (at | (ORIEL_CELL_BYTES - 1)) + 1;
+        end = end < high ? end : high;
+        if (!enter_part(arrival, place, what, at, end - at, wide))
+            return false;
+        at = end;
+    }
+    return true;
+}
+
+/* How it would stand, without its bytes; 0: it belongs into the tree. */
+static inline uint64_t what_of(const struct oriel_access *access, oriel_place place, oriel_place *known,
+                               const struct oriel_extent *runs)
+{
+    if (oriel_unlikely(*known == 0))
+        *known = oriel_trait_of(access);
+    oriel_place trait = *known;
+    if (trait == 0 || oriel_loop_continues(oriel_loop_of(place, trait, runs->offset), runs))
+        return 0;
+    return trait << ORIEL_ENTRY_TRAIT | access->flags;
+}
+
+static inline enum oriel_small answer(bool stands, bool wide)
+{
+    return !stands ? ORIEL_SMALL_NOT : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE : ORIEL_SMALL_STANDS;
+}
+
+enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place place, oriel_place *known,
+                                 const struct oriel_extent *runs)
+{
+    unsigned cells;
+    bool wide = false;
+    if (!is_small(arrival->access, runs, &cells))
+        return ORIEL_SMALL_NOT;
+    uint64_t what = what_of(arrival->access, place, known, runs);
+    bool stands = what != 0 && enter_parts(arrival, place, what, runs, &wide);
+    return answer(stands, wide);
+}
+
+enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place place, struct oriel_history_spot spot,
+                                    oriel_place *known, const struct oriel_extent *run)
+{
+    uint64_t at = (uint64_t)run->offset;
+    bool wide = false;
+    if (oriel_unlikely(spot.page == NULL || (at & (ORIEL_CELL_BYTES - 1)) + run->len_bytes > ORIEL_CELL_BYTES ||
+                       !oriel_underway_room(1)))
+        return oriel_small_add(arrival, place, known, run);
+    uint64_t what = what_of(arrival->access, place, known, run);
+    bool stands = oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
+    return answer(stands, wide);
+}

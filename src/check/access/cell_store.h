@@ -1,0 +1,169 @@
+/* Small accesses: of at most four cells, alone in their call.  They stand in cells (history_pages.h) instead of the tree, so that most
+ * operations look at a line or two and wait for nobody who works elsewhere.  The same accesses told by a loop, one behind the
+ * other, belong in the tree, where they are one.  history.c calls, with no lock held unless it says so; the argument is in
+ * cell_store.c. */
+#ifndef ORIEL_CHECK_ACCESS_CELL_STORE_H
+#define ORIEL_CHECK_ACCESS_CELL_STORE_H
+
+#include "check/access/insert.h"
+#include "check/intercept/reentrancy.h"
+
+/* What this process has pending in cells: it alone completes it.  pending_list.c. */
+struct oriel_underway {
+    oriel_place history;
+    struct oriel_cell *cell; /* has the lock */
+    struct oriel_cell_entry *entry;
+    uint64_t group;
+    int32_t origin;
+};
+enum { ORIEL_UNDERWAY_MOST = 32 };
+
+extern struct oriel_underways {
+    unsigned count;
+    struct oriel_underway list[ORIEL_UNDERWAY_MOST];
+} oriel_underways __attribute__((visibility("hidden"))); /* pending_list.c's own */
+
+/* --- in cell_store.c --- */
+
+enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
+
+/* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
+ * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.
+ * *trait: its trait, or 0, which is then looked up. */
+enum oriel_small oriel_small_add(struct oriel_arrival *arrival, oriel_place history, oriel_place *trait,
+                                 const struct oriel_extent *runs);
+
+/* The same of a pending one of plain bytes that may be one with others; spot: of its first byte. */
+enum oriel_small oriel_small_add_at(struct oriel_arrival *arrival, oriel_place history, struct oriel_history_spot spot,
+                                    oriel_place *trait, const struct oriel_extent *run);
+
+/* --- in cell_scan.c --- */
+
+/* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
+void oriel_small_meet(struct oriel_arrival *arrival, const struct oriel_extent *runs);
+
+/* Whether nothing in the cells of these bytes may conflict with an access whose process has the clock: what would is complete,
+ * known to it, and not lent.  Under the history's lock. */
+bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access, int64_t low, int64_t high,
+                          const oriel_tick *clock);
+
+/* No bytes from low to high are in any cell. */
+void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
+
+/* Nothing in the cells of these bytes is lent any more (entry_lease.h). */
+void oriel_small_recall(struct oriel_history *history, int64_t low, int64_t high);
+
+/* --- in pending_list.c: of pending accesses of this process in a history's cells --- */
+
+static inline bool oriel_underway_room(unsigned more)
+{
+    return !oriel_check_several && oriel_underways.count + more <= ORIEL_UNDERWAY_MOST;
+}
+
+static inline void oriel_underway_add(oriel_place history, struct oriel_cell *cell, struct oriel_cell_entry *entry,
+                                      uint64_t group, int32_t origin)
+{
+    oriel_underways.list[oriel_underways.count++] = (struct oriel_underway){history, cell, entry, group, origin};
+}
+
+/* The one that is the entry; NULL: it is none of this process's. */
+const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry);
+
+/* Complete with now: those of the origin without a group, and those of the group. */
+void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now);
+
+/* They are over, and go. */
+void oriel_underway_end(oriel_place history, uint64_t group);
+void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags);
+
+/* This process uses the history no more. */
+void oriel_underway_leave(oriel_place history);
+
+/* --- the words of an entry: issued << 16 | how much later complete; trait << 22 | first << 15 | (63 - last) << 8 | flags ---
+ * Above both offsets a bit is free: a screen, which has the other's bytes the other way round, is added to what an entry is, and
+ * a sum of 64 or more is seen there. */
+
+#define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
+#define ORIEL_ENTRY_LENT    UINT64_C(0xfffe) /* and above it where the ticks are (entry_lease.h) */
+#define ORIEL_ENTRY_TRAIT   22 /* bits below it */
+#define ORIEL_ENTRY_FIRST   15
+#define ORIEL_ENTRY_LAST    8
+#define ORIEL_ENTRY_OFFSETS UINT64_C(0x3f)
+#define ORIEL_ENTRY_BYTES   (ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_FIRST | ORIEL_ENTRY_OFFSETS << ORIEL_ENTRY_LAST)
+#define ORIEL_ENTRY_GUARDS  (UINT64_C(1) << (ORIEL_ENTRY_FIRST + 6) | UINT64_C(1) << (ORIEL_ENTRY_LAST + 6))
+
+static inline uint64_t oriel_entry_first(uint64_t what)
+{
+    return what >> ORIEL_ENTRY_FIRST & ORIEL_ENTRY_OFFSETS;
+}
+
+static inline uint64_t oriel_entry_last(uint64_t what)
+{
+    return ORIEL_ENTRY_OFFSETS - (what >> ORIEL_ENTRY_LAST & ORIEL_ENTRY_OFFSETS);
+}
+
+static inline uint64_t oriel_entry_with(uint64_t what, uint64_t first, uint64_t last)
+{
+    return (what & ~ORIEL_ENTRY_BYTES) | first << ORIEL_ENTRY_FIRST | (ORIEL_ENTRY_OFFSETS - last) << ORIEL_ENTRY_LAST;
+}
+
+/* Of the bytes that an entry with this what has. */
+static inline uint64_t oriel_entry_screen(uint64_t what)
+{
+    return (ORIEL_ENTRY_OFFSETS - oriel_entry_last(what)) << ORIEL_ENTRY_FIRST | oriel_entry_first(what) << ORIEL_ENTRY_LAST;
+}
+
+/* Whether an entry has none of the screen's bytes.  One without bytes seems to have all. */
+static inline bool oriel_entry_is_apart(uint64_t what, uint64_t screen)
+{
+    return ((what + screen) & ORIEL_ENTRY_GUARDS) != 0;
+}
+
+/* Bytes from 0 on move to so much further, within their cell: to be added to what, and taken from its screen. */
+static inline uint64_t oriel_entry_move(uint64_t by)
+{
+    return by * ((UINT64_C(1) << ORIEL_ENTRY_FIRST) - (UINT64_C(1) << ORIEL_ENTRY_LAST));
+}
+
+/* Whether both have one trait and flags, and bytes without a hole between them; and both as one. */
+static inline bool oriel_entry_joins(uint64_t a, uint64_t b)
+{
+    return ((a ^ b) & ~ORIEL_ENTRY_BYTES) == 0 && oriel_entry_first(a) <= oriel_entry_last(b) + 1 &&
+           oriel_entry_first(b) <= oriel_entry_last(a) + 1;
+}
+
+static inline uint64_t oriel_entry_join(uint64_t a, uint64_t b)
+{
+    uint64_t first = oriel_entry_first(a) < oriel_entry_first(b) ? oriel_entry_first(a) : oriel_entry_first(b);
+    uint64_t last = oriel_entry_last(a) > oriel_entry_last(b) ? oriel_entry_last(a) : oriel_entry_last(b);
+    return oriel_entry_with(a, first, last);
+}
+
+static inline bool oriel_entry_pending(uint64_t ticks)
+{
+    return (ticks & ORIEL_ENTRY_PENDING) == ORIEL_ENTRY_PENDING;
+}
+
+static inline oriel_tick oriel_entry_complete(uint64_t ticks)
+{
+    return (ticks >> 16) + (ticks & 0xffff);
+}
+
+/* What was issued too long ago to be told counts as issued later. */
+static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
+{
+    if (complete == ORIEL_TICK_PENDING)
+        return issued << 16 | ORIEL_ENTRY_PENDING;
+    if (issued > complete || complete - issued >= ORIEL_ENTRY_LENT)
+        issued = complete;
+    return issued << 16 | (complete - issued);
+}
+
+/* What was pending is complete. */
+static inline uint64_t oriel_entry_completed(oriel_tick issued, oriel_tick now)
+{
+    uint64_t later = now - issued;
+    return __builtin_expect(later < ORIEL_ENTRY_LENT, 1) ? issued << 16 | later : oriel_entry_ticks(issued, now);
+}
+
+#endif

@@ -1,0 +1,422 @@
+/* Histories: what comes to them, and what is complete.  The argument of comparing, merging, replacing and forgetting accesses:
+ * 1 An access that stands is compared by its completion alone: one that comes is ordered behind it if it was issued with a clock
+ *   that knows that number of its origin, or if both are of one process and the earlier one is complete.  The clock with which
+ *   the earlier one was issued is not needed any more.
+ * 2 So accesses of one origin that have the same completion, or are pending and will be completed together, and are alike in
+ *   kind and site, are one without changing any answer.  With another completion they stay apart: who took a clock between
+ *   the two knows the one and not the other.  (Where a history has become very long, neighbours are merged all the same, with the
+ *   earlier completion: a conflict may then be missed, and nobody is blamed.  The summary counts it.)
+ * 3 An ordered later access takes the place of an earlier one, byte by byte, if it conflicts with all that the earlier one
+ *   conflicts with: who does not know the earlier one does not know the later one either, since the later one's clock holds the
+ *   earlier one's completion and whoever takes the one takes the other.
+ * 4 What every rank knows to be complete is ordered before all that comes (oriel_order_floor), and goes.
+ * 5 A process that dies inside leaves busy set: who comes next finds it and begins with an empty history, a possible miss.
+ * windows*.c and local_accesses.c call. */
+#include "check/access/history.h"
+
+#include "base/atomic.h"
+#include "base/delay.h"
+#include "check/access/insert.h"
+#include "check/access/aliased_windows.h"
+#include "check/access/entry_lease.h"
+#include "check/access/record_lease.h"
+#include "check/order/order.h"
+#include "check/access/cell_store.h"
+
+#include <string.h>
+
+enum {
+    NOBODY = -1,      /* no origin */
+    SMALL_TICKET = 1, /* no record's: those have serials above it */
+};
+
+struct oriel_history *oriel_history_enter(oriel_place place)
+{
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_board_lock(&history->lock);
+    if (oriel_unlikely(history->busy != 0)) { /* 5 */
+        oriel_loan_recall_all(history);
+        memset(history->lanes, 0, sizeof history->lanes);
+        oriel_records_empty(&history->records);
+    }
+    history->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    return history;
+}
+
+void oriel_history_exit(struct oriel_history *history)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    history->busy = 0;
+    oriel_board_unlock(&history->lock);
+}
+
+oriel_place oriel_history_make(uint64_t size_bytes)
+{
+    oriel_place place = oriel_board_allocate(sizeof(struct oriel_history));
+    if (place == 0)
+        return 0;
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_board_lock_init(&history->lock);
+    oriel_board_lock_init(&history->beside_lock);
+    history->sweep_at = ORIEL_HISTORY_SWEEP_FIRST;
+    if (oriel_records_init(&history->records, size_bytes))
+        return place;
+    oriel_board_free(place, sizeof *history);
+    return 0;
+}
+
+void oriel_history_free(oriel_place place)
+{
+    if (place == 0)
+        return;
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_beside_end(place);
+    oriel_records_free(&history->records);
+    oriel_board_free(place, sizeof(struct oriel_history));
+}
+
+void oriel_history_leave(oriel_place place)
+{
+    oriel_underway_leave(place);
+    oriel_lent_leave(place);
+    oriel_loan_leave(place);
+}
+
+/* --- what is called --- */
+
+/* With what stands there, in the tree and in cells. */
+static void meet_all(struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
+{
+    struct oriel_extent runs;
+    for (size_t i = 0; i < count; i++) {
+        if (!oriel_byte_runs_tidy(&extents[i], &runs))
+            continue;
+        oriel_arrival_meet(arrival, &runs, false);
+        oriel_small_meet(arrival, &runs);
+    }
+}
+
+/* It is about to stand there (cell_store.c, S2): the record that it becomes keeps the marks. */
+static void mark_all(struct oriel_history *history, const struct oriel_extent *extents, size_t count)
+{
+    struct oriel_extent runs;
+    for (size_t i = 0; i < count; i++)
+        if (oriel_byte_runs_tidy(&extents[i], &runs))
+            oriel_pages_mark(&history->records.pages, runs.offset, oriel_byte_runs_end(&runs), 1);
+    oriel_delay();
+    oriel_fence_full();
+}
+
+/* The number of its first record; 0: the board is full, or there are no bytes. */
+static oriel_record_number keep_all(struct oriel_arrival *arrival, const struct oriel_extent *extents, size_t count)
+{
+    struct oriel_history *history = arrival->history;
+    struct oriel_extent runs;
+    oriel_record_number first = 0;
+    oriel_record_number last = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!oriel_byte_runs_tidy(&extents[i], &runs))
+            continue;
+        if (count > 1) /* the parts do not meet each other, but may be one with each other */
+            oriel_arrival_meet(arrival, &runs, true);
+        oriel_record_number number = oriel_arrival_keep(arrival, &runs);
+        if (first == 0)
+            first = number;
+        else if (last != 0 && number != 0 && (arrival->access->flags & ORIEL_ACCESS_ALONE) != 0)
+            oriel_record_at(&history->records, last)->access.moment = oriel_history_ticket(history, number);
+        last = number;
+    }
+    return first;
+}
+
+static uint64_t add_to_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *extents, size_t count)
+{
+    struct oriel_history *history = oriel_history_enter(place);
+    const struct oriel_access *access = arrival->access;
+    mark_all(history, extents, count);
+    oriel_delay();
+    meet_all(arrival, extents, count);
+    oriel_delay();
+    oriel_record_number first = keep_all(arrival, extents, count);
+    uint64_t ticket = 0;
+    if (oriel_access_pending(access) && first != 0)
+        ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
+    if (oriel_unlikely(history->records.live > history->sweep_at))
+        oriel_history_shorten(history);
+    oriel_history_exit(history);
+    oriel_beside_meet(arrival, extents, count);
+    return ticket;
+}
+
+void oriel_history_widen(oriel_place place, int64_t low, int64_t high)
+{
+    struct oriel_history *history = oriel_history_enter(place);
+    oriel_pages_mark(&history->records.pages, low, high, 1);
+    oriel_loan_recall_around(history, low, high); /* R2 */
+    oriel_history_exit(history);
+    oriel_fence_full();
+}
+
+void oriel_arrival_meet_tree(struct oriel_arrival *arrival, oriel_place place, const struct oriel_extent *runs)
+{
+    struct oriel_history *history = oriel_history_enter(place);
+    oriel_arrival_meet(arrival, runs, false);
+    oriel_history_exit(history);
+    oriel_beside_meet(arrival, runs, 1);
+}
+
+/* Whether it does not belong into the tree. */
+static bool stands_in_cells(enum oriel_small small, struct oriel_arrival *arrival, oriel_place place,
+                            const struct oriel_extent *runs)
+{
+    if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE))
+        oriel_arrival_meet_tree(arrival, place, runs);
+    return small != ORIEL_SMALL_NOT;
+}
+
+uint64_t oriel_history_add(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents,
+                           size_t count, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_arrival arrival;
+    struct oriel_extent runs;
+    oriel_place trait = 0;
+    oriel_arrival_begin(&arrival, place, access, tell, closure, true);
+    if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
+        !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
+        return add_to_tree(&arrival, place, extents, count);
+    return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
+}
+
+bool oriel_history_add_again(oriel_place place, struct oriel_history_spot spot, const struct oriel_access *access,
+                             oriel_place *trait, const struct oriel_extent *run, oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_arrival arrival;
+    oriel_arrival_begin(&arrival, place, access, tell, closure, true);
+    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival, place, run)))
+        return true;
+    add_to_tree(&arrival, place, run, 1);
+    return false;
+}
+
+void oriel_history_look(oriel_place place, const struct oriel_access *access, const struct oriel_extent *extents, size_t count,
+                        oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_arrival arrival;
+    oriel_arrival_begin(&arrival, place, access, tell, closure, false);
+    struct oriel_history *history = oriel_history_enter(place);
+    meet_all(&arrival, extents, count);
+    oriel_history_exit(history);
+}
+
+/* One that has become like another becomes one with it, which keeps the number; hint: where a loop's last may be.  *grown: it
+ * has more bytes than before. */
+static oriel_record_number join_one(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint,
+                                    bool *grown)
+{
+    struct oriel_records *records = &history->records;
+    struct oriel_record *record = oriel_record_at(records, number);
+    struct oriel_extent all;
+    struct oriel_record_hits hits;
+    struct oriel_record *other = oriel_history_follow(history, hint);
+    oriel_record_number into = hint.number;
+    size_t next = 0;
+    if (other == NULL)
+        other = record;
+    while (other == record || other->loan != 0 || !oriel_access_may_be_one(&other->access, &record->access) ||
+           !oriel_byte_runs_join(&other->runs, &record->runs, &all)) {
+        if (next == 0)
+            oriel_records_find(records, record->runs.offset - 1, oriel_byte_runs_end(&record->runs) + 1, NULL, 0, &hits);
+        *grown = false;
+        if (next == hits.count)
+            return number;
+        into = hits.numbers[next++];
+        other = oriel_record_at(records, into);
+    }
+    *grown = !oriel_byte_runs_contain(&other->runs, &record->runs);
+    if (*grown)
+        oriel_record_change(records, into, &all);
+    oriel_delay();
+    oriel_history_discard(history, number); /* S6 */
+    return into;
+}
+
+/* Then it may touch others that are like it. */
+static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number, struct oriel_history_hint hint)
+{
+    bool grown;
+    do {
+        number = join_one(history, number, hint, &grown);
+        hint = (struct oriel_history_hint){0, 0};
+    } while (grown);
+    return number;
+}
+
+static void complete_record(struct oriel_history *history, oriel_record_number number, oriel_tick now)
+{
+    struct oriel_record *record = oriel_record_at(&history->records, number);
+    struct oriel_history_lane *lane = oriel_history_lane_of_access(history, &record->access);
+    oriel_history_unchain(history, number);
+    record->access.complete = now;
+    record->access.group = 0;
+    lane->done = oriel_history_hint_at(history, join_alike(history, number, lane->done));
+}
+
+/* What this process has pending in the lane stays in it until this process completes it: an empty lane has nothing of it. */
+static bool lane_is_empty(const struct oriel_history_lane *lane)
+{
+    return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending, memory_order_relaxed) == 0;
+}
+
+static void complete_lane(oriel_place place, struct oriel_history_lane *lane, int32_t origin, uint64_t group, oriel_tick now)
+{
+    if (lane_is_empty(lane))
+        return;
+    struct oriel_history *history = oriel_history_enter(place);
+    oriel_record_number next;
+    for (oriel_record_number number = lane->pending; number != 0; number = next) {
+        const struct oriel_record *record = oriel_record_at(&history->records, number);
+        next = record->behind;
+        if (record->access.group != group || (group == 0 && record->access.origin != origin))
+            continue;
+        complete_record(history, number, now);
+        oriel_loan_offer(place, history, lane->done.number);
+    }
+    oriel_history_exit(history);
+}
+
+void oriel_history_complete(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
+{
+    struct oriel_history *history = oriel_board_at(place);
+    oriel_underway_complete(place, origin, group, now);
+    oriel_loan_complete(place, group, now, false);
+    complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
+    if (group != 0)
+        complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
+}
+
+void oriel_history_complete_cells(oriel_place place, int32_t origin, uint64_t group, oriel_tick now)
+{
+    oriel_underway_complete(place, origin, group, now);
+}
+
+typedef void ticket_fn(struct oriel_history *history, oriel_record_number number, uint64_t argument);
+
+/* Calls act for each pending record that has the ticket. */
+static void for_ticket(oriel_place place, uint64_t ticket, ticket_fn *act, uint64_t argument)
+{
+    if (ticket == 0 ||
+        (ticket >= ORIEL_ACCESS_GROUP && lane_is_empty(oriel_history_lane_of(oriel_board_at(place), 0, ticket))))
+        return;
+    struct oriel_history *history = oriel_history_enter(place);
+    if (ticket < ORIEL_ACCESS_GROUP) {
+        while (ticket != 0) {
+            struct oriel_history_hint hint = {(oriel_record_number)ticket, (uint32_t)(ticket >> 32)};
+            const struct oriel_record *record = oriel_history_follow(history, hint);
+            if (record == NULL || !oriel_access_pending(&record->access))
+                break;
+            ticket = record->access.moment;
+            act(history, hint.number, argument);
+        }
+    } else {
+        oriel_record_number next;
+        for (oriel_record_number number = oriel_history_lane_of(history, 0, ticket)->pending; number != 0; number = next) {
+            const struct oriel_record *record = oriel_record_at(&history->records, number);
+            next = record->behind;
+            if (record->access.group == ticket)
+                act(history, number, argument);
+        }
+    }
+    oriel_history_exit(history);
+}
+
+void oriel_history_complete_one(oriel_place place, uint64_t ticket, oriel_tick now)
+{
+    if (ticket >= ORIEL_ACCESS_GROUP)
+        oriel_underway_complete(place, NOBODY, ticket, now);
+    if (ticket >= ORIEL_ACCESS_GROUP)
+        oriel_loan_complete(place, ticket, now, true);
+    for_ticket(place, ticket, complete_record, now);
+}
+
+static void end_record(struct oriel_history *history, oriel_record_number number, uint64_t argument)
+{
+    (void)argument;
+    oriel_history_discard(history, number);
+}
+
+void oriel_history_end_one(oriel_place place, uint64_t ticket)
+{
+    oriel_underway_end(place, ticket);
+    for_ticket(place, ticket, end_record, 0);
+}
+
+/* Nobody has a ticket of it any more when its request is done: it is like others then that are pending. */
+static void end_request(struct oriel_history *history, oriel_record_number number, uint64_t argument)
+{
+    struct oriel_access *access = &oriel_record_at(&history->records, number)->access;
+    (void)argument;
+    access->flags |= ORIEL_ACCESS_REQUEST_DONE;
+    access->flags &= (uint8_t)~ORIEL_ACCESS_ALONE;
+    access->moment = 0;
+    join_alike(history, number, (struct oriel_history_hint){0, 0});
+}
+
+void oriel_history_request_done(oriel_place place, uint64_t ticket)
+{
+    for_ticket(place, ticket, end_request, 0);
+}
+
+void oriel_history_flag(oriel_place place, int32_t origin, uint8_t flags)
+{
+    oriel_underway_flag(place, origin, flags);
+    oriel_loan_list(place);
+    if (lane_is_empty(oriel_history_lane_of(oriel_board_at(place), origin, 0)))
+        return;
+    struct oriel_history *history = oriel_history_enter(place);
+    oriel_record_number next;
+    for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending; number != 0; number = next) {
+        struct oriel_record *record = oriel_record_at(&history->records, number);
+        next = record->behind;
+        if (record->access.origin != origin || record->access.group != 0)
+            continue;
+        if ((record->access.flags & flags) == flags) /* the older ones had them before it */
+            break;
+        record->access.flags |= flags;
+        if ((record->access.flags & ORIEL_ACCESS_ALONE) == 0) /* or a loop of such pairs would pile them up */
+            join_alike(history, number, (struct oriel_history_hint){0, 0});
+    }
+    oriel_history_exit(history);
+}
+
+void oriel_history_forget(oriel_place place, int64_t offset, uint64_t len_bytes)
+{
+    if (len_bytes == 0)
+        return;
+    struct oriel_history *history = oriel_history_enter(place);
+    struct oriel_extent hole = {.offset = offset, .len_bytes = len_bytes, .count = 1};
+    struct oriel_record_hits hits;
+    struct oriel_extent after;
+    oriel_record_number last = 0;
+    do {
+        oriel_records_find(&history->records, offset, offset + (int64_t)len_bytes, last == 0 ? NULL : &after, last, &hits);
+        if (hits.count == 0)
+            break;
+        last = hits.numbers[hits.count - 1];
+        after = oriel_record_at(&history->records, last)->runs;
+        for (size_t i = 0; i < hits.count; i++)
+            if (oriel_loan_recall(oriel_record_at(&history->records, hits.numbers[i])))
+                oriel_history_take_bytes(history, hits.numbers[i], &hole);
+    } while (hits.count == ORIEL_RECORD_HITS);
+    oriel_small_forget(history, offset, offset + (int64_t)len_bytes);
+    oriel_history_exit(history);
+}
+
+void oriel_history_size(oriel_place place, uint64_t *accesses, uint64_t *bytes)
+{
+    struct oriel_history *history = oriel_history_enter(place);
+    oriel_pages_size(&history->records.pages, accesses, bytes);
+    *accesses += history->records.live;
+    *bytes += sizeof *history + oriel_records_bytes(&history->records);
+    oriel_history_exit(history);
+}

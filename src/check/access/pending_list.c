@@ -1,0 +1,96 @@
+/* The pending accesses of this process in cells: a short list, so that a flush finds them without a search and without a lock.
+ * An entry that is pending is left in its place by everybody, and its ticks are written by its origin alone: one store completes
+ * it.  What is forgotten meanwhile loses its bytes and stays an entry until then.  Processes in which several threads may call
+ * MPI have none.  history.c and cell_store.c call. */
+#include "check/access/cell_store.h"
+
+#include "base/atomic.h"
+
+struct oriel_underways oriel_underways;
+
+const struct oriel_underway *oriel_underway_find(const struct oriel_cell_entry *entry)
+{
+    for (unsigned i = 0; i < oriel_underways.count; i++)
+        if (oriel_underways.list[i].entry == entry)
+            return &oriel_underways.list[i];
+    return NULL;
+}
+
+static void complete_entry(struct oriel_cell_entry *entry, oriel_tick now)
+{
+    uint64_t ticks = atomic_load_explicit(&entry->ticks, memory_order_relaxed);
+    atomic_store_explicit(&entry->ticks, oriel_entry_completed(ticks >> 16, now), memory_order_release);
+}
+
+void oriel_underway_complete(oriel_place history, int32_t origin, uint64_t group, oriel_tick now)
+{
+    for (unsigned i = oriel_underways.count; i-- > 0;) {
+        const struct oriel_underway *one = &oriel_underways.list[i];
+        if (one->history != history || (one->group == 0 ? one->origin != origin : one->group != group))
+            continue;
+        complete_entry(one->entry, now);
+        if (i != --oriel_underways.count)
+            oriel_underways.list[i] = oriel_underways.list[oriel_underways.count];
+    }
+}
+
+void oriel_underway_end(oriel_place history, uint64_t group)
+{
+    for (unsigned i = 0; i < oriel_underways.count;) {
+        struct oriel_underway *one = &oriel_underways.list[i];
+        if (one->history != history || one->group != group) {
+            i++;
+            continue;
+        }
+        oriel_board_word_lock(&one->cell->owner);
+        one->entry->what = 0;
+        atomic_store_explicit(&one->entry->ticks, 0, memory_order_relaxed);
+        oriel_board_word_unlock(&one->cell->owner);
+        oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
+    }
+}
+
+/* Another one that it has become like takes its bytes: programs that never complete their operations would pile them up.  Under
+ * the cell's lock. */
+static bool join_alike(const struct oriel_underway *one)
+{
+    for (unsigned i = 0; i < oriel_underways.count; i++) {
+        const struct oriel_underway *other = &oriel_underways.list[i];
+        if (other == one || other->cell != one->cell || other->group != one->group || other->origin != one->origin ||
+            !oriel_entry_joins(other->entry->what, one->entry->what))
+            continue;
+        other->entry->what = oriel_entry_join(other->entry->what, one->entry->what);
+        one->entry->what = 0;
+        atomic_store_explicit(&one->entry->ticks, 0, memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+void oriel_underway_flag(oriel_place history, int32_t origin, uint8_t flags)
+{
+    for (unsigned i = oriel_underways.count; i-- > 0;) {
+        struct oriel_underway *one = &oriel_underways.list[i];
+        uint8_t had = (uint8_t)one->entry->what;
+        if (one->history != history || (had & flags) == flags || one->group != 0 || one->origin != origin)
+            continue;
+        oriel_board_word_lock(&one->cell->owner);
+        bool joined = false;
+        if (one->entry->what != 0) {
+            one->entry->what |= flags;
+            joined = join_alike(one);
+        }
+        oriel_board_word_unlock(&one->cell->owner);
+        if (joined)
+            oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
+    }
+}
+
+void oriel_underway_leave(oriel_place history)
+{
+    for (unsigned i = 0; i < oriel_underways.count;)
+        if (oriel_underways.list[i].history == history)
+            oriel_underways.list[i] = oriel_underways.list[--oriel_underways.count];
+        else
+            i++;
+}

@@ -1,0 +1,34 @@
+/* What is held, and its way to the lists of many.  callsite_cache.c has seen that these hold nothing of the same window, and no
+ * buffers.  pending_slot.h says who calls.
+ *
+ * From then on no call site may go the shortest way as before, so oriel_check_changes must count before one asks again.  Whoever
+ * calls here sees to it: a call that is looked at counts, so does an operation that does not go the short way at all; one that
+ * does finds a buffer needed, is not alone, and counts where it joins the lists (callsite_cache.c).  One that was refused is complete when
+ * its call returns, and leaves nothing. */
+#include "check/access/pending_slot.h"
+
+const struct oriel_again *oriel_held;
+
+struct oriel_cell_entry *oriel_held_enter(const struct oriel_again *again, const struct oriel_way *way, uint64_t at,
+                                          oriel_tick issued)
+{
+    uint64_t move = oriel_entry_move(at & (ORIEL_CELL_BYTES - 1));
+    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
+    return oriel_lent_hold(&again->arrival, spot, again->what + move, again->screen - move, again->repeats, issued, at);
+}
+
+void oriel_held_release(void)
+{
+    const struct oriel_again *again = oriel_held;
+    struct oriel_checked *window = again->window;
+    struct oriel_brief_run runs[ORIEL_BRIEF_RUNS];
+    unsigned count = oriel_again_runs(again, again->origin, again->compare, again->result, runs);
+    oriel_check_held = NULL;
+    struct oriel_history_spot spot = oriel_history_expect(&window->ways[again->target].ground, (uint64_t)again->offset);
+    struct oriel_cell_entry *entry = oriel_lent_end(again->entry);
+    if (entry != NULL)
+        oriel_history_held_release(again->arrival.history, oriel_again_cell(spot.page, (uint64_t)again->offset), entry,
+                                   &again->access);
+    oriel_local_runs(runs, count, window->buffers[again->target], &again->access.site);
+    oriel_window_touch(window, again->target, 0);
+}

@@ -1,0 +1,222 @@
+/* Sets of runs at equal distances.  Distances are positive and longer than the runs, or there is only one run: what
+ * oriel_byte_runs_tidy and all others make is so.  Knows nothing of accesses. */
+#include "check/access/strided_sets.h"
+
+#if ORIEL_HAS_INT128
+typedef oriel_uint128 wide;
+#else
+typedef uint64_t wide; /* products of strides and counts: enough for memories of some GiB */
+#endif
+
+static bool single(const struct oriel_extent *runs)
+{
+    return runs->count == 1;
+}
+
+static struct oriel_extent run_between(int64_t low, int64_t high)
+{
+    return (struct oriel_extent){.offset = low, .len_bytes = (uint64_t)(high - low), .count = 1};
+}
+
+bool oriel_byte_runs_tidy(const struct oriel_extent *extent, struct oriel_extent *out)
+{
+    if (extent->len_bytes == 0 || extent->count == 0)
+        return false;
+    *out = *extent;
+    if (extent->stride_bytes < 0) {
+        out->offset += (int64_t)(extent->count - 1) * extent->stride_bytes;
+        out->stride_bytes = -extent->stride_bytes;
+    }
+    if (extent->count == 1 || (uint64_t)out->stride_bytes <= extent->len_bytes)
+        *out = run_between(out->offset, extent->count == 1 ? out->offset + (int64_t)out->len_bytes : oriel_byte_runs_end(out));
+    return true;
+}
+
+/* The smallest x with low <= factor * x mod modulus <= high, for 0 <= low <= high < modulus; false when there is none.  Each step
+ * asks the same of the remainders, as in Euclid's algorithm. */
+static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64_t high, uint64_t *out)
+{
+    *out = 0;
+    if (low == 0)
+        return true;
+    if (factor == 0)
+        return false;
+    uint64_t x = (low - 1) / factor + 1;
+    if ((wide)x * factor <= high) {
+        *out = x;
+        return true;
+    }
+    uint64_t turns; /* around the modulus: no multiple of the factor lies between low and high, so that both ends wrap alike */
+    if (!first_within(modulus % factor, factor, (factor - high % factor) % factor, (factor - low % factor) % factor, &turns))
+        return false;
+    *out = (uint64_t)(((wide)modulus * turns + low - 1) / factor + 1);
+    return true;
+}
+
+/* Which run of b, among those that there are, meets the bytes from low to high; the caller knows that one does. */
+static int64_t run_at(const struct oriel_extent *b, int64_t low)
+{
+    int64_t behind = low - b->offset - (int64_t)b->len_bytes + 1; /* a run that starts there, or later, ends behind low */
+    return behind <= 0 ? b->offset : b->offset + ((behind - 1) / b->stride_bytes + 1) * b->stride_bytes;
+}
+
+/* The runs first .. last of a, each of which lies with at least one byte between b's first and last: with an endless b they have
+ * the same bytes in common as with b, since whoever reaches a run that b has not got would have to pass one that it has. */
+static bool meet_among(const struct oriel_extent *a, const struct oriel_extent *b, uint64_t first, uint64_t last, uint64_t *which)
+{
+    uint64_t stride = (uint64_t)b->stride_bytes;
+    uint64_t span = a->len_bytes + b->len_bytes - 1; /* starts of a run, relative to one of b's, where the two meet */
+    int64_t start = a->offset + (int64_t)first * a->stride_bytes - b->offset + (int64_t)a->len_bytes - 1;
+    uint64_t inside = start >= 0 ? (uint64_t)start % stride : (stride - (uint64_t)-start % stride) % stride;
+    *which = first;
+    if (inside < span)
+        return true;
+    uint64_t low = stride - inside;
+    uint64_t high = low + span - 1;
+    uint64_t further = 0;
+    if (single(a) || !first_within((uint64_t)a->stride_bytes % stride, stride, low, high < stride ? high : stride - 1, &further))
+        return false;
+    *which = first + further;
+    return further <= last - first;
+}
+
+bool oriel_byte_runs_meet(const struct oriel_extent *a, const struct oriel_extent *b, int64_t *offset, uint64_t *len_bytes)
+{
+    int64_t end_a = oriel_byte_runs_end(a);
+    int64_t end_b = oriel_byte_runs_end(b);
+    if (a->offset >= end_b || b->offset >= end_a)
+        return false;
+    if (single(a) && !single(b)) {
+        const struct oriel_extent *swap = a;
+        a = b;
+        b = swap;
+        end_b = end_a;
+    }
+    uint64_t first = 0;
+    uint64_t last = a->count - 1;
+    if (!single(a)) {
+        int64_t before = b->offset - a->offset - (int64_t)a->len_bytes; /* runs that end at or before b's first byte */
+        if (before >= 0)
+            first = (uint64_t)(before / a->stride_bytes) + 1;
+        int64_t most = (end_b - 1 - a->offset) / a->stride_bytes;
+        if ((uint64_t)most < last)
+            last = (uint64_t)most;
+        if (first > last)
+            return false;
+    }
+    if (!single(b) && !meet_among(a, b, first, last, &first))
+        return false;
+    int64_t low = a->offset + (int64_t)first * (single(a) ? 0 : a->stride_bytes);
+    int64_t high = low + (int64_t)a->len_bytes;
+    int64_t low_b = single(b) ? b->offset : run_at(b, low);
+    int64_t high_b = low_b + (int64_t)b->len_bytes;
+    *offset = low > low_b ? low : low_b;
+    *len_bytes = (uint64_t)((high < high_b ? high : high_b) - *offset);
+    return true;
+}
+
+bool oriel_byte_runs_contain(const struct oriel_extent *outer, const struct oriel_extent *inner)
+{
+    int64_t into = inner->offset - outer->offset;
+    if (into < 0 || oriel_byte_runs_end(inner) > oriel_byte_runs_end(outer))
+        return false;
+    if (single(outer))
+        return true;
+    if (!single(inner) && inner->stride_bytes % outer->stride_bytes != 0)
+        return false;
+    return (uint64_t)(into % outer->stride_bytes) + inner->len_bytes <= outer->len_bytes;
+}
+
+static bool same_shape(const struct oriel_extent *a, const struct oriel_extent *b)
+{
+    return a->count == b->count && a->stride_bytes == b->stride_bytes;
+}
+
+/* b begins where a ends, by bytes or by runs; or within it. */
+static bool continue_with(const struct oriel_extent *a, const struct oriel_extent *b, struct oriel_extent *out)
+{
+    *out = *a;
+    int64_t end = a->offset + (int64_t)a->len_bytes;
+    if (single(a) && single(b)) {
+        if (b->offset < a->offset || b->offset > end)
+            return false;
+        if (oriel_byte_runs_end(b) > end)
+            out->len_bytes = (uint64_t)(oriel_byte_runs_end(b) - a->offset);
+        return true;
+    }
+    if (same_shape(a, b) && b->offset == end) { /* columns side by side */
+        struct oriel_extent wider = *a;
+        wider.len_bytes += b->len_bytes;
+        return wider.len_bytes <= (uint64_t)a->stride_bytes && oriel_byte_runs_tidy(&wider, out);
+    }
+    int64_t stride_bytes = single(a) ? b->stride_bytes : a->stride_bytes;
+    if (a->len_bytes != b->len_bytes || (!single(b) && b->stride_bytes != stride_bytes) ||
+        b->offset != a->offset + (int64_t)a->count * stride_bytes)
+        return false;
+    out->count += b->count;
+    out->stride_bytes = stride_bytes;
+    return true;
+}
+
+bool oriel_byte_runs_join(const struct oriel_extent *a, const struct oriel_extent *b, struct oriel_extent *out)
+{
+    if (oriel_byte_runs_contain(a, b)) {
+        *out = *a;
+        return true;
+    }
+    if (oriel_byte_runs_contain(b, a)) {
+        *out = *b;
+        return true;
+    }
+    return continue_with(a, b, out) || continue_with(b, a, out);
+}
+
+/* The runs first .. behind - 1. */
+static size_t keep_runs(const struct oriel_extent *from, uint64_t first, uint64_t behind, struct oriel_extent *piece)
+{
+    if (first >= behind)
+        return 0;
+    struct oriel_extent runs = *from;
+    runs.offset += (int64_t)first * from->stride_bytes;
+    runs.count = behind - first;
+    oriel_byte_runs_tidy(&runs, piece);
+    return 1;
+}
+
+static size_t keep_between(int64_t low, int64_t high, struct oriel_extent *piece)
+{
+    if (low >= high)
+        return 0;
+    *piece = run_between(low, high);
+    return 1;
+}
+
+size_t oriel_byte_runs_subtract(const struct oriel_extent *from, const struct oriel_extent *hole,
+                           struct oriel_extent pieces[ORIEL_RUNS_PIECES])
+{
+    int64_t low = hole->offset;
+    int64_t high = oriel_byte_runs_end(hole);
+    int64_t end = oriel_byte_runs_end(from);
+    if (high <= from->offset || low >= end) {
+        pieces[0] = *from;
+        return 1;
+    }
+    if (single(from)) {
+        size_t count = keep_between(from->offset, low, pieces);
+        return count + keep_between(high, end, pieces + count);
+    }
+    int64_t stride = from->stride_bytes;
+    int64_t len = (int64_t)from->len_bytes;
+    int64_t before = low - from->offset - len;
+    int64_t within = high - from->offset;
+    uint64_t first = before < 0 ? 0 : (uint64_t)(before / stride) + 1;          /* the first that ends behind low */
+    uint64_t behind = within <= 0 ? 0 : (uint64_t)((within - 1) / stride) + 1; /* the first that starts behind the hole */
+    if (behind > from->count)
+        behind = from->count;
+    size_t count = keep_runs(from, 0, first, pieces);
+    if (first < behind) {
+        count += keep_between(from->offset + (int64_t)first * stride, low, pieces + count);
+        count += keep_between(high, from->offset + (int64_t)(behind - 1) * stride + len, pieces + count);
+    }
+    return count + keep_runs(from, behind > first ? behind : first, from->count, pieces + count);
+}

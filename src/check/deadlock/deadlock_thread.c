@@ -1,0 +1,128 @@
+/* The thread that looks for deadlocks twice a second, in one process of each machine, and ends the job when it has found one.
+ * It is not the program's: it handles none of its signals, and ends before MPI_Finalize is passed on.  start.c starts and stops
+ * it. */
+#include "check/deadlock/deadlock.h"
+
+#include "base/options.h"
+#include "base/wait.h"
+#include "check/remote/remote_waits.h"
+#include "check/report/finding.h"
+#include "check/intercept/reentrancy.h"
+#include "host/host.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint64_t look_ns = 500000000;
+static const uint64_t patience_ns = 2000000000;
+
+enum { STATUS = 86, STACK_BYTES = 1 << 18 };
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t bell;
+    bool runs, ends;
+    enum oriel_deadlock_reach reach;
+} looking = {.mutex = PTHREAD_MUTEX_INITIALIZER, .bell = PTHREAD_COND_INITIALIZER};
+
+/* Should MPI_Abort not come to an end. */
+static void *end_late(void *closure)
+{
+    struct timespec late = {.tv_sec = 5};
+    nanosleep(&late, NULL);
+    _exit(*(const int *)closure);
+}
+
+/* The program hangs: MPI_Abort behind ends all of it, with a status that every launcher passes on.  What this process has
+ * written so far is not lost, if its own thread does not hold it. */
+static void end_job(void)
+{
+    oriel_finding_end_alone();
+    if (ftrylockfile(stdout) == 0) {
+        fflush(stdout);
+        funlockfile(stdout);
+    }
+    static int status;
+    pthread_t late;
+    typedef int abort_fn(MPI_Comm comm, int code);
+    abort_fn *behind = (abort_fn *)oriel_host_symbol("PMPI_Abort");
+    status = oriel_options()->check_fail ? STATUS : 1;
+    if (behind != NULL && pthread_create(&late, NULL, end_late, &status) == 0)
+        behind(MPI_COMM_WORLD, status);
+    _exit(status);
+}
+
+/* False: it shall end. */
+static bool sleep_some(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)look_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&looking.mutex);
+    while (!looking.ends && pthread_cond_timedwait(&looking.bell, &looking.mutex, &until) == 0)
+        ;
+    bool goes_on = !looking.ends;
+    pthread_mutex_unlock(&looking.mutex);
+    return goes_on;
+}
+
+static void *watch(void *closure)
+{
+    struct oriel_deadlock finder;
+    enum oriel_deadlock_reach reach = *(const enum oriel_deadlock_reach *)closure;
+    oriel_check_enter(); /* what it calls is not the program's */
+    bool open = oriel_deadlock_open(&finder, oriel_board_world_size(), patience_ns);
+    finder.look.far = reach == ORIEL_DEADLOCK_ALL ? oriel_afar_look() : NULL;
+    finder.marks = reach == ORIEL_DEADLOCK_MARKS;
+    while (open && sleep_some())
+        if (oriel_deadlock_look(&finder, oriel_now_ns()) > 0) {
+            oriel_deadlock_tell(&finder);
+            end_job();
+        }
+    oriel_deadlock_close(&finder);
+    return NULL;
+}
+
+/* Signals are the program's threads' to handle; but for those of real time, by which threads are stopped for a moment. */
+static void block_signals(sigset_t *before)
+{
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++)
+        sigdelset(&blocked, signal);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+void oriel_deadlock_start(enum oriel_deadlock_reach reach)
+{
+    pthread_attr_t how;
+    sigset_t before;
+    looking.ends = false;
+    looking.reach = reach;
+    pthread_attr_init(&how);
+    pthread_attr_setstacksize(&how, STACK_BYTES);
+    block_signals(&before);
+    looking.runs = pthread_create(&looking.thread, &how, watch, &looking.reach) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&how);
+    if (looking.runs)
+        pthread_setname_np(looking.thread, "oriel-check");
+}
+
+void oriel_deadlock_stop(void)
+{
+    if (!looking.runs || !oriel_board_is_open()) /* a forked child has no such thread */
+        return;
+    pthread_mutex_lock(&looking.mutex);
+    looking.ends = true;
+    pthread_cond_signal(&looking.bell);
+    pthread_mutex_unlock(&looking.mutex);
+    pthread_join(looking.thread, NULL);
+    looking.runs = false;
+}

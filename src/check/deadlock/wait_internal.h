@@ -1,0 +1,114 @@
+/* What lies in the board about waiting, as its writers (wait_records.c, collective_progress.c) and whoever looks (looking*.c) share it.  A record
+ * is written by its own process; its needs change only while its serial is even.  Nobody else includes this. */
+#ifndef ORIEL_CHECK_DEADLOCK_WAIT_INTERNAL_H
+#define ORIEL_CHECK_DEADLOCK_WAIT_INTERNAL_H
+
+#include "check/deadlock/wait_records.h"
+
+#include <stdatomic.h>
+
+enum {
+    ORIEL_WAIT_NEEDS = 32,
+    ORIEL_WAIT_NAME = 128,
+    ORIEL_WAIT_BUCKETS = 16, /* of peers */
+    ORIEL_WAIT_THREADS = 32, /* of a host */
+    ORIEL_GATHERING_CALLS = 16,
+    ORIEL_GATHERING_LOCKS = 512, /* members of a window whose locks are noted */
+};
+
+enum oriel_wait_state { ORIEL_STATE_NONE, ORIEL_STATE_RUNS, ORIEL_STATE_FINISHED };
+
+struct oriel_wait_noted {
+    struct oriel_site site; /* of the call; of one that has finished, of MPI_Finalize */
+    char name[ORIEL_WAIT_NAME];
+    uint32_t mode;
+    uint32_t count;
+    struct oriel_wait_need needs[ORIEL_WAIT_NEEDS];
+};
+
+struct oriel_wait_record {
+    _Atomic uint64_t serial; /* odd: waits; each change is another wait or none */
+    _Atomic uint64_t steady; /* the serial that has stood long enough, by what its machine's looker sees; 0: none */
+    _Atomic uint32_t state;  /* enum oriel_wait_state */
+    _Atomic int32_t thread;  /* the first one that waited, as the kernel numbers it */
+    _Atomic uint32_t many;   /* another one has: nothing is said any more */
+    uint32_t threads;        /* the program may call from several */
+    uint64_t process;        /* identity's word */
+    int32_t pid;
+    uint32_t host_threads_count;
+    int32_t host_threads[ORIEL_WAIT_THREADS];
+    _Atomic int32_t sending[ORIEL_WAIT_BUCKETS]; /* by peer % ORIEL_WAIT_BUCKETS */
+    _Atomic int32_t receiving[ORIEL_WAIT_BUCKETS];
+    _Atomic int32_t receiving_any;
+    struct oriel_wait_noted noted;
+};
+
+struct oriel_wait_table {
+    oriel_place records[1]; /* by rank of MPI_COMM_WORLD; 0: none of this machine */
+};
+
+struct oriel_gathering_slot {
+    _Atomic uint64_t number; /* of the member's last call */
+    _Atomic int32_t world_rank; /* and 1 */
+    _Atomic uint32_t last;   /* the member has made its last call, which frees all this */
+    _Atomic uint16_t calls[ORIEL_GATHERING_CALLS]; /* by number */
+    uint64_t pad[2];
+};
+_Static_assert(sizeof(struct oriel_gathering_slot) == 64, "each member writes a line of its own");
+
+struct oriel_gathering {
+    int32_t n;
+    uint32_t is_window;
+    uint32_t has_locks;
+    _Atomic uint32_t left;
+    uint64_t id;
+    uint32_t members_here; /* on this machine; those of others have a gathering of their own */
+    uint32_t unused[9];
+    struct oriel_gathering_slot slots[];
+    /* has_locks: then n rows of n + 1 bytes, enum oriel_holding of the member for each target and for all */
+};
+_Static_assert(sizeof(struct oriel_gathering) == 64, "slots begin lines");
+
+static inline size_t oriel_gathering_bytes(int n, bool has_locks)
+{
+    size_t members = (size_t)(unsigned)n;
+    return sizeof(struct oriel_gathering) + members * sizeof(struct oriel_gathering_slot) +
+           (has_locks ? members * (members + 1) : 0);
+}
+
+static inline _Atomic uint8_t *oriel_gathering_holds(const struct oriel_gathering *gathering, int member, int target)
+{
+    size_t n = (size_t)(unsigned)gathering->n;
+    _Atomic uint8_t *rows = (_Atomic uint8_t *)(void *)(uintptr_t)(gathering->slots + n);
+    return &rows[(size_t)(unsigned)member * (n + 1) + (target < 0 ? n : (size_t)(unsigned)target)];
+}
+
+struct oriel_key oriel_wait_table_key(void);
+
+/* --- for who looks from another machine --- */
+
+/* A rank that waits, steadily, or that has finished; the record as it was all that time. */
+struct oriel_wait_report {
+    int32_t rank;
+    uint32_t state; /* enum oriel_stuck_state */
+    uint64_t serial;
+    struct oriel_wait_record record;
+};
+
+/* Those of this machine; how many. */
+size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room);
+
+/* A copy of this machine's gathering, if it has room; its bytes, 0: there is none. */
+size_t oriel_gathering_copy(uint64_t id, bool is_window, void *out, size_t room_bytes);
+
+/* Whether what a need calls a key was given on this machine's board; taken for given where giving may have found no room, or
+ * numbers are in doubt. */
+bool oriel_wait_is_given(const struct oriel_key *key);
+
+/* Threads of a process of this machine; a count of -1 where the system does not say, or there are more than that. */
+int oriel_wait_threads_list(int32_t pid, int32_t *threads, int room);
+
+/* Whether the process that the record is of has died; not of one that cannot be asked. */
+bool oriel_wait_record_has_died(const struct oriel_wait_record *record);
+
+#endif

@@ -1,0 +1,137 @@
+/* A look at the ranks of all machines.  Each machine's looker says of its ranks which wait steadily; their records are copied as
+ * they stood all that time, gatherings are put together from each member's own machine, and at last all machines are asked once
+ * more: who still has the same serial was in the same wait while all else was read.  wait_snapshot.c and deadlock.c call. */
+#include "check/deadlock/wait_snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct oriel_look_met {
+    struct oriel_look_met *next;
+    uint64_t id;
+    bool is_window;
+    struct oriel_gathering *gathering; /* NULL: not all know it */
+};
+
+static void forget(struct oriel_look *look)
+{
+    int machines = look->far == NULL ? 0 : look->far->machines();
+    for (int i = 0; i < machines && look->reports != NULL; i++) {
+        free(look->reports[i]);
+        look->reports[i] = NULL;
+    }
+    while (look->met != NULL) {
+        struct oriel_look_met *met = look->met;
+        look->met = met->next;
+        free(met->gathering);
+        free(met);
+    }
+}
+
+void oriel_look_machines_close(struct oriel_look *look)
+{
+    forget(look);
+    free(look->reports);
+    look->reports = NULL;
+}
+
+/* --- records --- */
+
+bool oriel_look_machines(struct oriel_look *look, bool *set)
+{
+    int machines = look->far->machines();
+    bool answered = look->reports != NULL || (look->reports = calloc((size_t)(unsigned)machines, sizeof *look->reports)) != NULL;
+    forget(look);
+    for (int rank = 0; rank < look->n; rank++) {
+        look->ranks[rank] = (struct oriel_looked){.state = ORIEL_STUCK_COMPUTES};
+        set[rank] = false;
+    }
+    for (int i = 0; i < machines && answered; i++) {
+        size_t count = 0;
+        struct oriel_wait_report *reports = look->reports[i] = look->far->reports(i, &count);
+        answered = reports != NULL;
+        for (size_t k = 0; answered && k < count; k++) {
+            struct oriel_wait_report *report = &reports[k];
+            if (report->rank < 0 || report->rank >= look->n || look->far->machine_of(report->rank) != i)
+                continue;
+            struct oriel_looked *looked = &look->ranks[report->rank];
+            looked->serial = report->serial;
+            looked->state = (enum oriel_stuck_state)report->state;
+            looked->record = &report->record;
+            looked->noted.site = report->record.noted.site;
+            set[report->rank] = looked->state == ORIEL_STUCK_WAITS;
+        }
+    }
+    return answered;
+}
+
+void oriel_look_machines_again(const struct oriel_look *look, bool *set)
+{
+    bool *same = calloc((size_t)(unsigned)look->n, sizeof *same);
+    for (int i = 0; i < look->far->machines() && same != NULL; i++) {
+        size_t count = 0;
+        struct oriel_wait_report *reports = look->far->reports(i, &count);
+        for (size_t k = 0; reports != NULL && k < count; k++) {
+            int32_t rank = reports[k].rank;
+            if (rank >= 0 && rank < look->n && reports[k].state == ORIEL_STUCK_WAITS)
+                same[rank] = reports[k].serial == look->ranks[rank].serial;
+        }
+        free(reports);
+    }
+    for (int rank = 0; rank < look->n; rank++)
+        set[rank] = set[rank] && same != NULL && same[rank];
+    free(same);
+}
+
+/* --- gatherings --- */
+
+/* What the members of that machine have written, in the place of what stands there. */
+static bool add_machine(const struct oriel_look *look, int machine, struct oriel_gathering *into)
+{
+    bool any = false;
+    for (int i = 0; i < into->n && !any; i++)
+        any = look->far->machine_of(into->slots[i].world_rank - 1) == machine;
+    struct oriel_gathering *from = any ? look->far->gathering(machine, into->id, into->is_window != 0) : NULL;
+    if (from == NULL || from->n != into->n || from->has_locks != into->has_locks) {
+        free(from);
+        return !any;
+    }
+    for (int i = 0; i < into->n; i++) {
+        if (look->far->machine_of(into->slots[i].world_rank - 1) != machine)
+            continue;
+        memcpy((void *)&into->slots[i], (const void *)&from->slots[i], sizeof into->slots[i]);
+        if (into->has_locks)
+            memcpy((void *)oriel_gathering_holds(into, i, 0), (const void *)oriel_gathering_holds(from, i, 0),
+                   (size_t)(unsigned)into->n + 1);
+    }
+    free(from);
+    return true;
+}
+
+static struct oriel_gathering *put_together(const struct oriel_look *look, int waiter, uint64_t id, bool is_window)
+{
+    int own = look->far->machine_of(waiter);
+    struct oriel_gathering *whole = look->far->gathering(own, id, is_window);
+    for (int machine = 0; machine < look->far->machines() && whole != NULL; machine++)
+        if (machine != own && !add_machine(look, machine, whole)) {
+            free(whole);
+            whole = NULL;
+        }
+    return whole;
+}
+
+const struct oriel_gathering *oriel_look_met(struct oriel_look *look, int waiter, uint64_t id, bool is_window)
+{
+    struct oriel_look_met *met = look->met;
+    while (met != NULL && (met->id != id || met->is_window != is_window))
+        met = met->next;
+    if (met == NULL) {
+        met = malloc(sizeof *met);
+        if (met == NULL)
+            return NULL;
+        *met = (struct oriel_look_met){.next = look->met, .id = id, .is_window = is_window};
+        met->gathering = put_together(look, waiter, id, is_window);
+        look->met = met;
+    }
+    return met->gathering;
+}

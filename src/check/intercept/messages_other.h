@@ -1,0 +1,31 @@
+/* Wrappers of what is not modelled, as macros for rows: what such a call orders is order.h's.  messages_other.c and the files of
+ * hosts include it. */
+#ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_OTHER_H
+#define ORIEL_CHECK_INTERCEPT_MESSAGES_OTHER_H
+
+#include "check/intercept/wrap.h"
+#include "check/intercept/messages.h"
+
+#define ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, ended)         \
+    ORIEL_CHECK_WRAP(name, parameters)                                  \
+    {                                                                   \
+        int code;                                                       \
+        if (!oriel_check_looks())                                       \
+            return BEHIND(name) arguments;                              \
+        oriel_order_unknown_begin("MPI_" #name);                        \
+        ORIEL_CHECK_PASS(code, name, arguments);                        \
+        ended;                                                          \
+        return code;                                                    \
+    }
+
+#define ORIEL_UNKNOWN(name, parameters, arguments)                      \
+    ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, oriel_order_unknown_end())
+
+#define ORIEL_UNKNOWN_REQUEST(name, parameters, arguments)              \
+    ORIEL_UNKNOWN_UNTIL(name, parameters, arguments, oriel_unknown_started(code != MPI_SUCCESS, *request))
+
+/* MPI_Comm_idup and its like: what the request's completion makes. */
+void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made);
+void oriel_idup_started(void *idup, bool failed, MPI_Request request);
+
+#endif

@@ -1,0 +1,345 @@
+/* Point-to-point functions (MPI-4.1, chapter 3): the wrappers, and the halves of messages that they are made of.  A send gives
+ * before it is posted, a receive takes behind its completion; a synchronous send takes all of its receiver, of which nobody has
+ * noted when it posted the receive. */
+#include "check/intercept/messages_point.h"
+
+#include <string.h>
+
+/* --- halves --- */
+
+void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int destination, int tag, bool synchronous,
+                           const char *name)
+{
+    struct oriel_comm *entry = oriel_comm_find(comm);
+    *half = (struct oriel_send_half){.tag = tag, .destination = -1, .is_synchronous = synchronous};
+    if (destination == MPI_PROC_NULL || comm == MPI_COMM_NULL || (entry != NULL && !oriel_comm_has(entry, destination)))
+        return;
+    int world_rank = entry == NULL ? -1 : oriel_comm_world_rank(entry, destination);
+    if (entry == NULL || !oriel_order_reaches(world_rank)) {
+        half->is_unknown = true;
+        oriel_order_unknown_begin(name);
+        return;
+    }
+    oriel_comm_hold(entry);
+    half->comm = entry;
+    half->destination = world_rank;
+    half->id = entry->id;
+    half->sending = oriel_send_begin(&entry->matching, (struct oriel_envelope){world_rank, tag});
+}
+
+void oriel_send_half_posted(struct oriel_send_half *half, bool failed)
+{
+    if (half->comm == NULL)
+        return;
+    oriel_send_end(&half->comm->matching, half->sending, failed);
+    oriel_comm_release(half->comm);
+    half->comm = NULL;
+}
+
+void oriel_send_half_done(struct oriel_send_half *half)
+{
+    if (half->is_synchronous && half->is_unknown)
+        oriel_order_unknown_end();
+    else if (half->is_synchronous && half->destination >= 0)
+        oriel_order_take_rank(half->destination);
+}
+
+void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, int source, int tag, const char *name)
+{
+    struct oriel_comm *entry = oriel_comm_find(comm);
+    struct oriel_envelope from = {ORIEL_ANY, tag == MPI_ANY_TAG ? ORIEL_ANY : tag};
+    *half = (struct oriel_receive_half){.source = source, .tag = tag};
+    if (source == MPI_PROC_NULL || comm == MPI_COMM_NULL)
+        return;
+    if (entry == NULL) {
+        half->is_unknown = true;
+        oriel_order_unknown_begin(name);
+        return;
+    }
+    if (source != MPI_ANY_SOURCE) {
+        if (!oriel_comm_has(entry, source))
+            return;
+        from.peer = oriel_comm_world_rank(entry, source);
+    }
+    oriel_comm_hold(entry);
+    half->comm = entry;
+    half->receiving = oriel_receive_post(&entry->matching, from);
+}
+
+void oriel_receive_half_posted(struct oriel_receive_half *half)
+{
+    if (half->receiving != NULL)
+        oriel_receive_posted(&half->comm->matching, half->receiving);
+}
+
+/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have given one that the host does not know, of
+ * which Open MPI makes an error. */
+int oriel_class_of(int code)
+{
+    static _Atomic(void *) slot;
+    int class = code;
+    if (code < 0 || code > MPI_ERR_LASTCODE)
+        return code;
+    ((__typeof__(&PMPI_Error_class))oriel_behind(&slot, "PMPI_Error_class"))(code, &class);
+    return class;
+}
+
+bool oriel_something_came(int code)
+{
+    return code == MPI_SUCCESS || oriel_class_of(code) == MPI_ERR_TRUNCATE;
+}
+
+/* A message came from that rank of the communicator. */
+static void got(struct oriel_receive_half *half, int source, int tag)
+{
+    struct oriel_comm *comm = half->comm;
+    int world_rank = oriel_comm_world_rank(comm, source);
+    if (half->receiving != NULL)
+        oriel_receive_got(&comm->matching, half->receiving, (struct oriel_envelope){world_rank, tag});
+    else
+        oriel_order_take_rank(world_rank);
+    if (!oriel_order_reaches(world_rank)) {
+        oriel_order_unknown_begin("messages from other machines");
+        oriel_order_unknown_end();
+    }
+}
+
+static void release(struct oriel_receive_half *half)
+{
+    if (half->comm != NULL)
+        oriel_comm_release(half->comm);
+    half->comm = NULL;
+    half->receiving = NULL;
+}
+
+static bool is_cancelled(const MPI_Status *status)
+{
+    static _Atomic(void *) slot;
+    int flag = 0;
+    ((__typeof__(&PMPI_Test_cancelled))oriel_behind(&slot, "PMPI_Test_cancelled"))(status, &flag);
+    return flag != 0;
+}
+
+/* It is complete, but who knows with what, or will be, unseen: all is taken, and it may still count where its messages do. */
+static void got_something(struct oriel_receive_half *half)
+{
+    if (half->receiving != NULL)
+        oriel_receive_abandoned(&half->comm->matching, half->receiving);
+    oriel_order_unknown_end();
+}
+
+void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MPI_Status *status)
+{
+    struct oriel_comm *comm = half->comm;
+    if (half->is_unknown)
+        oriel_order_unknown_end();
+    if (comm == NULL)
+        return;
+    bool named = half->source != MPI_ANY_SOURCE && half->tag != MPI_ANY_TAG;
+    bool clear = status != NULL && !half->has_vague_status;
+    bool came = oriel_something_came(code) && !(clear && code == MPI_SUCCESS && is_cancelled(status));
+    if (!came && half->receiving != NULL)
+        oriel_receive_cancelled(&comm->matching, half->receiving);
+    else if (came && status != NULL && named)
+        got(half, half->source, half->tag);
+    else if (came && clear && oriel_comm_has(comm, status->MPI_SOURCE))
+        got(half, status->MPI_SOURCE, status->MPI_TAG);
+    else if (came)
+        got_something(half);
+    release(half);
+}
+
+void oriel_receive_half_none(struct oriel_receive_half *half)
+{
+    if (half->receiving != NULL)
+        oriel_receive_cancelled(&half->comm->matching, half->receiving);
+    if (half->is_unknown)
+        oriel_order_unknown_end();
+    release(half);
+}
+
+/* MPICH leaves the mark of a cancelled receive in a status as it finds it. */
+MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own)
+{
+    static _Atomic(void *) slot;
+    if (status == MPI_STATUS_IGNORE)
+        status = own;
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    ((__typeof__(&PMPI_Status_set_cancelled))oriel_behind(&slot, "PMPI_Status_set_cancelled"))(status, 0);
+    return status;
+}
+
+MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count count, MPI_Datatype datatype)
+{
+    static _Atomic(void *) slot;
+    int elements = 0;
+    if (code != MPI_SUCCESS)
+        return 0;
+    if (((__typeof__(&PMPI_Get_count))oriel_behind(&slot, "PMPI_Get_count"))(status, datatype, &elements) != MPI_SUCCESS ||
+        elements == MPI_UNDEFINED)
+        return count;
+    return elements < count ? elements : count;
+}
+
+/* --- with requests --- */
+
+/* While it is under way, calls of the other side that it may fulfil are not stuck. */
+static void count_in(struct oriel_message *message)
+{
+    message->counted = true;
+    message->sends_to = message->sends ? message->send.destination : -1;
+    message->receives_from = -1;
+    if (message->receive.receiving != NULL)
+        message->receives_from = message->receive.receiving->wanted.peer;
+    oriel_wait_sending(message->sends_to, 1);
+    if (message->receives)
+        oriel_wait_receiving(message->receives_from, 1);
+}
+
+static void count_out(struct oriel_message *message)
+{
+    if (!message->counted)
+        return;
+    message->counted = false;
+    oriel_wait_sending(message->sends_to, -1);
+    if (message->receives)
+        oriel_wait_receiving(message->receives_from, -1);
+}
+
+static void begin_message(struct oriel_message *message)
+{
+    oriel_uses_begin(&message->uses, message->address, message->call, true);
+    if (!message->sends || message->destination != MPI_PROC_NULL)
+        oriel_use(&message->uses, false, message->sent.address, message->sent.count, message->sent.datatype);
+    if (!message->receives || message->source != MPI_PROC_NULL)
+        oriel_use(&message->uses, true, message->received.address, message->received.count, message->received.datatype);
+    if (message->receives)
+        oriel_receive_half_begin(&message->receive, message->comm, message->source, message->receive_tag, message->called);
+    message->receive.has_vague_status = message->sends;
+    if (message->sends)
+        oriel_send_half_begin(&message->send, message->comm, message->destination, message->send_tag, message->synchronous,
+                              message->receives ? NULL : message->called);
+    count_in(message);
+}
+
+static void release_buffers(void *closure)
+{
+    const struct oriel_message *message = closure;
+    oriel_local_complete(message->uses.group);
+}
+
+static void done(void *closure, const MPI_Status *status)
+{
+    struct oriel_message *message = closure;
+    int code = MPI_SUCCESS;
+    count_out(message);
+    if (message->receives)
+        oriel_receive_half_done(&message->receive, code, status);
+    if (message->sends)
+        oriel_send_half_done(&message->send);
+    oriel_local_complete(message->uses.group);
+    if (!message->persists)
+        free(message);
+}
+
+static const struct oriel_request_kind kind = {done, release_buffers};
+
+static void posted(struct oriel_message *message, bool failed)
+{
+    oriel_begun.buffers = 0;
+    if (message->sends)
+        oriel_send_half_posted(&message->send, failed);
+    if (message->receives && !failed)
+        oriel_receive_half_posted(&message->receive);
+    if (!failed)
+        return;
+    count_out(message);
+    if (message->receives)
+        oriel_receive_half_none(&message->receive);
+    oriel_local_complete(message->uses.group);
+}
+
+static void begin_start(struct oriel_startable *startable)
+{
+    begin_message((struct oriel_message *)startable);
+}
+
+static void started(struct oriel_startable *startable, bool failed)
+{
+    posted((struct oriel_message *)startable, failed);
+}
+
+static void drop(struct oriel_startable *startable)
+{
+    struct oriel_message *message = (struct oriel_message *)startable;
+    free(message);
+}
+
+struct oriel_message *oriel_message_begin(const struct oriel_message *description)
+{
+    struct oriel_message *message = malloc(sizeof *message);
+    if (message == NULL) {
+        oriel_order_doubt();
+        return NULL;
+    }
+    *message = *description;
+    message->startable = (struct oriel_startable){begin_start, started, &kind, drop};
+    if (!message->persists)
+        begin_message(message);
+    return message;
+}
+
+void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request request)
+{
+    if (message == NULL)
+        return;
+    if (!message->persists)
+        posted(message, failed);
+    if (failed)
+        free(message);
+    else if (message->persists)
+        oriel_checked_request_add_persistent(request, &message->startable);
+    else if (message->receives || message->synchronous || message->send.is_unknown)
+        oriel_checked_request_add_own(request, &kind, message);
+    else
+        oriel_checked_request_add(request, &kind, message);
+}
+
+ORIEL_POINT_TO_POINT(, int)
+
+int oriel_message_needs(const struct oriel_request_record *record, struct oriel_wait_need *needs)
+{
+    const struct oriel_message *message = oriel_request_closure(record, &kind);
+    if (message == NULL)
+        return 0;
+    return oriel_half_needs(message->sends ? &message->send : NULL, message->receives ? &message->receive : NULL, needs);
+}
+
+/* --- cancelling --- */
+
+/* Hosts cancel a receive in the call or not at all; whether it was is asked for at once, while its number can still be given to
+ * those behind it. */
+static void receive_cancelled(struct oriel_message *message, MPI_Request request)
+{
+    static _Atomic(void *) slot;
+    MPI_Status status;
+    int flag = 0;
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(&slot, "PMPI_Request_get_status"))(request, &flag, &status);
+    if (code == MPI_SUCCESS && flag && is_cancelled(&status))
+        oriel_receive_half_none(&message->receive);
+}
+
+ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
+{
+    struct oriel_message *message = oriel_check_looks() && request != NULL ? oriel_checked_request_closure(*request, &kind) : NULL;
+    int code;
+    if (message != NULL && message->sends)
+        oriel_order_doubt(); /* what the receiver has counted may never come */
+    ORIEL_CHECK_PASS(code, Cancel, (request));
+    if (code == MPI_SUCCESS && message != NULL && message->receives && !message->sends) {
+        oriel_check_enter();
+        receive_cancelled(message, *request);
+        oriel_check_leave();
+    }
+    return code;
+}

@@ -1,0 +1,125 @@
+/* What MPICH has beyond MPI-3.1 and is not modelled: persistent collectives, partitioned messages, communicators of sessions.
+ * Programs call them. */
+#include "check/intercept/messages_other.h"
+
+#include "base/log.h"
+#include "check/intercept/error_handlers.h"
+#include "check/intercept/request_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct unknown {
+    struct oriel_startable startable;
+    const char *name;
+};
+
+static void begin(struct oriel_startable *startable)
+{
+    oriel_order_unknown_begin(((struct unknown *)startable)->name);
+}
+
+static void started(struct oriel_startable *startable, bool failed)
+{
+    (void)startable;
+    if (failed)
+        oriel_order_unknown_end();
+}
+
+static void done(void *closure, const MPI_Status *status)
+{
+    (void)closure;
+    (void)status;
+    oriel_order_unknown_end();
+}
+
+static const struct oriel_request_kind kind = {.done = done};
+
+static void drop(struct oriel_startable *startable)
+{
+    struct unknown *unknown = (struct unknown *)startable;
+    free(unknown);
+}
+
+static void add_persistent(const char *name, MPI_Request request)
+{
+    struct unknown *unknown = malloc(sizeof *unknown);
+    if (unknown == NULL) {
+        oriel_order_doubt();
+        return;
+    }
+    *unknown = (struct unknown){{begin, started, &kind, drop}, name};
+    oriel_checked_request_add_persistent(request, &unknown->startable);
+}
+
+#define PERSISTENT(name, parameters, arguments)              \
+    ORIEL_CHECK_WRAP(name, parameters)                       \
+    {                                                        \
+        int code;                                            \
+        if (!oriel_check_looks())                            \
+            return BEHIND(name) arguments;                   \
+        oriel_order_unknown_begin(NULL);                     \
+        ORIEL_CHECK_PASS(code, name, arguments);             \
+        oriel_order_unknown_end();                           \
+        if (code == MPI_SUCCESS)                             \
+            add_persistent("MPI_" #name, *request);          \
+        return code;                                         \
+    }
+#include "check/intercept/mpich/persistent.def"
+
+/* A part has come: order, before the request is complete. */
+ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
+{
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Parrived)(request, partition, flag);
+    ORIEL_CHECK_PASS(code, Parrived, (request, partition, flag));
+    if (code == MPI_SUCCESS && *flag)
+        oriel_order_unknown_end();
+    return code;
+}
+
+ORIEL_UNKNOWN(Pready, (int partition, MPI_Request request), (partition, request))
+ORIEL_UNKNOWN(Pready_range, (int partition_low, int partition_high, MPI_Request request),
+              (partition_low, partition_high, request))
+ORIEL_UNKNOWN(Pready_list, (int length, int array_of_partitions[], MPI_Request request),
+              (length, array_of_partitions, request))
+
+ORIEL_UNKNOWN(Comm_create_from_group,
+              (MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm),
+              (group, stringtag, info, errhandler, newcomm))
+ORIEL_UNKNOWN(Intercomm_create_from_groups,
+              (MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag,
+               MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm),
+              (local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm))
+
+ORIEL_CHECK_WRAP(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request))
+{
+    int code;
+    if (!oriel_check_looks())
+        return BEHIND(Comm_idup_with_info)(comm, info, newcomm, request);
+    void *idup = oriel_idup_begin(comm, "MPI_Comm_idup_with_info", newcomm);
+    ORIEL_CHECK_PASS(code, Comm_idup_with_info, (comm, info, newcomm, request));
+    oriel_idup_started(idup, code != MPI_SUCCESS, *request);
+    return code;
+}
+
+ORIEL_CHECK_WRAP(Session_create_errhandler, (MPI_Session_errhandler_function * function, MPI_Errhandler *errhandler))
+{
+    oriel_handler_fn *own =
+        oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_SESSION, __builtin_return_address(0));
+    return BEHIND(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
+}
+
+/* The checker starts with MPI_Init: of who never calls it, it says so, by the first process. */
+ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
+{
+    static _Atomic(void *) initialized;
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    const char *number = getenv("PMI_RANK");
+    int is_initialized = 1;
+    if (((__typeof__(&PMPI_Initialized))oriel_behind(&initialized, "PMPI_Initialized"))(&is_initialized) == MPI_SUCCESS &&
+        !is_initialized && (number == NULL || strcmp(number, "0") == 0) && !atomic_flag_test_and_set(&told))
+        oriel_warn("the program uses MPI by MPI_Session_init, without MPI_Init: nothing was checked");
+    return BEHIND(Session_finalize)(session);
+}

@@ -1,0 +1,109 @@
+/* How deep this thread is in calls of MPI: the checker looks at the program's own calls only.  Every exported wrapper asks
+ * before it looks, and counts itself while the call behind it runs: what a host or a library of it calls there passes untouched.
+ * What the program's own functions call there, which the host calls back, is looked at (callbacks.h). */
+#ifndef ORIEL_CHECK_INTERCEPT_REENTRANCY_H
+#define ORIEL_CHECK_INTERCEPT_REENTRANCY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+union oriel_check_where {
+    uint64_t any; /* 0: in the program's own code, as far as this tells */
+    struct {
+        uint32_t depth;
+        uint32_t functions; /* of the program's, which the host has called inside calls of this thread's: perhaps left by a jump */
+    } in;
+};
+extern _Thread_local union oriel_check_where oriel_check_where __attribute__((visibility("hidden")));
+
+/* The lower end of the wrapper's frame of the call that this thread is in, of account while its depth is not 0: what runs inside
+ * the call stands below.  A call that does not comes behind it, and has been reached by a jump out of it. */
+extern _Thread_local uintptr_t oriel_check_stack __attribute__((visibility("hidden")));
+
+/* Whether the checker is at work in this process: between MPI_Init and MPI_Finalize, with a board, and not in a forked child. */
+extern _Atomic bool oriel_check_running __attribute__((visibility("hidden")));
+
+/* Whether several threads of this process may be at work at once: the program may call from all of its own, or one serves other
+ * machines.  Set before the first call that is looked at. */
+extern bool oriel_check_several __attribute__((visibility("hidden")));
+
+/* Whether one and the same thread makes all calls: what it keeps of its own stays. */
+extern bool oriel_check_alone __attribute__((visibility("hidden")));
+
+/* Whether loads and stores are looked at, of whatever thread of the program. */
+extern bool oriel_check_watches __attribute__((visibility("hidden")));
+
+/* What is to be done first when the program's next call is looked at; NULL: nothing.  pending_slot.c's own. */
+extern void (*oriel_check_held)(void) __attribute__((visibility("hidden")));
+
+/* Another number with each call that may change what the checker knows of windows, epochs and buffers: all that are looked at but
+ * those that pending_slot.h does in full.  Where one thread makes all calls, what was found out stays true as long as the number does. */
+extern _Atomic uint64_t oriel_check_changes __attribute__((visibility("hidden")));
+
+static inline void oriel_check_change(void)
+{
+    uint64_t before = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
+    atomic_store_explicit(&oriel_check_changes, before + 1, memory_order_relaxed); /* of several threads nobody asks */
+}
+
+/* Inlined also where nothing is optimised: of the exported function itself. */
+#define ORIEL_CHECK_INLINE static inline __attribute__((always_inline))
+
+ORIEL_CHECK_INLINE uintptr_t oriel_check_frame_low(void)
+{
+#ifdef __x86_64__
+    uintptr_t low;
+    __asm__ volatile("mov %%rsp, %0" : "=r"(low));
+    return low;
+#else
+    return (uintptr_t)__builtin_frame_address(0); /* not quite: a call left unseen may stay unseen */
+#endif
+}
+
+/* The same where that has more to it; address: to which the call returns; frame: the upper end of its wrapper's.  callbacks.c's
+ * own. */
+bool oriel_check_is_programs_yet(const void *address, uintptr_t frame) __attribute__((visibility("hidden")));
+
+/* Whether this call is the program's, and to be looked at. */
+ORIEL_CHECK_INLINE bool oriel_check_is_programs(const void *address)
+{
+    if (__builtin_expect(oriel_check_where.any != 0, 0))
+        return oriel_check_is_programs_yet(address, (uintptr_t)__builtin_dwarf_cfa());
+    return oriel_check_running;
+}
+
+/* It is looked at. */
+static inline void oriel_check_look(void)
+{
+    if (__builtin_expect(oriel_check_held != NULL, 0))
+        oriel_check_held();
+    oriel_check_change();
+}
+
+/* The same, and whether it is to be: for all calls but those that pending_slot.h names. */
+ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address)
+{
+    if (!oriel_check_is_programs(address))
+        return false;
+    oriel_check_look();
+    return true;
+}
+
+#define oriel_check_looks() oriel_check_looks_from(__builtin_return_address(0)) /* of an exported function itself */
+
+/* By an exported function itself, which does not end before it leaves. */
+ORIEL_CHECK_INLINE void oriel_check_enter(void)
+{
+    if (oriel_check_where.in.depth == 0)
+        oriel_check_stack = oriel_check_frame_low();
+    oriel_check_where.in.depth++;
+}
+
+static inline void oriel_check_leave(void)
+{
+    oriel_check_where.in.depth--;
+}
+
+#endif

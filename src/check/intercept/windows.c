@@ -1,0 +1,327 @@
+/* Finding a window by its handle, telling about it, going on after what is wrong, and the completion of what was issued on it.
+ * The table has what the program has made and not freed.  The other files of windows*.c call. */
+#include "check/intercept/windows.h"
+
+#include "base/table.h"
+#include "check/remote/remote.h"
+#include "check/access/history_proxy.h"
+#include "check/intercept/windows_table.h"
+#include "check/order/word_clocks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct oriel_table table = ORIEL_TABLE_INIT;
+_Atomic uint64_t oriel_checked_version = 1;
+_Thread_local struct oriel_checked_last oriel_checked_last;
+
+static uint64_t key_of(MPI_Win win)
+{
+    return (uint64_t)(uintptr_t)win;
+}
+
+void oriel_checked_look(MPI_Win win, uint64_t version)
+{
+    oriel_checked_last.window = oriel_table_find(&table, key_of(win));
+    oriel_checked_last.win = win;
+    oriel_checked_last.version = version;
+}
+
+bool oriel_checked_add(struct oriel_checked *window)
+{
+    bool added = oriel_table_set(&table, key_of(window->win), window);
+    atomic_fetch_add(&oriel_checked_version, 1);
+    return added;
+}
+
+void oriel_checked_remove(struct oriel_checked *window)
+{
+    oriel_table_remove(&table, key_of(window->win), window);
+    atomic_fetch_add(&oriel_checked_version, 1);
+}
+
+void oriel_checked_visit(void (*visit)(void *window, void *context), void *context)
+{
+    oriel_table_visit(&table, visit, context);
+}
+
+struct oriel_site oriel_site_make(const void *address, enum oriel_call call)
+{
+    return oriel_site_here(address, (uint16_t)call, (uint32_t)oriel_order_rank(), 0);
+}
+
+struct oriel_site oriel_site_opening(const void *address, enum oriel_call call)
+{
+    struct oriel_site site = oriel_site_make(address, call);
+    site.epoch = oriel_site_number(&site);
+    return site;
+}
+
+static const char *flavour_name(enum oriel_check_flavour flavour)
+{
+    static const char *const names[] = {"create", "allocate", "shared", "dynamic"};
+    return names[flavour];
+}
+
+static void name_of(const struct oriel_checked *window, char name[MPI_MAX_OBJECT_NAME])
+{
+    int used = 0;
+    name[0] = '\0';
+    if (oriel_host()->Win_get_name(window->win, name, &used) != MPI_SUCCESS)
+        name[0] = '\0';
+}
+
+bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    name_of(window, name);
+    return oriel_wait_open(site, name, ORIEL_WAIT_FOR_ALL);
+}
+
+void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding, const struct oriel_site *here)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    name_of(window, name);
+    finding->window = name;
+    finding->flavour = flavour_name(window->flavour);
+    if (here != NULL)
+        finding->here = *here;
+    oriel_finding_tell(finding);
+    finding->window = NULL;
+}
+
+void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding, int32_t target, int64_t offset,
+                        uint64_t len_bytes)
+{
+    int64_t unit = window->members[target].disp_unit;
+    finding->target = target;
+    finding->offset = offset;
+    finding->len_bytes = len_bytes;
+    if (unit <= 0 || offset < 0 || len_bytes == 0 || window->flavour == ORIEL_CHECK_DYNAMIC)
+        return;
+    finding->element = offset / unit;
+    finding->elements = (uint64_t)((offset + (int64_t)len_bytes - 1) / unit - finding->element + 1);
+}
+
+/* --- going on --- */
+
+void oriel_quiet_begin(struct oriel_quiet *quiet, MPI_Win win)
+{
+    MPI_Errhandler handler;
+    quiet->quiet = false;
+    if (oriel_host()->Win_get_errhandler(win, &handler) != MPI_SUCCESS)
+        return;
+    bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+#ifdef MPI_ERRORS_ABORT
+    fatal = fatal || handler == MPI_ERRORS_ABORT;
+#endif
+    if (fatal && oriel_host()->Win_set_errhandler(win, MPI_ERRORS_RETURN) == MPI_SUCCESS) {
+        *quiet = (struct oriel_quiet){.win = win, .saved = handler, .quiet = true};
+        return;
+    }
+    oriel_host()->Errhandler_free(&handler);
+}
+
+int oriel_quiet_end(struct oriel_quiet *quiet, int code)
+{
+    if (!quiet->quiet)
+        return code;
+    quiet->quiet = false;
+    oriel_host()->Win_set_errhandler(quiet->win, quiet->saved);
+    oriel_host()->Errhandler_free(&quiet->saved);
+    return MPI_SUCCESS;
+}
+
+/* --- order and histories --- */
+
+struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind, uint64_t first,
+                                  uint64_t second)
+{
+    int32_t member = 0;
+    if (kind == ORIEL_ORDER_LOCK || kind == ORIEL_ORDER_WORD)
+        member = first < (uint64_t)window->n ? (int32_t)first : 0;
+    else if (kind == ORIEL_ORDER_POST || kind == ORIEL_ORDER_COMPLETE)
+        member = (int32_t)(uint32_t)first;
+    uint64_t home = oriel_order_home((int)window->members[member].world_rank);
+    return (struct oriel_key){.words = {kind | home, window->id, first, second}};
+}
+
+/* Of the one that comes first. */
+static oriel_place made_once(const struct oriel_checked *window, int32_t target, oriel_place *at,
+                             oriel_place (*make)(uint64_t size_bytes), void (*drop)(oriel_place))
+{
+    _Atomic oriel_place *place = (_Atomic oriel_place *)at;
+    oriel_place found = 0;
+    int64_t size_bytes = window->members[target].size_bytes;
+    oriel_place made = make(size_bytes > 0 ? (uint64_t)size_bytes : 0);
+    if (made == 0 || atomic_compare_exchange_strong(place, &found, made))
+        return made;
+    drop(made);
+    return found;
+}
+
+oriel_place oriel_window_make_history(const struct oriel_checked *window, int32_t target)
+{
+    return made_once(window, target, &window->common->shares[target].history, oriel_history_make, oriel_history_free);
+}
+
+oriel_place oriel_window_make_words(const struct oriel_checked *window, int32_t target)
+{
+    return made_once(window, target, &window->common->shares[target].words, oriel_words_make, oriel_words_free);
+}
+
+static uint64_t ticket_of(int32_t rank)
+{
+    return ORIEL_ACCESS_GROUP | ((uint64_t)(uint32_t)rank << 1 | 1);
+}
+
+uint64_t oriel_window_local_ticket(void)
+{
+    return ticket_of(oriel_order_rank());
+}
+
+/* Marks are taken back where there is one thread: with several, one that finds a mark gone would go on while the one that took it
+ * back is still at it. */
+static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
+{
+    if (!window->threaded)
+        window->touched[target] &= (uint8_t)~bits;
+}
+
+static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *window, int32_t target)
+{
+    oriel_place history = oriel_window_history(window, target);
+    window->touched_histories -= !window->threaded;
+    untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
+    window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
+    if (history != 0)
+        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(), oriel_order_now());
+}
+
+void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
+{
+    unsigned had = window->touched[target];
+    if (had & ORIEL_TOUCHED_BUFFERS)
+        oriel_local_complete_shared(window->buffers[target]);
+    if (!(had & ORIEL_TOUCHED_HISTORY))
+        return;
+    if (oriel_likely((had & ORIEL_TOUCHED_TREE) == 0)) { /* callsite_cache.c's alone, which threads have none of */
+        window->touched_histories--;
+        window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
+        int32_t rank = (int32_t)window->members[window->rank].world_rank;
+        oriel_history_complete_cells(window->common->shares[target].history, rank, ticket_of(rank), oriel_order_now());
+        return;
+    }
+    complete_everywhere(window, target);
+}
+
+void oriel_window_complete(struct oriel_checked *window, int32_t target)
+{
+    if (!window->ordered)
+        return;
+    if (target >= 0) {
+        oriel_window_complete_target(window, target);
+        return;
+    }
+    for (int32_t i = 0; i < window->n && window->touched_any; i++)
+        oriel_window_complete_target(window, i);
+}
+
+void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool ends)
+{
+    struct oriel_late_word late[ORIEL_LATE_WORDS];
+    uint32_t count = 0;
+    uint32_t kept = 0;
+    oriel_window_enter(window);
+    bool more = window->late_more && (target < 0 || window->late_more_target < 0 || window->late_more_target == target);
+    for (uint32_t i = 0; i < window->late_count; i++) {
+        struct oriel_late_word word = window->late[i];
+        bool taken = target < 0 || word.target == target;
+        if (taken)
+            late[count++] = word;
+        if (!taken || !ends)
+            window->late[kept++] = word;
+    }
+    window->late_count = kept;
+    if (more && ends && (target < 0 || window->late_more_target == target))
+        window->late_more = false;
+    oriel_window_leave(window);
+    for (uint32_t i = 0; i < count; i++)
+        oriel_window_take_word(window, late[i].target, late[i].offset);
+    for (int32_t i = 0; i < window->n && more; i++)
+        oriel_order_take_rank((int)window->members[i].world_rank);
+}
+
+static void complete_late(struct oriel_checked *window, int32_t target)
+{
+    if (oriel_unlikely(window->late_count != 0 || window->late_more))
+        oriel_window_take_late(window, target, true);
+    if (oriel_unlikely(window->asked != NULL))
+        oriel_window_requests_flushed(window, target);
+}
+
+static void local_one(struct oriel_checked *window, int32_t target)
+{
+    if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
+        return;
+    untouch(window, target, ORIEL_TOUCHED_BUFFERS);
+    oriel_local_complete(window->buffers[target]);
+}
+
+void oriel_window_completed_target(struct oriel_checked *window, int32_t target)
+{
+    complete_late(window, target);
+    local_one(window, target);
+}
+
+void oriel_window_completed(struct oriel_checked *window, int32_t target)
+{
+    if (!window->ordered)
+        return;
+    if (target >= 0) {
+        oriel_window_completed_target(window, target);
+        return;
+    }
+    complete_late(window, target);
+    bool any = window->touched_any;
+    if (!window->threaded)
+        window->touched_any = false;
+    for (int32_t i = 0; i < window->n && any; i++) {
+        local_one(window, i);
+        if (window->touched[i] != 0)
+            window->touched_any = true;
+    }
+}
+
+void oriel_window_refused(struct oriel_checked *window, int32_t target)
+{
+    oriel_window_complete(window, target);
+    oriel_window_completed(window, target);
+}
+
+void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags)
+{
+    oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    if (history != 0)
+        oriel_part_flag(history, oriel_order_rank(), flags);
+}
+
+void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
+{
+    oriel_place history = window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    if (history != 0)
+        oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
+}
+
+bool oriel_window_ask(const struct oriel_checked *window, int32_t member, const struct oriel_note_ask *ask,
+                      struct oriel_note_answer *answer)
+{
+    int machine = oriel_afar_machine((int)window->members[member].world_rank);
+    if (window->notes == NULL)
+        return false;
+    if (machine != oriel_afar_own_machine())
+        return oriel_afar_note(machine, window->id, ask, answer) && answer->rank < window->n && answer->gone_rank < window->n;
+    oriel_note_work(window->notes, ask, answer);
+    return true;
+}

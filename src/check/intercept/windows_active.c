@@ -1,0 +1,436 @@
+/* Fence, post, start, complete, wait and test (MPI-4.1, 13.5.1, 13.5.2): their epochs, and the order that they make.  What a
+ * call ends is complete in the histories, and what it tells others is given, before it is passed on: whoever the call lets go on
+ * finds it there.  What it has waited for is taken behind it.  Programs call. */
+#include "check/intercept/messages_point.h"
+#include "check/intercept/windows_table.h"
+
+#include "base/wait.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict, struct oriel_finding *finding,
+                        const struct oriel_site *site, struct oriel_quiet *quiet)
+{
+    if (oriel_likely(verdict == ORIEL_VERDICT_RIGHT))
+        return true;
+    if (verdict == ORIEL_VERDICT_WRONG)
+        oriel_window_tell(window, finding, site);
+    oriel_quiet_begin(quiet, window->win);
+    return verdict != ORIEL_VERDICT_ECHO;
+}
+
+/* --- fence --- */
+
+/* The epochs that should have been ended before are ended, so that this rank's fence succeeds and the others need not wait for
+ * ever. */
+static void end_other_epochs(struct oriel_checked *window)
+{
+    struct oriel_finding unwanted = ORIEL_FINDING_NONE;
+    oriel_window_complete(window, -1);
+    for (int32_t i = 0; i < window->n; i++)
+        if (window->epochs.targets[i] & ORIEL_TARGET_LOCKED) {
+            if (window->gathering != NULL)
+                oriel_gathering_hold(window->gathering, window->rank, i, ORIEL_HOLDS_NOTHING);
+            oriel_host()->Win_unlock(i, window->win);
+            oriel_hint_unhold(window, i);
+            oriel_epochs_unlock(&window->epochs, i, &unwanted);
+            window->epochs.targets[i] |= ORIEL_TARGET_REFUSED;
+        }
+    if (window->epochs.lock_all.open) {
+        if (window->gathering != NULL)
+            oriel_gathering_hold(window->gathering, window->rank, -1, ORIEL_HOLDS_NOTHING);
+        oriel_host()->Win_unlock_all(window->win);
+        oriel_hint_unhold(window, -1);
+        window->epochs.lock_all.open = false;
+        window->epochs.lock_all.refused = true;
+    }
+    if (window->epochs.start.open) {
+        oriel_host()->Win_complete(window->win);
+        oriel_epochs_complete(&window->epochs, &unwanted);
+        window->epochs.start.refused = true;
+    }
+    oriel_window_completed(window, -1);
+}
+
+void oriel_window_end_epochs(struct oriel_checked *window)
+{
+    end_other_epochs(window);
+}
+
+bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last, const struct oriel_site *site)
+{
+    if (window->gathering == NULL)
+        return false;
+    uint64_t number = last ? oriel_gathering_arrive_last(window->gathering, window->rank)
+                           : oriel_gathering_arrive(window->gathering, window->rank, ORIEL_CALL_Win_fence);
+    if (!oriel_window_wait_open(window, site))
+        return false;
+    oriel_wait_for_call(window->gathering, -1, number, last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
+    oriel_wait_begin();
+    return true;
+}
+
+/* A fence that the calls before it forbid returns at once, and has met nobody; any other has, though it may fail: what an operation
+ * before it could not do is told by it. */
+static bool met_nobody(int code)
+{
+    return oriel_unlikely(code != MPI_SUCCESS) && oriel_class_of(code) == MPI_ERR_RMA_SYNC;
+}
+
+/* MPI_MODE_NOPRECEDE lets hosts leave the barrier out, which the order relies on. */
+static int fence_behind(struct oriel_checked *window, int assert, const struct oriel_site *site)
+{
+    if (!window->ordered)
+        return oriel_host()->Win_fence(assert, window->win);
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, window->epochs.fences, 0);
+    oriel_window_complete(window, -1);
+    if (assert & MPI_MODE_NOSTORE)
+        oriel_hint_no_store(window, site);
+    oriel_hint_synchronised(window);
+    oriel_order_give(&key, window->n);
+    bool waits = oriel_window_wait_for_call(window, false, site);
+    int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
+    oriel_wait_done(waits);
+    if (!met_nobody(code))
+        oriel_order_take(&key);
+    else if (window->gathering != NULL)
+        oriel_gathering_return(window->gathering, window->rank);
+    oriel_window_completed(window, -1);
+    return code;
+}
+
+/* What it has given stands under the key of the fence that is to come in its place. */
+static void fence_failed(struct oriel_checked *window, const struct oriel_epochs *before)
+{
+    oriel_hint_fence_failed(window);
+    oriel_window_enter(window);
+    oriel_epochs_fence_failed(&window->epochs, before);
+    oriel_window_leave(window);
+}
+
+static int fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    int taken = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+    bool valid = oriel_argument_assert(window, assert, taken, site);
+    oriel_window_enter(window);
+    const struct oriel_epochs before = window->epochs;
+    enum oriel_verdict verdict = oriel_epochs_fence(&window->epochs, (assert & MPI_MODE_NOPRECEDE) != 0,
+                                                    (assert & MPI_MODE_NOSUCCEED) != 0, site, &finding);
+    oriel_window_leave(window);
+    if (!valid)
+        oriel_quiet_begin(&quiet, window->win);
+    else
+        oriel_window_judge(window, verdict, &finding, site, &quiet);
+    if (verdict == ORIEL_VERDICT_WRONG)
+        end_other_epochs(window);
+    oriel_hint_fence(window, assert, site);
+    int code = fence_behind(window, valid ? assert : assert &taken, site);
+    if (met_nobody(code))
+        fence_failed(window, &before);
+    return oriel_quiet_end(&quiet, code);
+}
+
+ORIEL_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
+{
+    if (!oriel_window_look())
+        return oriel_host()->Win_fence(assert, win);
+    struct oriel_checked *window = oriel_checked_find(win);
+    int code;
+    if (window == NULL) {
+        code = oriel_host()->Win_fence(assert, win);
+    } else {
+        struct oriel_site site = oriel_site_opening(ORIEL_CALLER, ORIEL_CALL_Win_fence);
+        code = fence(window, assert, &site);
+    }
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_fence")));
+
+/* --- post, start, complete, wait --- */
+
+static uint64_t pair_word(int32_t from, int32_t to)
+{
+    return (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
+}
+
+static struct oriel_key post_key(const struct oriel_checked *window, int32_t target)
+{
+    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(target, window->rank), window->started[target]);
+}
+
+static void add_post(const struct oriel_checked *window, int32_t target)
+{
+    struct oriel_key key = post_key(window, target);
+    oriel_wait_for_key((int)window->members[target].world_rank, &key);
+}
+
+/* For the posts that are not known yet, or (fresh) for all of these targets'. */
+static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets, int32_t count, bool fresh,
+                           const struct oriel_site *site)
+{
+    if (!window->ordered || !oriel_window_wait_open(window, site))
+        return false;
+    for (int32_t i = 0; i < count; i++)
+        if (fresh || window->untaken[targets[i]])
+            add_post(window, targets[i]);
+    oriel_wait_begin();
+    return true;
+}
+
+/* Of the origins of this process's post. */
+static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
+{
+    if (!window->ordered || !oriel_window_wait_open(window, site))
+        return false;
+    for (int32_t i = 0; i < window->epochs.posted_count; i++) {
+        int32_t origin = window->epochs.posted[i];
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        oriel_wait_for_key((int)window->members[origin].world_rank, &key);
+    }
+    oriel_wait_begin();
+    return true;
+}
+
+static bool take_post(struct oriel_checked *window, int32_t target)
+{
+    struct oriel_key key = post_key(window, target);
+    bool taken = oriel_order_take(&key);
+    window->untaken[target] = !taken;
+    return taken;
+}
+
+/* Hosts may let MPI_Win_start return earlier than the post: then the operation would wait, and waits here.  Oriel does not: a
+ * post that did not give has been told to be wrong. */
+void oriel_window_take_post(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+{
+    const uint64_t patience_ns = 2000000000;
+    if (!take_post(window, target) && !window->prompt) {
+        bool waits = wait_for_posts(window, &target, 1, true, site);
+        uint64_t begin_ns = oriel_now_ns();
+        while (!take_post(window, target) && oriel_now_ns() - begin_ns < patience_ns) {
+            oriel_wait_progress();
+            sched_yield();
+        }
+        oriel_wait_done(waits);
+    }
+    window->untaken[target] = 0;
+}
+
+void oriel_window_take_posts(struct oriel_checked *window)
+{
+    for (int32_t i = 0; i < window->epochs.started_count; i++)
+        if (window->untaken[window->epochs.started[i]])
+            take_post(window, window->epochs.started[i]);
+}
+
+/* A call that fails has begun no epoch: a program that handles errors may try again.  What was given to origins is taken back. */
+static void start_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count, bool fenced)
+{
+    oriel_window_enter(window);
+    oriel_epochs_start_failed(&window->epochs, fenced);
+    oriel_window_leave(window);
+    for (int32_t i = 0; i < count; i++) {
+        oriel_hint_call_failed(window, ranks[i], true);
+        window->started[ranks[i]]--;
+    }
+}
+
+static struct oriel_key own_post_key(const struct oriel_checked *window, int32_t origin)
+{
+    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, origin), window->posted[origin]);
+}
+
+static void post_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count)
+{
+    oriel_window_enter(window);
+    oriel_epochs_waited(&window->epochs);
+    oriel_window_leave(window);
+    for (int32_t i = 0; i < count; i++) {
+        struct oriel_key key = own_post_key(window, ranks[i]);
+        if (window->ordered)
+            oriel_order_forget(&key);
+        oriel_hint_call_failed(window, ranks[i], false);
+        window->posted[ranks[i]]--;
+    }
+}
+
+static int start(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    int32_t count;
+    int32_t *ranks = oriel_group_ranks(window, group, &count);
+    if (ranks == NULL || !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK, site)) {
+        oriel_group_free(window, ranks);
+        return oriel_host()->Win_start(group, assert, window->win);
+    }
+    oriel_window_enter(window);
+    bool fenced = window->epochs.fence.open;
+    enum oriel_verdict verdict = oriel_epochs_start(&window->epochs, ranks, count, site, &finding);
+    oriel_window_leave(window);
+    bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) && verdict == ORIEL_VERDICT_RIGHT;
+    for (int32_t i = 0; i < count && right; i++) {
+        window->started[ranks[i]]++;
+        oriel_hint_start(window, ranks[i], assert, site);
+    }
+    bool waits = right && wait_for_posts(window, ranks, count, true, site);
+    int code = oriel_host()->Win_start(group, assert, window->win);
+    oriel_wait_done(waits);
+    if (right && code != MPI_SUCCESS)
+        start_failed(window, ranks, count, fenced);
+    for (int32_t i = 0; i < count && right && code == MPI_SUCCESS && window->ordered; i++)
+        take_post(window, ranks[i]);
+    oriel_group_free(window, ranks);
+    return oriel_quiet_end(&quiet, code);
+}
+
+static int post(struct oriel_checked *window, MPI_Group group, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    int32_t count;
+    int32_t *ranks = oriel_group_ranks(window, group, &count);
+    if (ranks == NULL || !oriel_argument_assert(window, assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, site)) {
+        oriel_group_free(window, ranks);
+        return oriel_host()->Win_post(group, assert, window->win);
+    }
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_post(&window->epochs, ranks, count, site, &finding);
+    oriel_window_leave(window);
+    bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) &&
+                 (verdict == ORIEL_VERDICT_RIGHT || finding.rule == ORIEL_RULE_MIXED_EPOCHS);
+    if (right && (assert & MPI_MODE_NOSTORE))
+        oriel_hint_no_store(window, site);
+    for (int32_t i = 0; i < count && right; i++) {
+        window->posted[ranks[i]]++;
+        oriel_hint_post(window, ranks[i], assert, site);
+        struct oriel_key key = own_post_key(window, ranks[i]);
+        if (window->ordered)
+            oriel_order_give(&key, 1);
+    }
+    int code = oriel_host()->Win_post(group, assert, window->win);
+    if (right && code != MPI_SUCCESS)
+        post_failed(window, ranks, count);
+    oriel_group_free(window, ranks);
+    return oriel_quiet_end(&quiet, code);
+}
+
+static int complete(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_complete(&window->epochs, &finding);
+    oriel_window_leave(window);
+    if (!oriel_window_judge(window, verdict, &finding, site, &quiet))
+        return oriel_quiet_end(&quiet, MPI_SUCCESS);
+    bool ordered = window->ordered && verdict == ORIEL_VERDICT_RIGHT;
+    if (ordered)
+        oriel_window_complete(window, -1);
+    for (int32_t i = 0; i < window->epochs.started_count && ordered; i++) {
+        int32_t target = window->epochs.started[i];
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(window->rank, target), window->started[target]);
+        oriel_order_give(&key, 1);
+    }
+    bool waits = ordered && wait_for_posts(window, window->epochs.started, window->epochs.started_count, false, site);
+    int code = oriel_host()->Win_complete(window->win);
+    oriel_wait_done(waits);
+    if (ordered) {
+        oriel_window_take_posts(window);
+        oriel_window_completed(window, -1);
+    }
+    return oriel_quiet_end(&quiet, code);
+}
+
+static void take_completes(struct oriel_checked *window)
+{
+    oriel_window_enter(window);
+    oriel_epochs_waited(&window->epochs);
+    oriel_window_leave(window);
+    for (int32_t i = 0; i < window->epochs.posted_count && window->ordered; i++) {
+        int32_t origin = window->epochs.posted[i];
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        oriel_order_take(&key);
+    }
+    if (window->ordered) {
+        struct oriel_key all = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
+        oriel_hint_synchronised(window);
+        oriel_order_give(&all, 0); /* for nobody: stores from here on have another number */
+    }
+}
+
+/* flag NULL: MPI_Win_wait. */
+static int wait_or_test(struct oriel_checked *window, int *flag, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_wait(&window->epochs, &finding);
+    oriel_window_leave(window);
+    bool behind = oriel_window_judge(window, verdict, &finding, site, &quiet);
+    if (flag != NULL && verdict != ORIEL_VERDICT_RIGHT)
+        *flag = 1; /* there is nothing to wait for */
+    if (!behind)
+        return oriel_quiet_end(&quiet, MPI_SUCCESS);
+    bool waits = flag == NULL && verdict == ORIEL_VERDICT_RIGHT && wait_for_completes(window, site);
+    int code = flag == NULL ? oriel_host()->Win_wait(window->win) : oriel_host()->Win_test(window->win, flag);
+    oriel_wait_done(waits);
+    if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && (flag == NULL || *flag))
+        take_completes(window);
+    return oriel_quiet_end(&quiet, code);
+}
+
+SYNCHRONISE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
+            start(window, group, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false, post(window, group, assert, &site),
+            oriel_site_opening)
+SYNCHRONISE(Win_complete, (MPI_Win win), (win), false, complete(window, &site), oriel_site_make)
+SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, wait_or_test(window, NULL, &site), oriel_site_make)
+SYNCHRONISE(Win_test, (MPI_Win win, int *flag), (win, flag), false, wait_or_test(window, flag, &site), oriel_site_make)
+
+/* --- in place of calls that this process does not make --- */
+
+/* A group of one member; MPI_GROUP_NULL when the host cannot make it. */
+static MPI_Group group_of(const struct oriel_checked *window, int32_t rank)
+{
+    MPI_Group group = MPI_GROUP_NULL;
+    int member = rank;
+    return oriel_host()->Group_incl(window->group, 1, &member, &group) == MPI_SUCCESS ? group : MPI_GROUP_NULL;
+}
+
+void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct oriel_quiet quiet;
+    oriel_quiet_begin(&quiet, window->win);
+    window->epochs.fences++;
+    fence_behind(window, 0, site);
+    oriel_quiet_end(&quiet, MPI_SUCCESS);
+}
+
+void oriel_window_post_for(struct oriel_checked *window, int32_t origin, const struct oriel_site *site)
+{
+    MPI_Group group = group_of(window, origin);
+    int flag = 0;
+    if (group == MPI_GROUP_NULL || post(window, group, 0, site) != MPI_SUCCESS)
+        return;
+    while (!flag && wait_or_test(window, &flag, site) == MPI_SUCCESS)
+        sched_yield();
+    oriel_host()->Group_free(&group);
+}
+
+void oriel_window_start_for(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+{
+    MPI_Group group = group_of(window, target);
+    if (group == MPI_GROUP_NULL)
+        return;
+    start(window, group, 0, site);
+    complete(window, site);
+    oriel_host()->Group_free(&group);
+}

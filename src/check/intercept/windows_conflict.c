@@ -1,0 +1,101 @@
+/* From two accesses to a finding: which rule, which bytes, which call is missing.  An access that was pending although its
+ * origin had done something that looks like completion is told as that mistake.  Histories call back, under their lock. */
+#include "check/remote/remote.h"
+#include "check/intercept/windows_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum oriel_rule rule_of_kinds(const struct oriel_checked *window, const struct oriel_access *a,
+                                     const struct oriel_access *b)
+{
+    if ((a->flags | b->flags) & ORIEL_ACCESS_SANITIZER)
+        return ORIEL_RULE_LOCAL_ACCESS;
+    if (oriel_access_is_local(a) && oriel_access_is_local(b))
+        return ORIEL_RULE_BUFFER;
+    bool first = a->kind == ORIEL_ACCESS_ACCUMULATE;
+    bool second = b->kind == ORIEL_ACCESS_ACCUMULATE;
+    if (!first && !second)
+        return ORIEL_RULE_CONFLICT;
+    if (first != second)
+        return oriel_access_is_local(a) || oriel_access_is_local(b) ? ORIEL_RULE_CONFLICT : ORIEL_RULE_BESIDE_ACCUMULATE;
+    return window != NULL && window->promises & ORIEL_PROMISE_OPS_SET && a->element == b->element ? ORIEL_RULE_ACCUMULATE_OPS
+                                                                                                  : ORIEL_RULE_ACCUMULATE_MIX;
+}
+
+/* Whether the later one's process knew that the earlier one was issued: it was told too early, not for lack of a message. */
+static bool was_told(const struct oriel_conflict *conflict)
+{
+    const struct oriel_access *earlier = &conflict->earlier;
+    const oriel_tick *clock = conflict->later.moment == 0 ? NULL : oriel_order_moment_clock(conflict->later.moment);
+    return clock != NULL && clock[earlier->origin] >= earlier->issued && !oriel_access_is_local(earlier);
+}
+
+/* The mistake that an access shows that others were told of before it was complete; ORIEL_RULE_COUNT: none. */
+static enum oriel_rule rule_of_mistake(const struct oriel_access *access)
+{
+    if (access->flags & ORIEL_ACCESS_REQUEST_DONE)
+        return ORIEL_RULE_REQUEST_NOT_REMOTE;
+    if (access->flags & ORIEL_ACCESS_FLUSHED_LOCAL)
+        return ORIEL_RULE_LOCAL_FLUSH_NOT_REMOTE;
+    return access->flags & ORIEL_ACCESS_FLUSHED_OTHER ? ORIEL_RULE_FLUSHED_OTHER : ORIEL_RULE_COUNT;
+}
+
+static void describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
+{
+    finding->here = conflict->later.site;
+    finding->other = conflict->earlier.site;
+    if (conflict->later.site.epoch != 0)
+        finding->opening = oriel_site_numbered(conflict->later.site.epoch, conflict->later.site.world_rank);
+}
+
+void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
+{
+    const struct oriel_conflict_place *place = closure;
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    const struct oriel_access *earlier = &conflict->earlier;
+    if (oriel_afar_is_lost())
+        return;
+    bool told = was_told(conflict);
+    enum oriel_rule mistake = told ? rule_of_mistake(earlier) : ORIEL_RULE_COUNT;
+    finding.rule = mistake != ORIEL_RULE_COUNT ? mistake : rule_of_kinds(place->window, earlier, &conflict->later);
+    finding.missing =
+        told ? oriel_words("MPI_Win_flush(%d, win), or the end of the epoch, between the first call and what orders the two",
+                           place->target)
+             : "a synchronisation between the two calls";
+    if (conflict->beside)
+        snprintf(finding.detail, sizeof finding.detail, "The other call went through another window over the same memory.");
+    oriel_window_place(place->window, &finding, place->target, conflict->offset, conflict->len_bytes);
+    describe(&finding, conflict);
+    oriel_window_tell(place->window, &finding, NULL);
+}
+
+/* What completes the earlier of two uses of a buffer. */
+static const char *missing_completion(const struct oriel_access *access)
+{
+    if (access->flags & ORIEL_ACCESS_MESSAGE)
+        return "MPI_Wait, for the request of the first call, between the two calls";
+    switch (access->site.call) {
+    case ORIEL_CALL_Rput:
+    case ORIEL_CALL_Rget:
+    case ORIEL_CALL_Raccumulate:
+    case ORIEL_CALL_Rget_accumulate:
+        return "MPI_Wait, for the request of the first call, or MPI_Win_flush_local, between the two calls";
+    default: return "MPI_Win_flush_local, or the end of the epoch, between the two calls";
+    }
+}
+
+void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    (void)closure;
+    finding.rule = rule_of_kinds(NULL, &conflict->earlier, &conflict->later);
+    finding.missing = missing_completion(&conflict->earlier);
+    snprintf(finding.detail, sizeof finding.detail, "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
+             (uint64_t)conflict->offset);
+    describe(&finding, conflict);
+    finding.window = "";
+    finding.flavour = "";
+    oriel_finding_tell(&finding);
+}

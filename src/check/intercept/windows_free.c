@@ -1,0 +1,268 @@
+/* MPI_Win_free, and windows that MPI_Finalize finds.  All members of a window whose order is known meet
+ * before the call is passed on; those whose epochs are open end them then, so that the call succeeds on all or is made by none:
+ * a rank that failed alone would leave the others waiting for ever.  So would one that came without having made a call that
+ * others wait for: it makes it while it waits for them.  Programs call, and start.c. */
+#include "check/remote/remote_waits.h"
+#include "check/access/history_proxy.h"
+#include "check/intercept/windows_table.h"
+#include "check/order/word_clocks.h"
+
+#include "base/wait.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const uint64_t patience_ns = 2000000000;
+
+/* Others may wait for calls that this process will not make any more: then they are made for it, and everybody goes on. */
+static void help(struct oriel_checked *window, const struct oriel_site *site)
+{
+    int32_t rank = -1;
+    switch (oriel_hint_wanted(window, site, &rank)) {
+    case ORIEL_WANTED_FENCE: oriel_window_fence_for(window, site); break;
+    case ORIEL_WANTED_POST:
+        if (!window->epochs.post.open)
+            oriel_window_post_for(window, rank, site);
+        break;
+    case ORIEL_WANTED_START: oriel_window_start_for(window, rank, site); break;
+    case ORIEL_WANTED_NOTHING: break;
+    }
+}
+
+/* A killed process keeps its number until its parent has heard of it, and may be dead before that. */
+static bool is_gone(const struct oriel_checked *window, int32_t rank, int32_t pid)
+{
+    return (kill(pid, 0) != 0 && errno == ESRCH) || oriel_waits_has_died((int)window->members[rank].world_rank);
+}
+
+/* Whether somebody who has not come there yet never will. */
+static bool somebody_died(const struct oriel_checked *window, enum oriel_ending_count which)
+{
+    for (int32_t i = 0; i < window->n; i++) {
+        const struct oriel_share *share = &window->common->shares[i];
+        bool has_come = atomic_load_explicit(&share->met, memory_order_acquire) > (uint32_t)which;
+        if (!has_come && share->pid != 0 && is_gone(window, i, share->pid))
+            return true;
+    }
+    return false;
+}
+
+static bool is_member(const struct oriel_checked *window, int world_rank)
+{
+    for (int32_t i = 0; i < window->n; i++)
+        if (window->members[i].world_rank == (uint32_t)world_rank)
+            return true;
+    return false;
+}
+
+/* The same of a window over several machines, whose boards know who has ended; one that does not answer has ended itself. */
+static bool somebody_has_ended(const struct oriel_checked *window)
+{
+    const struct oriel_look_far *far = oriel_afar_look();
+    bool ended = false;
+    for (int machine = 0; machine < oriel_afar_machines() && !ended; machine++) {
+        size_t count = 0;
+        struct oriel_wait_report *reports = far->reports(machine, &count);
+        ended = reports == NULL;
+        for (size_t i = 0; i < count && !ended; i++)
+            ended = reports[i].state == ORIEL_STUCK_FINISHED && is_member(window, reports[i].rank);
+        free(reports);
+    }
+    return ended;
+}
+
+static struct oriel_key count_key(const struct oriel_checked *window, enum oriel_ending_count which)
+{
+    return oriel_window_key(window, ORIEL_ORDER_COUNT, (uint64_t)which, 0);
+}
+
+/* Adds to what the members count, and answers how many it is then: on the board where all are, or where the first member is. */
+static uint32_t count(const struct oriel_checked *window, enum oriel_ending_count which, uint32_t more)
+{
+    if (window->common != NULL)
+        return atomic_fetch_add(&window->common->counts[which], more) + more;
+    struct oriel_key key = count_key(window, which);
+    return oriel_order_count(&key, more);
+}
+
+/* site NULL: nobody needs help.  False: a member is dead, or does not answer, and what is behind says so. */
+static bool meet(struct oriel_checked *window, enum oriel_ending_count which, const struct oriel_site *site)
+{
+    enum { PATIENT = 32, ANXIOUS = 4096, ANXIOUS_FAR = 2048 };
+    static const struct timespec between = {.tv_nsec = 200000};
+    uint32_t met = count(window, which, 1);
+    if (window->common != NULL) /* not before: who dies in between is not waited for */
+        atomic_store_explicit(&window->common->shares[window->rank].met, (uint32_t)which + 1, memory_order_release);
+    for (unsigned tries = 1; met < (uint32_t)window->n; tries++) {
+        oriel_wait_progress();
+        if (window->common == NULL)
+            nanosleep(&between, NULL);
+        else
+            sched_yield();
+        if (site != NULL && tries % PATIENT == 0)
+            help(window, site);
+        if (window->common != NULL ? tries % ANXIOUS == 0 && somebody_died(window, which)
+                                   : !oriel_afar_counts_all() || (tries % ANXIOUS_FAR == 0 && somebody_has_ended(window)))
+            return false;
+        met = count(window, which, 0);
+    }
+    return true;
+}
+
+/* A post whose origins have completed ends; one that nobody starts does not. */
+static bool end_post(struct oriel_checked *window)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    int flag = 0;
+    while (!flag && oriel_now_ns() - begin_ns < patience_ns) {
+        if (oriel_host()->Win_test(window->win, &flag) != MPI_SUCCESS)
+            return false;
+        sched_yield();
+    }
+    return flag != 0;
+}
+
+/* All have arrived with their locks and starts ended.  False: the window cannot be freed. */
+static bool settle(struct oriel_checked *window)
+{
+    if (count(window, ORIEL_ENDING_NEEDS_FENCE, 0) == 0)
+        return true;
+    if (window->epochs.post.open && !end_post(window))
+        count(window, ORIEL_ENDING_STUCK, 1);
+    meet(window, ORIEL_ENDING_SETTLED, NULL);
+    bool settled = count(window, ORIEL_ENDING_STUCK, 0) == 0;
+    if (settled)
+        oriel_host()->Win_fence(MPI_MODE_NOSUCCEED, window->win);
+    return settled;
+}
+
+/* The last of the members frees what they shared. */
+static void leave_common(struct oriel_checked *window)
+{
+    struct oriel_common *common = window->common;
+    if (window->notes != NULL)
+        oriel_notes_leave(window->id);
+    for (int32_t i = 0; common != NULL && i < window->n; i++)
+        oriel_history_leave(common->shares[i].history);
+    if (common == NULL || count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
+        return;
+    for (int32_t i = 0; i < window->n; i++) {
+        struct oriel_share *share = &common->shares[i];
+        if (share->history != 0)
+            oriel_history_free(share->history);
+        oriel_words_free(share->words);
+    }
+    if (common->locks != 0)
+        oriel_history_free(common->locks);
+    oriel_common_drop(window->id);
+}
+
+/* A window over several machines: all have met, and nobody works on this member's part any more. */
+static void leave_machines(struct oriel_checked *window)
+{
+    if (!window->ordered || window->common != NULL)
+        return;
+    if (window->members[window->rank].part != 0)
+        oriel_part_close(window->members[window->rank].part);
+    if (window->rank == 0 && window->members[0].locks != 0)
+        oriel_part_close(window->members[0].locks);
+    if (count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
+        return;
+    for (int which = 0; which < ORIEL_ENDING_COUNTS; which++) {
+        struct oriel_key key = count_key(window, which);
+        oriel_order_forget(&key);
+    }
+}
+
+/* False: the call is not passed on. */
+static bool arrive(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_end(&window->epochs, false, &finding);
+    oriel_window_leave(window);
+    if (verdict == ORIEL_VERDICT_WRONG) {
+        oriel_window_tell(window, &finding, site);
+        oriel_window_end_epochs(window);
+    }
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
+    oriel_hint_end(window, site);
+    if (window->ordered) {
+        oriel_window_complete(window, -1);
+        oriel_order_give(&key, window->n);
+    }
+    if (window->common == NULL && !window->ordered)
+        return true;
+    if (verdict == ORIEL_VERDICT_WRONG)
+        count(window, ORIEL_ENDING_NEEDS_FENCE, 1);
+    bool settled = true;
+    bool waits = oriel_window_wait_for_call(window, true, site);
+    bool met = meet(window, ORIEL_ENDING_ARRIVED, site);
+    oriel_wait_done(waits);
+    if (met) {
+        oriel_hint_ended(window, site);
+        settled = settle(window);
+    }
+    if (window->ordered) {
+        oriel_order_take(&key);
+        oriel_window_completed(window, -1);
+    }
+    return settled;
+}
+
+static int free_window(struct oriel_checked *window, MPI_Win *win, const struct oriel_site *site)
+{
+    if (!arrive(window, site)) {
+        oriel_checked_remove(window); /* it stays as it is: nobody can use it any more */
+        oriel_window_unmap_all(window);
+        *win = MPI_WIN_NULL;
+        return MPI_SUCCESS;
+    }
+    oriel_window_unmap_all(window);
+    oriel_checked_remove(window);
+    int code = oriel_host()->Win_free(win);
+    leave_common(window);
+    leave_machines(window);
+    oriel_checked_free(window);
+    return code;
+}
+
+ORIEL_EXPORT int PMPI_Win_free(MPI_Win *win)
+{
+    if (!oriel_window_look())
+        return oriel_host()->Win_free(win);
+    struct oriel_checked *window = win == NULL ? NULL : oriel_checked_find(*win);
+    int code;
+    if (window == NULL) {
+        code = oriel_host()->Win_free(win);
+    } else {
+        struct oriel_site site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Win_free);
+        code = free_window(window, win, &site);
+    }
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_free(MPI_Win *win) __attribute__((weak, alias("PMPI_Win_free")));
+
+/* --- at the end --- */
+
+static void left_over(void *closure, void *context)
+{
+    struct oriel_checked *window = closure;
+    const struct oriel_site *site = context;
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if (oriel_epochs_end(&window->epochs, true, &finding) == ORIEL_VERDICT_RIGHT) {
+        finding.rule = ORIEL_RULE_NOT_FREED;
+        finding.missing = "MPI_Win_free(&win) before it";
+    }
+    finding.other = window->members[window->rank].site;
+    oriel_window_tell(window, &finding, site);
+}
+
+void oriel_windows_finalise(const struct oriel_site *site)
+{
+    oriel_checked_visit(left_over, (void *)(uintptr_t)site);
+}

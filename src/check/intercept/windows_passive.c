@@ -1,0 +1,367 @@
+/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4): their epochs, and the order that they make.
+ *
+ * Locks.  A target has two entries: what holders of exclusive locks gave at their unlock, and what holders of shared ones gave.
+ * A shared lock takes the first, an exclusive one both.  MPI_Win_lock_all is a shared lock of all: it has an entry of its own
+ * (target n), which exclusive locks take too; and exclusive holders give to one beside it, once MPI_Win_lock_all has been used,
+ * so that it need not take from every target.  Who locks all for the first time takes from every target all the same: from then
+ * on whoever unlocks has seen that it was used, or had unlocked before.  In a window over several machines it counts as used from
+ * the beginning.  Where the lock of a target may be taken by the first operation on it only, the checker makes one of its own
+ * before that, so that what the operation is behind is known when it is compared.  A lock with MPI_MODE_NOCHECK orders nothing:
+ * the program does.  Programs call. */
+#include "check/access/pending_slot.h"
+
+#include <string.h>
+
+enum { EXCLUSIVE = 0, SHARED = 1 };
+
+static void take_entry(const struct oriel_checked *window, int32_t target, int which)
+{
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
+    oriel_order_take(&key);
+}
+
+static void give_entry(const struct oriel_checked *window, int32_t target, int which)
+{
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
+    oriel_order_give(&key, 0);
+}
+
+static bool all_was_locked(const struct oriel_checked *window)
+{
+    return window->common == NULL || atomic_load_explicit(&window->common->locked_all, memory_order_acquire) != 0;
+}
+
+static void take_lock(struct oriel_checked *window, int32_t target, bool exclusive)
+{
+    take_entry(window, target, EXCLUSIVE);
+    if (!exclusive)
+        return;
+    take_entry(window, target, SHARED);
+    if (all_was_locked(window))
+        take_entry(window, window->n, SHARED);
+}
+
+static void give_lock(struct oriel_checked *window, int32_t target, bool exclusive)
+{
+    give_entry(window, target, exclusive ? EXCLUSIVE : SHARED);
+    if (exclusive && all_was_locked(window))
+        give_entry(window, window->n, EXCLUSIVE);
+}
+
+static void take_lock_all(struct oriel_checked *window)
+{
+    if (window->common != NULL)
+        atomic_store_explicit(&window->common->locked_all, 1, memory_order_seq_cst);
+    for (int32_t i = 0; i < window->n && !window->known_all; i++)
+        take_entry(window, i, EXCLUSIVE);
+    window->known_all = true;
+    take_entry(window, window->n, EXCLUSIVE);
+    memset(window->lazy, !window->prompt, (size_t)(unsigned)window->n);
+}
+
+void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, MPI_Aint target_disp)
+{
+    char byte;
+    if (oriel_host()->Get(&byte, 1, MPI_BYTE, target, target_disp, 1, MPI_BYTE, window->win) == MPI_SUCCESS)
+        oriel_host()->Win_flush(target, window->win);
+    take_entry(window, target, EXCLUSIVE);
+    window->lazy[target] = 0;
+}
+
+/* --- lock and unlock --- */
+
+/* Target -1: all.  Who holds a lock with MPI_MODE_NOCHECK lets nobody wait. */
+static void hold(const struct oriel_checked *window, int32_t target, enum oriel_holding how)
+{
+    if (window->gathering != NULL)
+        oriel_gathering_hold(window->gathering, window->rank, target, how);
+}
+
+static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive, const struct oriel_site *site)
+{
+    if (window->gathering == NULL || !oriel_window_wait_open(window, site))
+        return false;
+    oriel_wait_for_lock(window->gathering, target, exclusive);
+    oriel_wait_begin();
+    return true;
+}
+
+/* A program that handles errors may try again, or do without. */
+static void take_back(struct oriel_checked *window, int32_t target, bool fenced)
+{
+    oriel_window_enter(window);
+    oriel_epochs_lock_failed(&window->epochs, target, fenced);
+    oriel_window_leave(window);
+}
+
+static int lock(struct oriel_checked *window, int lock_type, int rank, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    bool exclusive = lock_type == MPI_LOCK_EXCLUSIVE;
+    bool valid = oriel_argument_rank(window, rank, site) && oriel_argument_assert(window, assert, MPI_MODE_NOCHECK, site) &&
+                 oriel_argument_lock_type(window, lock_type, site);
+    if (!valid) {
+        oriel_quiet_begin(&quiet, window->win);
+        return oriel_quiet_end(&quiet, oriel_host()->Win_lock(lock_type, rank, assert, window->win));
+    }
+    oriel_hint_lock(window, rank, site);
+    oriel_window_enter(window);
+    bool fenced = window->epochs.fence.open;
+    enum oriel_verdict verdict =
+        oriel_epochs_lock(&window->epochs, rank, exclusive, (assert & MPI_MODE_NOCHECK) != 0, site, &finding);
+    oriel_window_leave(window);
+    oriel_window_judge(window, verdict, &finding, site, &quiet);
+    bool waits = verdict == ORIEL_VERDICT_RIGHT && wait_for_lock(window, rank, exclusive, site);
+    int code = oriel_host()->Win_lock(lock_type, rank, assert, window->win);
+    oriel_wait_done(waits);
+    if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
+        take_back(window, rank, fenced);
+    if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
+        if (!(assert & MPI_MODE_NOCHECK)) {
+            hold(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
+            take_lock(window, rank, exclusive);
+        }
+        oriel_hint_hold(window, rank, exclusive, (assert & MPI_MODE_NOCHECK) != 0, site);
+    }
+    return oriel_quiet_end(&quiet, code);
+}
+
+static int unlock(struct oriel_checked *window, int rank, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    if (!oriel_argument_rank(window, rank, site)) {
+        oriel_quiet_begin(&quiet, window->win);
+        return oriel_quiet_end(&quiet, oriel_host()->Win_unlock(rank, window->win));
+    }
+    oriel_window_enter(window);
+    uint8_t state = window->epochs.targets[rank];
+    enum oriel_verdict verdict = oriel_epochs_unlock(&window->epochs, rank, &finding);
+    oriel_window_leave(window);
+    if (!oriel_window_judge(window, verdict, &finding, site, &quiet))
+        return oriel_quiet_end(&quiet, MPI_SUCCESS);
+    bool ordered = verdict == ORIEL_VERDICT_RIGHT && window->ordered;
+    if (ordered) {
+        oriel_window_complete(window, rank);
+        oriel_hint_unhold(window, rank);
+        hold(window, rank, ORIEL_HOLDS_NOTHING);
+        if (!(state & ORIEL_TARGET_NOCHECK))
+            give_lock(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
+    }
+    int code = oriel_host()->Win_unlock(rank, window->win);
+    if (ordered)
+        oriel_window_completed(window, rank);
+    return oriel_quiet_end(&quiet, code);
+}
+
+static int lock_all(struct oriel_checked *window, int assert, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    if (!oriel_argument_assert(window, assert, MPI_MODE_NOCHECK, site)) {
+        oriel_quiet_begin(&quiet, window->win);
+        return oriel_quiet_end(&quiet, oriel_host()->Win_lock_all(assert, window->win));
+    }
+    oriel_hint_lock(window, -1, site);
+    oriel_window_enter(window);
+    bool fenced = window->epochs.fence.open;
+    enum oriel_verdict verdict = oriel_epochs_lock_all(&window->epochs, site, &finding);
+    window->all_unchecked = (assert & MPI_MODE_NOCHECK) != 0;
+    oriel_window_leave(window);
+    oriel_window_judge(window, verdict, &finding, site, &quiet);
+    bool waits = verdict == ORIEL_VERDICT_RIGHT && wait_for_lock(window, -1, false, site);
+    int code = oriel_host()->Win_lock_all(assert, window->win);
+    oriel_wait_done(waits);
+    if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
+        take_back(window, -1, fenced);
+    if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
+        if (!window->all_unchecked) {
+            hold(window, -1, ORIEL_HOLDS_SHARED);
+            take_lock_all(window);
+        }
+        oriel_hint_hold(window, -1, false, window->all_unchecked, site);
+    }
+    return oriel_quiet_end(&quiet, code);
+}
+
+static int unlock_all(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    struct oriel_quiet quiet = {.quiet = false};
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_unlock_all(&window->epochs, &finding);
+    oriel_window_leave(window);
+    if (!oriel_window_judge(window, verdict, &finding, site, &quiet))
+        return oriel_quiet_end(&quiet, MPI_SUCCESS);
+    bool ordered = verdict == ORIEL_VERDICT_RIGHT && window->ordered;
+    if (ordered) {
+        oriel_window_complete(window, -1);
+        oriel_hint_unhold(window, -1);
+        hold(window, -1, ORIEL_HOLDS_NOTHING);
+        if (!window->all_unchecked)
+            give_entry(window, window->n, SHARED);
+        memset(window->lazy, 0, (size_t)(unsigned)window->n);
+    }
+    int code = oriel_host()->Win_unlock_all(window->win);
+    if (ordered)
+        oriel_window_completed(window, -1);
+    return oriel_quiet_end(&quiet, code);
+}
+
+/* --- flush and sync --- */
+
+/* Operations on others that are pending now were not meant by this flush. */
+static void flag_others(struct oriel_checked *window, int32_t target)
+{
+    for (int32_t i = 0; i < window->n; i++)
+        if (i != target && (window->touched[i] & (ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED)) == ORIEL_TOUCHED_HISTORY) {
+            oriel_window_flag(window, i, ORIEL_ACCESS_FLUSHED_OTHER);
+            window->touched[i] |= ORIEL_TOUCHED_FLAGGED;
+        }
+}
+
+static void flush_locally(struct oriel_checked *window, int32_t target)
+{
+    oriel_window_complete_gets(window, target);
+    oriel_window_flag(window, target, ORIEL_ACCESS_FLUSHED_LOCAL);
+}
+
+static void before_flush(struct oriel_checked *window, int32_t target, bool remote)
+{
+    if (remote) {
+        oriel_window_complete(window, target);
+        if (target >= 0 && window->touched_histories > 0)
+            flag_others(window, target);
+    } else if (target >= 0) {
+        flush_locally(window, target);
+    } else {
+        for (int32_t i = 0; i < window->n && window->touched_any; i++)
+            flush_locally(window, i);
+    }
+}
+
+typedef int flush_rank_fn(int rank, MPI_Win win);
+typedef int flush_all_fn(MPI_Win win);
+
+/* False: it is in no epoch of a lock, which is told. */
+static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, int target, const struct oriel_site *site,
+                                                struct oriel_quiet *quiet)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    oriel_window_enter(window);
+    enum oriel_verdict verdict = oriel_epochs_flush(&window->epochs, target, &finding);
+    oriel_window_leave(window);
+    oriel_window_judge(window, verdict, &finding, site, quiet);
+    return verdict == ORIEL_VERDICT_RIGHT;
+}
+
+/* What a site is made of, which takes longer than what most flushes need. */
+static struct oriel_site site_unmade(const void *address, enum oriel_call call)
+{
+    return (struct oriel_site){.address = (uint64_t)(uintptr_t)address, .call = (uint16_t)call};
+}
+
+/* One of which it is not known yet whether it is right. */
+static __attribute__((noinline)) int flush_with_care(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind,
+                                                     flush_all_fn *behind_all, const struct oriel_site *unmade)
+{
+    struct oriel_quiet quiet = {.quiet = false};
+    struct oriel_site site = oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
+    if (behind_all == NULL && !oriel_argument_rank(window, target, &site)) {
+        oriel_quiet_begin(&quiet, window->win);
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one of the two calls is there */
+        return oriel_quiet_end(&quiet, behind(target, window->win));
+    }
+    bool ordered = may_flush(window, target, &site, &quiet) && window->ordered;
+    if (ordered)
+        before_flush(window, target, remote);
+    /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
+    int code = behind_all != NULL ? behind_all(window->win) : behind(target, window->win);
+    if (ordered)
+        oriel_window_completed(window, target);
+    return oriel_quiet_end(&quiet, code);
+}
+
+/* Any of the four; target -1: all, by flush_all.  Under a lock all is right. */
+static inline int flush(struct oriel_checked *window, int target, bool remote, flush_rank_fn *behind, flush_all_fn *behind_all,
+                        const struct oriel_site *unmade)
+{
+    bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded && oriel_epochs_passive(&window->epochs, target);
+    if (oriel_unlikely(!right))
+        return flush_with_care(window, target, remote, behind, behind_all, unmade);
+    if (oriel_unlikely(!window->ordered))
+        return behind(target, window->win);
+    if (remote) {
+        oriel_window_complete_target(window, target);
+        if (oriel_unlikely(window->touched_histories > 0))
+            flag_others(window, target);
+    } else {
+        flush_locally(window, target);
+    }
+    int code = behind(target, window->win);
+    oriel_window_completed_target(window, target);
+    return code;
+}
+
+/* Whoever polls memory with MPI_Win_sync may go on with what it finds there: all that others have completed so far. */
+static int synchronise(struct oriel_checked *window)
+{
+    int code = oriel_host()->Win_sync(window->win);
+    if (!window->ordered || code != MPI_SUCCESS)
+        return code;
+    struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
+    oriel_order_give(&key, 0); /* what follows has another number than what came before */
+    for (int32_t i = 0; i < window->n; i++)
+        if (i != window->rank)
+            oriel_order_take_rank((int)window->members[i].world_rank);
+    return code;
+}
+
+/* --- exported --- */
+
+SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
+            lock(window, lock_type, rank, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL, unlock(window, rank, &site), oriel_site_make)
+SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false, lock_all(window, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
+SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false, flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site),
+            site_unmade)
+SYNCHRONISE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
+            flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), site_unmade)
+SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
+            flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), site_unmade)
+
+static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const void *address)
+{
+    if (!oriel_window_look_from(address))
+        return oriel_host()->Win_flush(rank, win);
+    struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
+    struct oriel_site site = site_unmade(address, ORIEL_CALL_Win_flush);
+    int code = window == NULL ? oriel_host()->Win_flush(rank, win)
+                              : flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
+    oriel_check_leave();
+    return code;
+}
+
+ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
+{
+    if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) || !oriel_held_flush(win, rank)))
+        return flush_rank(rank, win, ORIEL_CALLER);
+    oriel_check_enter();
+    int code = oriel_host_calls.Win_flush(rank, win);
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_flush(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush")));
+
+ORIEL_EXPORT int PMPI_Win_sync(MPI_Win win)
+{
+    if (!oriel_window_look())
+        return oriel_host()->Win_sync(win);
+    struct oriel_checked *window = oriel_checked_find(win);
+    int code = window == NULL ? oriel_host()->Win_sync(win) : synchronise(window);
+    oriel_check_leave();
+    return code;
+}
+ORIEL_EXPORT int MPI_Win_sync(MPI_Win win) __attribute__((weak, alias("PMPI_Win_sync")));

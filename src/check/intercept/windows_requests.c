@@ -1,0 +1,139 @@
+/* Operations with requests: the request's completion frees the buffers and completes what fetches, but says nothing about the
+ * target; a flush does all that earlier.  Whichever comes first does it, the other one finds nothing left.  windows*.c call, and
+ * request_table.c when a request has ended. */
+#include "check/intercept/wrap.h"
+#include "check/access/history_proxy.h"
+#include "check/intercept/request_table.h"
+#include "check/intercept/windows_operate.h"
+
+#include <stdlib.h>
+
+struct oriel_asked {
+    struct oriel_asked *next;     /* in the window's list, while there is something left to do */
+    struct oriel_asked **link;    /* the word that says where it is */
+    struct oriel_checked *window; /* NULL: nothing is left */
+    int32_t target;
+    bool fetches;
+    oriel_place history;
+    uint64_t ticket;
+    oriel_local_group buffers;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
+
+static void unlink_locked(struct oriel_asked *asked)
+{
+    *asked->link = asked->next;
+    if (asked->next != NULL)
+        asked->next->link = asked->link;
+    asked->window = NULL;
+}
+
+static void done(void *closure, const MPI_Status *status)
+{
+    struct oriel_asked *asked = closure;
+    (void)status;
+    pthread_mutex_lock(&mutex);
+    struct oriel_checked *window = asked->window;
+    bool left = window != NULL;
+    if (left)
+        unlink_locked(asked);
+    pthread_mutex_unlock(&mutex);
+    if (left && asked->ticket != 0 && asked->fetches)
+        oriel_part_complete_one(asked->history, asked->ticket, oriel_order_now());
+    else if (left && asked->ticket != 0)
+        oriel_part_request_done(asked->history, asked->ticket);
+    if (left)
+        oriel_local_complete(asked->buffers);
+    if (left && asked->fetches)
+        oriel_window_take_late(window, asked->target, false);
+    free(asked);
+}
+
+/* A flush may have come first. */
+static void release_buffers(void *closure)
+{
+    const struct oriel_asked *asked = closure;
+    oriel_local_complete(asked->buffers);
+}
+
+static const struct oriel_request_kind kind = {done, release_buffers};
+
+/* --- handles --- */
+
+static int tell_status(void *whose, MPI_Status *status)
+{
+    (void)whose;
+    oriel_host_fill_status(status);
+    return MPI_SUCCESS;
+}
+
+static int drop_nothing(void *whose)
+{
+    (void)whose;
+    return MPI_SUCCESS;
+}
+
+static bool is_complete(MPI_Request request)
+{
+    static _Atomic(void *) behind;
+    MPI_Status status;
+    int flag = 0;
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(&behind, "PMPI_Request_get_status"))(request, &flag, &status);
+    return code == MPI_SUCCESS && flag;
+}
+
+/* Hosts give one handle to all requests that are complete at once, and nobody could tell which of them is waited for: such a
+ * request becomes one of its own, complete as well. */
+static void give_own_handle(MPI_Request *request)
+{
+    MPI_Request own;
+    int done;
+    if (!is_complete(*request) || oriel_host_open_request(tell_status, drop_nothing, NULL, &own) != ORIEL_OK)
+        return;
+    (void)oriel_host()->Test(request, &done, MPI_STATUS_IGNORE);
+    *request = own;
+    oriel_host_request_end(own);
+}
+
+void oriel_window_requested(struct oriel_operation *operation, int code)
+{
+    struct oriel_checked *window = operation->window;
+    struct oriel_asked *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
+    oriel_place history = operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
+    if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
+        if (history != 0)
+            oriel_part_complete_one(history, operation->ticket, oriel_order_now());
+        oriel_local_complete(operation->buffers);
+        return;
+    }
+    *asked = (struct oriel_asked){.window = window,
+                                  .target = operation->target_rank,
+                                  .fetches = operation->kind == ORIEL_ACCESS_GET || operation->result_addr != NULL,
+                                  .history = history,
+                                  .ticket = operation->ticket,
+                                  .buffers = operation->buffers};
+    pthread_mutex_lock(&mutex);
+    asked->next = window->asked;
+    asked->link = &window->asked;
+    if (asked->next != NULL)
+        asked->next->link = &asked->next;
+    window->asked = asked;
+    pthread_mutex_unlock(&mutex);
+    give_own_handle(operation->request);
+    oriel_checked_request_add(*operation->request, &kind, asked);
+}
+
+void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
+{
+    pthread_mutex_lock(&mutex);
+    struct oriel_asked *next;
+    for (struct oriel_asked *asked = window->asked; asked != NULL; asked = next) {
+        next = asked->next;
+        if (target >= 0 && asked->target != target)
+            continue;
+        unlink_locked(asked);
+        oriel_local_complete(asked->buffers);
+    }
+    pthread_mutex_unlock(&mutex);
+}

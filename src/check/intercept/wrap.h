@@ -1,0 +1,41 @@
+/* How an exported wrapper looks, and how it finds the function behind it: Oriel's or the host's, whichever the dynamic linker has
+ * next.  For the files that make wrappers of rows. */
+#ifndef ORIEL_CHECK_INTERCEPT_WRAP_H
+#define ORIEL_CHECK_INTERCEPT_WRAP_H
+
+#include "check/intercept/reentrancy.h"
+#include "host/host.h"
+
+#include <stdatomic.h>
+
+#define ORIEL_CHECK_EXPORT __attribute__((visibility("default")))
+
+static inline void *oriel_behind(_Atomic(void *) *slot, const char *name)
+{
+    void *function = atomic_load_explicit(slot, memory_order_acquire);
+    if (function == NULL) {
+        function = oriel_host_symbol(name);
+        atomic_store_explicit(slot, function, memory_order_release);
+    }
+    return function;
+}
+
+/* Opens the definition of both names of a function of MPI; BEHIND(name) in it is the next one. */
+#define ORIEL_CHECK_WRAP(name, parameters)                                                      \
+    ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                              \
+    ORIEL_CHECK_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));   \
+    static _Atomic(void *) behind_##name;                                                       \
+    int PMPI_##name parameters
+
+#define BEHIND(name) ((__typeof__(&PMPI_##name))oriel_behind(&behind_##name, "PMPI_" #name))
+
+static inline int oriel_check_back(int code)
+{
+    oriel_check_leave();
+    return code;
+}
+
+/* Calls the function behind with the guard up; an expression with its code, which goes to code. */
+#define ORIEL_CHECK_PASS(code, name, arguments) (oriel_check_enter(), (code) = oriel_check_back(BEHIND(name) arguments))
+
+#endif

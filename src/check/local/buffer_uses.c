@@ -1,0 +1,129 @@
+/* A table of uses by group.  Those that are over are kept for the next ones, with their arrays. */
+#include "check/local/buffer_uses.h"
+
+#include "base/table.h"
+#include "check/local/watched_pages.h"
+
+#include <stdlib.h>
+
+static struct oriel_table uses = ORIEL_TABLE_INIT;
+static struct oriel_use *unused;
+size_t oriel_uses_open;
+
+struct oriel_use *oriel_use_find(uint64_t group)
+{
+    return oriel_table_find(&uses, group);
+}
+
+struct oriel_use *oriel_use_of(uint64_t group)
+{
+    struct oriel_use *use = oriel_table_find(&uses, group);
+    if (use != NULL)
+        return use;
+    use = unused != NULL ? unused : calloc(1, sizeof *use);
+    if (use == NULL)
+        return NULL;
+    struct oriel_use *next = use->next;
+    use->group = group;
+    if (!oriel_table_set(&uses, group, use)) {
+        if (use != unused)
+            free(use);
+        return NULL;
+    }
+    if (use == unused)
+        unused = next;
+    oriel_uses_open++;
+    return use;
+}
+
+static void *grown(void *list, size_t *room, size_t item_bytes)
+{
+    size_t more = *room == 0 ? 4 : 2 * *room;
+    void *larger = realloc(list, more * item_bytes);
+    if (larger != NULL)
+        *room = more;
+    return larger;
+}
+
+bool oriel_use_note(struct oriel_use *use, oriel_place history)
+{
+    for (size_t i = 0; i < use->histories_count; i++)
+        if (use->histories[i] == history)
+            return true;
+    if (use->histories_count == use->histories_room) {
+        oriel_place *histories = grown(use->histories, &use->histories_room, sizeof *histories);
+        if (histories == NULL)
+            return false;
+        use->histories = histories;
+    }
+    use->histories[use->histories_count++] = history;
+    return true;
+}
+
+/* Loops use one buffer again and again, or one behind the other: the last range grows. */
+void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
+{
+    struct oriel_use_range *last = use->ranges_count > 0 ? &use->ranges[use->ranges_count - 1] : NULL;
+    uint64_t page = (UINT64_C(1) << oriel_watching.shift) - 1;
+    low &= ~page;
+    high = (high + page) & ~page;
+    if (last != NULL && low >= last->low && low <= last->high) {
+        if (high > last->high) {
+            oriel_watch_add(last->high, high);
+            last->high = high;
+        }
+        return;
+    }
+    if (use->ranges == NULL || use->ranges_count == use->ranges_room) {
+        struct oriel_use_range *ranges = grown(use->ranges, &use->ranges_room, sizeof *ranges);
+        if (ranges == NULL)
+            return;
+        use->ranges = ranges;
+    }
+    use->ranges[use->ranges_count++] = (struct oriel_use_range){low, high};
+    oriel_watch_add(low, high);
+}
+
+void oriel_use_end(struct oriel_use *use)
+{
+    for (size_t i = 0; i < use->ranges_count; i++)
+        oriel_watch_remove(use->ranges[i].low, use->ranges[i].high);
+    use->ranges_count = use->histories_count = 0;
+    oriel_table_remove(&uses, use->group, use);
+    use->next = unused;
+    unused = use;
+    oriel_uses_open--;
+}
+
+static void forget_in(void *value, void *context)
+{
+    struct oriel_use *use = value;
+    oriel_place history = *(oriel_place *)context;
+    for (size_t i = 0; i < use->histories_count; i++)
+        if (use->histories[i] == history)
+            use->histories[i--] = use->histories[--use->histories_count];
+}
+
+void oriel_uses_forget(oriel_place history)
+{
+    oriel_table_visit(&uses, forget_in, &history);
+}
+
+static void collect(void *value, void *context)
+{
+    struct oriel_use *use = value;
+    struct oriel_use **list = context;
+    use->next = *list;
+    *list = use;
+}
+
+void oriel_uses_clear(void)
+{
+    struct oriel_use *list = NULL;
+    oriel_table_visit(&uses, collect, &list);
+    while (list != NULL) {
+        struct oriel_use *next = list->next;
+        oriel_use_end(list);
+        list = next;
+    }
+}

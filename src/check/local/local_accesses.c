@@ -1,0 +1,384 @@
+/* Uses of the process's memory become accesses: LOAD or STORE, in the history of each window that has the bytes, else in the
+ * process's own, where only what is pending stands.  A use that has been recorded is not recorded again while the process's own
+ * number stays (thread_shadow.h): what comes later from elsewhere meets the record, and what the process itself begins empties the
+ * shadow.  windows*.c, messages*.c and tsan/ call. */
+#include "check/local/local_accesses.h"
+
+#include "base/atomic.h"
+#include "check/local/short_buffers.h"
+#include "check/report/finding.h"
+#include "check/intercept/reentrancy.h"
+#include "check/order/order.h"
+#include "check/local/window_memory_uses.h"
+#include "check/local/window_memory.h"
+#include "check/local/thread_shadow.h"
+#include "check/report/call_sites.h"
+#include "check/local/buffer_uses.h"
+#include "check/local/watched_pages.h"
+
+#include <pthread.h>
+
+static struct {
+    pthread_mutex_t mutex;
+    oriel_place history; /* of buffers outside windows; 0: not started */
+    oriel_conflict_fn *tell;
+    void *closure;
+    oriel_atomic_fn *order_atomic;
+    _Atomic uint64_t groups;
+} own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* Signal handlers come in between.  The mutex is taken where others may come, too. */
+static _Thread_local enum { OUTSIDE, INSIDE, INSIDE_ALONE } inside;
+
+/* An atomic load that was announced may not have been done yet (volatile ones are announced first): before this thread does
+ * anything else that is looked at, it takes again what that load may have seen. */
+static _Thread_local struct {
+    uint64_t low;
+    uint64_t high;
+} owed;
+
+static void see_who_watches(void)
+{
+    oriel_briefs.open = own.history != 0 && oriel_watching.pages == NULL;
+}
+
+static void lock(void)
+{
+    bool several = oriel_check_several || oriel_watching.pages != NULL;
+    inside = several ? INSIDE_ALONE : INSIDE;
+    if (several)
+        pthread_mutex_lock(&own.mutex);
+}
+
+static void unlock(void)
+{
+    if (inside == INSIDE_ALONE)
+        pthread_mutex_unlock(&own.mutex);
+    inside = OUTSIDE;
+}
+
+enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, oriel_atomic_fn *order)
+{
+    own.tell = tell;
+    own.closure = closure;
+    own.order_atomic = order;
+    own.history = oriel_history_make(0);
+    see_who_watches();
+    if (oriel_watching.pages != NULL)
+        oriel_finding_local_watched();
+    return own.history != 0 ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no room for the buffers' history in the checker's memory");
+}
+
+void oriel_local_stop(void)
+{
+    lock();
+    oriel_brief_clear();
+    oriel_uses_clear();
+    oriel_regions_clear();
+    oriel_history_free(own.history);
+    own.history = 0;
+    see_who_watches();
+    unlock();
+}
+
+/* --- atomics --- */
+
+static inline void settle_owed(void)
+{
+    if (oriel_likely(owed.high == 0))
+        return;
+    lock();
+    oriel_regions_order(own.order_atomic, owed.low, owed.high, false);
+    owed.high = 0;
+    unlock();
+}
+
+static void access_atomically(uint64_t low, uint64_t len_bytes, bool writes)
+{
+    lock();
+    oriel_regions_order(own.order_atomic, low, low + len_bytes, writes);
+    unlock();
+    if (!writes) {
+        owed.low = low;
+        owed.high = low + len_bytes;
+    }
+}
+
+/* --- memory of windows --- */
+
+enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes, oriel_place history, int64_t offset,
+                                         oriel_conflict_fn *tell, void *closure)
+{
+    uint64_t low = (uint64_t)(uintptr_t)base;
+    if (len_bytes == 0 || history == 0)
+        return ORIEL_OK;
+    struct oriel_local_region region = {
+        .low = low, .high = low + len_bytes, .history = history, .offset = offset, .tell = tell, .closure = closure};
+    lock();
+    oriel_region_put_beside(&region);
+    enum oriel_status status = oriel_region_add(&region);
+    if (status == ORIEL_OK)
+        oriel_watch_add(region.low, region.high);
+    oriel_shadows_empty();
+    unlock();
+    return status;
+}
+
+void oriel_local_region_remove(const void *base, oriel_place history)
+{
+    struct oriel_local_region region;
+    lock();
+    if (oriel_region_remove((uint64_t)(uintptr_t)base, history, &region))
+        oriel_watch_remove(region.low, region.high);
+    oriel_shadows_empty();
+    unlock();
+}
+
+void oriel_local_forget(oriel_place history)
+{
+    lock();
+    oriel_uses_forget(history);
+    unlock();
+}
+
+/* --- groups --- */
+
+enum { GROUP_OF_CALL_BIT = 62 };
+
+oriel_local_group oriel_local_group_new(void)
+{
+    return ORIEL_ACCESS_GROUP | UINT64_C(1) << GROUP_OF_CALL_BIT |
+           atomic_fetch_add_explicit(&own.groups, 1, memory_order_relaxed);
+}
+
+oriel_local_group oriel_local_group_target(uint64_t window_id, int target)
+{
+    uint64_t mixed = (window_id ^ window_id >> 31) * UINT64_C(0xbf58476d1ce4e5b9) + (uint64_t)(uint32_t)target;
+    mixed = (mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb);
+    return ORIEL_ACCESS_GROUP | mixed >> 2;
+}
+
+/* --- uses --- */
+
+static bool make_access(struct oriel_access *access, bool writes, uint8_t flags, uint64_t group)
+{
+    *access = (struct oriel_access){.kind = writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
+                                    .flags = flags,
+                                    .origin = oriel_order_rank(),
+                                    .moment = ORIEL_MOMENT_NOW,
+                                    .group = group};
+    oriel_tick now = oriel_order_now();
+    if (group == 0)
+        access->complete = now;
+    return now != ORIEL_TICK_PENDING;
+}
+
+/* Under the lock.  A use that cannot be remembered is none: nobody could end it. */
+static void use_memory(struct oriel_access *access, struct oriel_extents *extents)
+{
+    struct oriel_use_range bounds = oriel_use_range_of(extents);
+    struct oriel_use *use = access->group != 0 ? oriel_use_of(access->group) : NULL;
+    if (own.history == 0 || bounds.low >= bounds.high || (access->group != 0 && use == NULL))
+        return;
+    const struct oriel_local_region *region = oriel_region_find(bounds.low, bounds.high, NULL);
+    if (region == NULL)
+        oriel_brief_meet(access, extents->list, extents->count, own.tell, own.closure);
+    if (region == NULL && use == NULL)
+        oriel_history_look(own.history, access, extents->list, extents->count, own.tell, own.closure);
+    else if (region == NULL && oriel_use_note(use, own.history))
+        oriel_history_add(own.history, access, extents->list, extents->count, own.tell, own.closure);
+    for (; region != NULL; region = oriel_region_find(bounds.low, bounds.high, region))
+        if (use == NULL || oriel_use_note(use, region->history))
+            oriel_region_use(region, access, extents, &bounds);
+    if (use != NULL && oriel_watching.pages != NULL)
+        oriel_use_watch(use, bounds.low, bounds.high);
+}
+
+/* Whether bytes outside windows can only be met by other calls, and what they need is in the short list. */
+static bool uses_are_brief(void)
+{
+    return oriel_watching.pages == NULL && !oriel_uses_are_open();
+}
+
+static bool is_outside_windows(uint64_t low, uint64_t high)
+{
+    return oriel_regions_are_elsewhere(low, high) || oriel_region_find(low, high, NULL) == NULL;
+}
+
+static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel_local_group group, const struct oriel_site *site)
+{
+    struct oriel_access access;
+    if (extents->count == 0 || !make_access(&access, writes, flags, group))
+        return;
+    access.site = *site;
+    lock();
+    if (group != 0 && oriel_watching.pages != NULL)
+        oriel_shadows_empty();
+    use_memory(&access, extents);
+    unlock();
+}
+
+/* A plain run; false: it is for use. */
+static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t flags, oriel_local_group group,
+                        const struct oriel_site *site)
+{
+    lock();
+    bool done = uses_are_brief() && is_outside_windows(low, low + len_bytes) &&
+                oriel_brief_use(&(struct oriel_brief){low, low + len_bytes, group, *site, writes, flags}, own.tell, own.closure);
+    unlock();
+    return done;
+}
+
+void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, uint8_t flags,
+                        oriel_local_group group, const struct oriel_site *site)
+{
+    struct oriel_extents extents;
+    if (own.history == 0 || inside || count <= 0)
+        return;
+    settle_owed();
+    if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) == ORIEL_OK &&
+        !(extents.count == 1 && extents.list[0].count == 1 &&
+          use_briefly((uint64_t)extents.list[0].offset, extents.list[0].len_bytes, writes, flags, group, site)))
+        use(&extents, writes, flags, group, site);
+    oriel_extents_close(&extents);
+}
+
+void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_type *type, bool writes, oriel_local_group group,
+                       uint64_t most_bytes, const struct oriel_site *site)
+{
+    struct oriel_extents extents;
+    if (own.history == 0 || inside || count == 0)
+        return;
+    settle_owed();
+    uint64_t len_bytes = count * type->size_bytes;
+    if (oriel_likely(type->plain_bytes != INT64_MAX) &&
+        use_briefly((uint64_t)(uintptr_t)buffer, len_bytes < most_bytes ? len_bytes : most_bytes, writes, 0, group, site))
+        return;
+    if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer, most_bytes) == ORIEL_OK)
+        use(&extents, writes, 0, group, site);
+    oriel_extents_close(&extents);
+}
+
+/* A result that overlaps with what the same operation reads is told one by one. */
+static bool runs_are_apart(const struct oriel_brief_run *runs, unsigned count)
+{
+    for (unsigned i = 0; i + 1 < count; i++)
+        if (oriel_brief_runs_meet(runs[i], runs[count - 1]))
+            return false;
+    return true;
+}
+
+bool oriel_local_runs(const struct oriel_brief_run *runs, unsigned count, oriel_local_group group, const struct oriel_site *site)
+{
+    unsigned first = oriel_briefs.count;
+    if (own.history == 0 || inside)
+        return true;
+    if (oriel_check_several || !uses_are_brief() || first + count > ORIEL_BRIEFS_MOST || !runs_are_apart(runs, count))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (!is_outside_windows(runs[i].low, runs[i].high))
+            return false;
+    inside = INSIDE;
+    for (unsigned i = 0; i < count; i++)
+        oriel_brief_add(&runs[i], group, site, first, own.tell, own.closure);
+    inside = OUTSIDE;
+    return true;
+}
+
+void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datatype, bool writes, oriel_local_group group,
+                         const struct oriel_site *site)
+{
+    oriel_local_buffer(buffer, count, datatype, writes, ORIEL_ACCESS_MESSAGE, group, site);
+}
+
+/* Under the lock. */
+static void complete_in(oriel_place history, oriel_local_group group, oriel_tick now)
+{
+    if (history == own.history || now == ORIEL_TICK_PENDING)
+        oriel_history_end_one(history, group);
+    else
+        oriel_history_complete_one(history, group, now);
+}
+
+void oriel_local_complete_shared_uses(oriel_local_group group)
+{
+    if (own.history == 0 || inside)
+        return;
+    lock();
+    struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
+    oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
+    for (size_t i = 0; use != NULL && i < use->histories_count; i++)
+        if (use->histories[i] != own.history)
+            complete_in(use->histories[i], group, now);
+    unlock();
+}
+
+static __attribute__((noinline)) void complete(oriel_local_group group)
+{
+    if (own.history == 0 || inside || group == 0)
+        return;
+    lock();
+    oriel_brief_end(group);
+    struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
+    oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
+    for (size_t i = 0; use != NULL && i < use->histories_count; i++)
+        complete_in(use->histories[i], group, now);
+    if (use != NULL)
+        oriel_use_end(use);
+    unlock();
+}
+
+void oriel_local_complete(oriel_local_group group)
+{
+    if (oriel_likely(oriel_briefs.open && !oriel_check_several)) {
+        oriel_brief_end(group);
+        if (oriel_likely(!oriel_uses_are_open()))
+            return;
+    }
+    complete(group);
+}
+
+/* --- loads and stores --- */
+
+void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic, const void *address_of_call)
+{
+    uint64_t low = (uint64_t)(uintptr_t)address;
+    struct oriel_access access;
+    if (own.history == 0 || inside || oriel_check_where.in.depth != 0 || !oriel_check_running || len_bytes == 0)
+        return;
+    oriel_check_look();
+    settle_owed();
+    if (atomic) {
+        access_atomically(low, len_bytes, writes);
+        return;
+    }
+    if (oriel_shadow_knows(low, len_bytes, writes) || !make_access(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+        return;
+    access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load, (uint32_t)access.origin, 0);
+    struct oriel_extents extents = {.count = 1, .list = extents.own};
+    extents.own[0] = (struct oriel_extent){(int64_t)low, len_bytes, 1, 0};
+    lock();
+    use_memory(&access, &extents);
+    unlock();
+}
+
+bool oriel_local_watched(const void *address, uint64_t len_bytes)
+{
+    return len_bytes > 0 && oriel_watch_sees(&oriel_watching, (uint64_t)(uintptr_t)address, len_bytes);
+}
+
+const struct oriel_watched_pages *oriel_check_watch(void)
+{
+    lock();
+    bool watches = oriel_watch_start();
+    oriel_check_watches = watches;
+    see_who_watches();
+    oriel_watching.accessed = oriel_local_access;
+    const struct oriel_local_region *region = NULL;
+    while (watches && (region = oriel_region_find(0, UINT64_MAX, region)) != NULL)
+        oriel_watch_add(region->low, region->high);
+    unlock();
+    if (watches && own.history != 0)
+        oriel_finding_local_watched();
+    return watches ? &oriel_watching : NULL;
+}

@@ -1,0 +1,78 @@
+/* What the process does with memory, as accesses to the windows that have it: an address becomes an offset in a window's history,
+ * and of what lies partly outside only the rest counts.  window_memory_uses.h says who calls. */
+#include "check/local/window_memory_uses.h"
+
+#include "check/access/strided_sets.h"
+
+#include <stddef.h>
+
+struct oriel_use_range oriel_use_range_of(const struct oriel_extents *extents)
+{
+    struct oriel_use_range bounds = {UINT64_MAX, 0};
+    for (size_t i = 0; i < extents->count; i++) {
+        struct oriel_extent runs;
+        if (!oriel_byte_runs_tidy(&extents->list[i], &runs))
+            continue;
+        if ((uint64_t)runs.offset < bounds.low)
+            bounds.low = (uint64_t)runs.offset;
+        if ((uint64_t)oriel_byte_runs_end(&runs) > bounds.high)
+            bounds.high = (uint64_t)oriel_byte_runs_end(&runs);
+    }
+    return bounds;
+}
+
+static void shift(struct oriel_extent *list, size_t count, int64_t by)
+{
+    for (size_t i = 0; i < count; i++)
+        list[i].offset += by;
+}
+
+/* The parts of an extent that lie in the region. */
+static size_t clip(const struct oriel_extent *extent, const struct oriel_local_region *region, struct oriel_extent *parts)
+{
+    struct oriel_extent runs;
+    struct oriel_extent behind[ORIEL_RUNS_PIECES];
+    size_t left = 1;
+    size_t count = 0;
+    if (!oriel_byte_runs_tidy(extent, &runs))
+        return 0;
+    behind[0] = runs;
+    int64_t below = (int64_t)region->low - runs.offset;
+    if (below > 0)
+        left = oriel_byte_runs_subtract(&runs, &(struct oriel_extent){runs.offset, (uint64_t)below, 1, 0}, behind);
+    int64_t above = oriel_byte_runs_end(&runs) - (int64_t)region->high;
+    struct oriel_extent over = {(int64_t)region->high, (uint64_t)(above > 0 ? above : 0), 1, 0};
+    for (size_t i = 0; i < left; i++) {
+        if (above > 0)
+            count += oriel_byte_runs_subtract(&behind[i], &over, parts + count);
+        else
+            parts[count++] = behind[i];
+    }
+    return count;
+}
+
+void oriel_region_use(const struct oriel_local_region *region, const struct oriel_access *access, struct oriel_extents *extents,
+                      const struct oriel_use_range *bounds)
+{
+    int64_t by = region->offset - (int64_t)region->low;
+    if (bounds->low >= region->low && bounds->high <= region->high) {
+        shift(extents->list, extents->count, by);
+        oriel_history_add(region->history, access, extents->list, extents->count, region->tell, region->closure);
+        shift(extents->list, extents->count, -by);
+        return;
+    }
+    for (size_t i = 0; i < extents->count; i++) {
+        struct oriel_extent parts[ORIEL_RUNS_PIECES * ORIEL_RUNS_PIECES];
+        size_t count = clip(&extents->list[i], region, parts);
+        shift(parts, count, by);
+        if (count > 0)
+            oriel_history_add(region->history, access, parts, count, region->tell, region->closure);
+    }
+}
+
+void oriel_regions_order(oriel_atomic_fn *order, uint64_t low, uint64_t high, bool gives)
+{
+    const struct oriel_local_region *region = NULL;
+    while ((region = oriel_region_find(low, high, region)) != NULL)
+        order(region->closure, region->offset + (int64_t)(low - region->low), gives);
+}

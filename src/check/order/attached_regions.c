@@ -1,0 +1,105 @@
+/* Attached regions, newest first.  attached_regions.h says who may call. */
+#include "check/order/attached_regions.h"
+
+struct region {
+    oriel_place next;
+    struct oriel_stretch at;
+};
+
+void oriel_attached_add(oriel_place *list, struct oriel_stretch stretch)
+{
+    oriel_place place = oriel_board_allocate(sizeof(struct region));
+    struct region *region = oriel_board_at(place);
+    if (region == NULL)
+        return;
+    *region = (struct region){.next = *list, .at = stretch};
+    *list = place;
+}
+
+static void take_out(oriel_place *link)
+{
+    oriel_place gone = *link;
+    *link = ((struct region *)oriel_board_at(gone))->next;
+    oriel_board_free(gone, sizeof(struct region));
+}
+
+void oriel_attached_remove(oriel_place *list, uint64_t address)
+{
+    for (oriel_place *link = list; *link != 0;) {
+        struct region *region = oriel_board_at(*link);
+        if (region->at.address == address) {
+            take_out(link);
+            return;
+        }
+        link = &region->next;
+    }
+}
+
+void oriel_attached_empty(oriel_place *list)
+{
+    while (*list != 0)
+        take_out(list);
+}
+
+/* The region that has the byte; NULL: none, and the nearest. */
+static const struct oriel_stretch *region_of(oriel_place list, uint64_t at, struct oriel_stretch *nearest)
+{
+    uint64_t nearest_bytes = UINT64_MAX;
+    for (oriel_place place = list; place != 0;) {
+        const struct region *region = oriel_board_at(place);
+        uint64_t begin = region->at.address;
+        if (at - begin < region->at.len_bytes)
+            return &region->at;
+        uint64_t away_bytes = at < begin ? begin - at : at - begin - region->at.len_bytes;
+        if (away_bytes <= nearest_bytes) {
+            nearest_bytes = away_bytes;
+            *nearest = region->at;
+        }
+        place = region->next;
+    }
+    return NULL;
+}
+
+/* From address on, without a hole: up to end, of which the last bytes may not be wanted. */
+static uint64_t covered_up(oriel_place list, uint64_t address, struct oriel_stretch *nearest)
+{
+    const struct oriel_stretch *region;
+    uint64_t end = address;
+    while ((region = region_of(list, end, nearest)) != NULL && region->address + region->len_bytes > end)
+        end = region->address + region->len_bytes;
+    return end - address;
+}
+
+static uint64_t covered_down(oriel_place list, uint64_t address)
+{
+    struct oriel_stretch nearest;
+    const struct oriel_stretch *region;
+    uint64_t begin = address;
+    while (begin > 0 && (region = region_of(list, begin - 1, &nearest)) != NULL)
+        begin = region->address;
+    return address - begin;
+}
+
+/* How many runs behind this one are attached as it is: in the same regions. */
+static uint64_t alike(oriel_place list, struct oriel_stretch run, uint64_t up_bytes, int64_t stride_bytes)
+{
+    if (run.len_bytes == 0 || stride_bytes == 0)
+        return UINT64_MAX;
+    return stride_bytes > 0 ? (up_bytes - run.len_bytes) / (uint64_t)stride_bytes
+                            : covered_down(list, run.address) / -(uint64_t)stride_bytes;
+}
+
+bool oriel_attached_has(oriel_place list, struct oriel_stretch *run, uint64_t count, int64_t stride_bytes,
+                        struct oriel_stretch *nearest)
+{
+    for (uint64_t left = count; left > 0;) {
+        uint64_t up_bytes = run->len_bytes == 0 ? 0 : covered_up(list, run->address, nearest);
+        if (up_bytes < run->len_bytes)
+            return false;
+        uint64_t passed = alike(list, *run, up_bytes, stride_bytes);
+        passed = passed < left ? passed : left - 1;
+        run->address += (passed + 1) * (uint64_t)stride_bytes;
+        left -= passed + 1;
+    }
+    return true;
+}

@@ -1,0 +1,86 @@
+/* Moments: clocks in the board that count who refers to them, and go with the last.  The process keeps the one of now, for all
+ * that it begins before its clock changes.  clock_snapshots.h and order.h say who calls. */
+#include "check/order/clock_snapshots.h"
+
+#include "check/order/order.h"
+
+#include <string.h>
+
+struct moment {
+    _Atomic uint64_t references;
+    uint64_t unused;
+    oriel_tick clock[];
+};
+
+static int width;
+static oriel_place kept; /* has a reference; 0 when the clock has changed since */
+
+static size_t moment_bytes(void)
+{
+    return sizeof(struct moment) + (size_t)width * sizeof(oriel_tick);
+}
+
+static oriel_place make(void)
+{
+    oriel_place place = oriel_board_allocate(moment_bytes());
+    struct moment *moment = oriel_board_at(place);
+    if (moment != NULL)
+        atomic_store_explicit(&moment->references, 1, memory_order_relaxed);
+    return place;
+}
+
+void oriel_moments_start(int clock_width)
+{
+    width = clock_width;
+    kept = 0;
+}
+
+void oriel_moments_drop(void)
+{
+    oriel_order_moment_release(kept);
+    kept = 0;
+}
+
+static void keep(const struct oriel_rank *row)
+{
+    oriel_moments_drop();
+    kept = make();
+    struct moment *moment = oriel_board_at(kept);
+    for (int i = 0; moment != NULL && i < width; i++)
+        moment->clock[i] = oriel_rank_tick(row, i);
+}
+
+oriel_place oriel_moment_of_row(const struct oriel_rank *row, int rank)
+{
+    struct moment *moment = oriel_board_at(kept);
+    if (moment == NULL || moment->clock[rank] != oriel_rank_tick(row, rank))
+        keep(row);
+    moment = oriel_board_at(kept);
+    if (moment != NULL)
+        atomic_fetch_add_explicit(&moment->references, 1, memory_order_relaxed);
+    return kept;
+}
+
+const oriel_tick *oriel_moment_clock(oriel_place place)
+{
+    const struct moment *moment = oriel_board_at(place);
+    return moment == NULL ? NULL : moment->clock;
+}
+
+oriel_place oriel_order_moment_of(const oriel_tick *clock)
+{
+    oriel_place place = make();
+    struct moment *moment = oriel_board_at(place);
+    if (moment != NULL)
+        memcpy(moment->clock, clock, (size_t)width * sizeof *clock);
+    return place;
+}
+
+void oriel_order_moment_release(oriel_place place)
+{
+    if (place == ORIEL_MOMENT_NOW)
+        return;
+    struct moment *moment = oriel_board_at(place);
+    if (moment != NULL && atomic_fetch_sub_explicit(&moment->references, 1, memory_order_acq_rel) == 1)
+        oriel_board_free(place, moment_bytes());
+}

@@ -1,0 +1,228 @@
+/* The table of communicators by handle.  An entry goes when the host deletes the attribute that it stands for, that is when the
+ * communicator is freed, by whatever way: no stale entry meets a handle that is used again.  communicators.h says who may call.
+ * */
+#include "check/order/communicators.h"
+
+#include "base/table.h"
+#include "check/order/order.h"
+#include "host/host.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORLD_ID = 1, SELF_ID = 2 };
+
+static struct oriel_table table = ORIEL_TABLE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of the first look at the predefined ones */
+
+/* How many communicators were made of one parent, call and group. */
+static struct drawn {
+    struct drawn *next;
+    uint64_t key;
+    uint64_t count;
+} * drawn[1024];
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint64_t handle_key(MPI_Comm comm)
+{
+    return (uint64_t)(uintptr_t)comm;
+}
+
+/* --- references --- */
+
+void oriel_comm_hold(struct oriel_comm *comm)
+{
+    atomic_fetch_add_explicit(&comm->references, 1, memory_order_relaxed);
+}
+
+void oriel_comm_release(struct oriel_comm *comm)
+{
+    if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1)
+        return;
+    oriel_matching_close(&comm->matching);
+    oriel_gathering_leave(comm->gathering, comm->id);
+    free(comm->world_ranks);
+    free(comm);
+}
+
+/* --- who is in it --- */
+
+/* The members in MPI_COMM_WORLD; false when one is not in it. */
+static bool translate(MPI_Group group, int size, int *world_ranks)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    MPI_Group world = MPI_GROUP_NULL;
+    int *ranks = malloc((size_t)size * sizeof *ranks);
+    bool known = ranks != NULL;
+    for (int i = 0; known && i < size; i++)
+        ranks[i] = i;
+    known = known && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS &&
+            host->Group_translate_ranks(group, size, ranks, world, world_ranks) == MPI_SUCCESS;
+    for (int i = 0; known && i < size; i++)
+        known = world_ranks[i] != MPI_UNDEFINED;
+    if (world != MPI_GROUP_NULL)
+        host->Group_free(&world);
+    free(ranks);
+    return known;
+}
+
+static void find_self(struct oriel_comm *comm)
+{
+    comm->rank = -1;
+    comm->is_here = true;
+    comm->is_reached = true;
+    for (int i = 0; i < comm->size; i++) {
+        comm->is_here = comm->is_here && oriel_order_is_here(comm->world_ranks[i]);
+        comm->is_reached = comm->is_reached && oriel_order_reaches(comm->world_ranks[i]);
+        if (comm->world_ranks[i] == oriel_order_rank())
+            comm->rank = i;
+    }
+}
+
+struct oriel_comm *oriel_comm_of_group(MPI_Group group)
+{
+    struct oriel_comm *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    bool known = oriel_host()->Group_size(group, &made->size) == MPI_SUCCESS && made->size > 0;
+    if (known) {
+        made->world_ranks = malloc((size_t)made->size * sizeof *made->world_ranks);
+        known = made->world_ranks != NULL && translate(group, made->size, made->world_ranks);
+    }
+    if (known) {
+        atomic_store(&made->references, 1);
+        find_self(made);
+        oriel_matching_open(&made->matching, 0, oriel_order_rank());
+        if (made->rank >= 0)
+            return made;
+    }
+    free(made->world_ranks);
+    free(made);
+    return NULL;
+}
+
+/* NULL when it is not modelled. */
+static struct oriel_comm *make(MPI_Comm comm)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    MPI_Group group;
+    if (host->Comm_group(comm, &group) != MPI_SUCCESS)
+        return NULL;
+    struct oriel_comm *made = oriel_comm_of_group(group);
+    host->Group_free(&group);
+    return made;
+}
+
+static void set_id(struct oriel_comm *comm, uint64_t id)
+{
+    comm->id = id;
+    comm->matching.id = id;
+    if (comm->is_reached && comm->size > 1)
+        comm->gathering = oriel_gathering_find(id, false, comm->size, comm->world_ranks);
+}
+
+/* --- the table --- */
+
+void oriel_comm_add(MPI_Comm comm, uint64_t id)
+{
+    struct oriel_comm *entry = make(comm);
+    if (entry == NULL)
+        return;
+    set_id(entry, id);
+    if (!oriel_table_set(&table, handle_key(comm), entry))
+        oriel_comm_release(entry);
+}
+
+void oriel_comm_freed(MPI_Comm was, struct oriel_comm *entry)
+{
+    oriel_table_remove(&table, handle_key(was), entry); /* unless the handle is somebody else's already */
+    oriel_comm_release(entry);
+}
+
+static struct oriel_comm *add_predefined(MPI_Comm comm)
+{
+    pthread_mutex_lock(&mutex);
+    struct oriel_comm *entry = oriel_table_find(&table, handle_key(comm));
+    if (entry == NULL) {
+        entry = make(comm);
+        if (entry != NULL)
+            set_id(entry, comm == MPI_COMM_WORLD ? WORLD_ID : mix(SELF_ID, (uint64_t)oriel_order_rank()));
+        if (entry != NULL && !oriel_table_set(&table, handle_key(comm), entry)) {
+            oriel_comm_release(entry);
+            entry = NULL;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    return entry;
+}
+
+struct oriel_comm *oriel_comm_find(MPI_Comm comm)
+{
+    struct oriel_comm *entry = oriel_table_find(&table, handle_key(comm));
+    return entry == NULL && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) ? add_predefined(comm) : entry;
+}
+
+static void release(void *entry, void *nothing)
+{
+    (void)nothing;
+    oriel_comm_release(entry);
+}
+
+void oriel_comm_stop(void)
+{
+    oriel_table_visit(&table, release, NULL);
+    oriel_table_close(&table);
+}
+
+/* --- ids --- */
+
+struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call, int tag)
+{
+    struct oriel_comm_making making = {.parent_id = parent == NULL ? 0 : parent->id, .tag = (uint64_t)(uint32_t)tag};
+    for (const char *c = call; *c != '\0'; c++)
+        making.tag = mix(making.tag, (unsigned char)*c);
+    return making;
+}
+
+static uint64_t next_id(uint64_t key)
+{
+    pthread_mutex_lock(&mutex);
+    struct drawn **first = &drawn[key % 1024], *found = *first;
+    while (found != NULL && found->key != key)
+        found = found->next;
+    if (found == NULL) {
+        found = calloc(1, sizeof *found);
+        if (found != NULL) {
+            *found = (struct drawn){.next = *first, .key = key};
+            *first = found;
+        }
+    }
+    uint64_t id = found == NULL ? 0 : mix(key, ++found->count);
+    pthread_mutex_unlock(&mutex);
+    return id;
+}
+
+uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct oriel_comm *like)
+{
+    uint64_t key = mix(making->parent_id, making->tag);
+    for (int i = 0; i < like->size; i++)
+        key = mix(key, (uint64_t)oriel_comm_world_rank(like, i));
+    return next_id(key);
+}
+
+void oriel_comm_made(const struct oriel_comm_making *making, MPI_Comm comm)
+{
+    struct oriel_comm *entry = comm == MPI_COMM_NULL ? NULL : make(comm);
+    if (entry == NULL)
+        return;
+    uint64_t id = oriel_comm_draw(making, entry);
+    oriel_comm_release(entry);
+    if (id != 0)
+        oriel_comm_add(comm, id);
+}

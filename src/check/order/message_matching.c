@@ -1,0 +1,371 @@
+/* Numbering of messages, argued once.  MPI matches each message with the first posted receive that fits, and messages of one
+ * envelope in the order of their sends (3.5).  So the receives that get messages of one envelope get them in the order in which
+ * they were posted:
+ *   M1  a receive that names its envelope gets its number when it is posted, if no open receive can get a message of that
+ *   envelope;
+ *   M2  else it is open, as all with wildcards are, and stays so until it is known what it got and until no receive before it in
+ *       the list can get that envelope: then it has the next number;
+ *   M3  an open receive that is complete while receives before it may have got the same envelope takes what all the numbers that
+ *       it may have were given: a sender's clock only grows, so that too much is taken, never too little;
+ *   M4  where threads post at once, or a receive was lost, the sender's whole clock is taken.
+ * An entry under a key goes when its number is given to a receive that is complete: each exactly once. */
+#include "check/order/message_matching.h"
+
+#include "check/order/order.h"
+#include "check/order/envelope_counts.h"
+
+#include <stdlib.h>
+
+enum { RANGE_MOST = 64 };
+
+void oriel_matching_open(struct oriel_matching *matching, uint64_t id, int32_t rank)
+{
+    *matching = (struct oriel_matching){.id = id, .rank = rank};
+    pthread_mutex_init(&matching->mutex, NULL);
+}
+
+static void free_list(struct oriel_receiving *receiving)
+{
+    while (receiving != NULL) {
+        struct oriel_receiving *next = receiving->next;
+        free(receiving);
+        receiving = next;
+    }
+}
+
+void oriel_matching_close(struct oriel_matching *matching)
+{
+    oriel_tallies_free(matching);
+    free_list(matching->numbered);
+    free_list(matching->open_first);
+    pthread_mutex_destroy(&matching->mutex);
+}
+
+static struct oriel_key key_of(const struct oriel_matching *matching, int32_t source, int32_t destination, int32_t tag,
+                               uint32_t number)
+{
+    return (struct oriel_key){{ORIEL_ORDER_MESSAGE | oriel_order_home(destination), matching->id,
+                               (uint64_t)(uint32_t)source << 32 | (uint32_t)destination,
+                               (uint64_t)(uint32_t)tag << 32 | number}};
+}
+
+static struct oriel_key sent_key(const struct oriel_matching *matching, struct oriel_envelope to, uint32_t number)
+{
+    return key_of(matching, matching->rank, to.peer, to.tag, number);
+}
+
+static struct oriel_key received_key(const struct oriel_matching *matching, struct oriel_envelope from, uint32_t number)
+{
+    return key_of(matching, from.peer, matching->rank, from.tag, number);
+}
+
+/* --- sends --- */
+
+/* M4: a thread that is still posting the same envelope may be overtaken by this message and by all that were numbered since, each
+ * of which then comes one place earlier: what stands at these places is given this clock too. */
+static void give_to_others(struct oriel_matching *matching, const struct oriel_sending *sending)
+{
+    uint32_t most = 0;
+    for (const struct oriel_sending *other = matching->sending; other != NULL; other = other->next)
+        if (oriel_envelope_same(other->envelope, sending->envelope) && sending->number - other->number > most)
+            most = sending->number - other->number;
+    if (most >= RANGE_MOST)
+        oriel_order_doubt();
+    for (uint32_t i = 1; i <= most && most < RANGE_MOST; i++) {
+        struct oriel_key key = sent_key(matching, sending->envelope, sending->number - i);
+        oriel_order_give_more(&key);
+    }
+}
+
+struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to)
+{
+    struct oriel_sending *sending = malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
+    pthread_mutex_lock(&matching->mutex);
+    struct oriel_tally *tally = sending == NULL ? NULL : oriel_tally_of(matching, to);
+    if (tally == NULL) {
+        oriel_order_doubt();
+        free(sending);
+        sending = NULL;
+    } else {
+        *sending = (struct oriel_sending){.envelope = to, .number = tally->sent++, .next = matching->sending};
+        give_to_others(matching, sending);
+        struct oriel_key key = sent_key(matching, to, sending->number);
+        oriel_order_give(&key, 1);
+        matching->sending = sending;
+    }
+    pthread_mutex_unlock(&matching->mutex);
+    return sending;
+}
+
+void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sending, bool failed)
+{
+    if (sending == NULL)
+        return;
+    pthread_mutex_lock(&matching->mutex);
+    struct oriel_sending **link = &matching->sending;
+    while (*link != sending)
+        link = &(*link)->next;
+    *link = sending->next;
+    if (failed) {
+        struct oriel_tally *tally = oriel_tally_of(matching, sending->envelope);
+        if (tally != NULL && tally->sent == sending->number + 1) {
+            struct oriel_key key = sent_key(matching, sending->envelope, sending->number);
+            oriel_order_forget(&key);
+            tally->sent--;
+        } else {
+            oriel_order_doubt();
+        }
+    }
+    pthread_mutex_unlock(&matching->mutex);
+    free(sending);
+}
+
+/* --- lists of receives --- */
+
+static void append_open(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    receiving->before = matching->open_last;
+    receiving->next = NULL;
+    if (matching->open_last != NULL)
+        matching->open_last->next = receiving;
+    else
+        matching->open_first = receiving;
+    matching->open_last = receiving;
+}
+
+static void unlink_open(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    if (receiving->before != NULL)
+        receiving->before->next = receiving->next;
+    else
+        matching->open_first = receiving->next;
+    if (receiving->next != NULL)
+        receiving->next->before = receiving->before;
+    else
+        matching->open_last = receiving->before;
+}
+
+static void add_numbered(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    receiving->before = NULL;
+    receiving->next = matching->numbered;
+    if (matching->numbered != NULL)
+        matching->numbered->before = receiving;
+    matching->numbered = receiving;
+}
+
+static void unlink_numbered(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    if (receiving->before != NULL)
+        receiving->before->next = receiving->next;
+    else
+        matching->numbered = receiving->next;
+    if (receiving->next != NULL)
+        receiving->next->before = receiving->before;
+}
+
+/* Whether a message of the envelope fits what a receive wants. */
+static bool fits(struct oriel_envelope wanted, struct oriel_envelope envelope)
+{
+    return (wanted.peer == ORIEL_ANY || wanted.peer == envelope.peer) && (wanted.tag == ORIEL_ANY || wanted.tag == envelope.tag);
+}
+
+/* Whether there may be a message that fits both. */
+static bool meet(struct oriel_envelope a, struct oriel_envelope b)
+{
+    return (a.peer == ORIEL_ANY || b.peer == ORIEL_ANY || a.peer == b.peer) &&
+           (a.tag == ORIEL_ANY || b.tag == ORIEL_ANY || a.tag == b.tag);
+}
+
+static bool is_named(struct oriel_envelope wanted)
+{
+    return wanted.peer != ORIEL_ANY && wanted.tag != ORIEL_ANY;
+}
+
+/* Whether an open receive before this one (NULL: any) may get or have got a message of the envelope. */
+static bool one_before_may_get(const struct oriel_matching *matching, const struct oriel_receiving *limit,
+                               struct oriel_envelope envelope)
+{
+    for (const struct oriel_receiving *open = matching->open_first; open != limit; open = open->next)
+        if (open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, envelope) : fits(open->wanted, envelope))
+            return true;
+    return false;
+}
+
+/* --- taking --- */
+
+static void take_number(struct oriel_matching *matching, struct oriel_envelope from, uint32_t number, bool uncertain)
+{
+    struct oriel_key key = received_key(matching, from, number);
+    if (!oriel_order_take(&key) || uncertain || oriel_order_is_doubtful())
+        oriel_order_take_rank(from.peer);
+}
+
+/* M3: up to so many more than what is received for sure. */
+static void look_at_range(struct oriel_matching *matching, struct oriel_envelope from, uint32_t first, uint32_t more,
+                          bool uncertain)
+{
+    bool any = false;
+    for (uint32_t i = 0; i <= more && more < RANGE_MOST; i++) {
+        struct oriel_key key = received_key(matching, from, first + i);
+        any = oriel_order_look(&key) || any;
+    }
+    if (!any || uncertain || oriel_order_is_doubtful())
+        oriel_order_take_rank(from.peer);
+}
+
+/* What a message of the envelope that matches after the open receives before limit may be numbered. */
+static void look_behind(struct oriel_matching *matching, const struct oriel_receiving *limit, struct oriel_envelope from,
+                        bool uncertain)
+{
+    uint32_t more = 0;
+    struct oriel_tally *tally = oriel_tally_of(matching, from);
+    for (const struct oriel_receiving *open = matching->open_first; open != limit; open = open->next)
+        more += open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, from) : fits(open->wanted, from);
+    look_at_range(matching, from, tally == NULL ? 0 : tally->received, more, uncertain || tally == NULL);
+}
+
+/* M2: whatever is known now gets its number. */
+static void settle(struct oriel_matching *matching)
+{
+    for (struct oriel_receiving *open = matching->open_first, *next; open != NULL; open = next) {
+        next = open->next;
+        bool got = open->state == ORIEL_RECEIVE_GOT;
+        struct oriel_envelope envelope = got ? open->got : open->wanted;
+        if ((!got && !is_named(open->wanted)) || one_before_may_get(matching, open, envelope))
+            continue;
+        struct oriel_tally *tally = oriel_tally_of(matching, envelope);
+        if (tally == NULL)
+            continue;
+        unlink_open(matching, open);
+        open->number = tally->received++;
+        if (got) {
+            struct oriel_key key = received_key(matching, envelope, open->number);
+            oriel_order_forget(&key);
+            free(open);
+        } else {
+            open->state = ORIEL_RECEIVE_NUMBERED;
+            add_numbered(matching, open);
+        }
+    }
+}
+
+/* --- receives --- */
+
+/* M4 */
+static void note_others(struct oriel_receiving *list, struct oriel_receiving *receiving)
+{
+    for (struct oriel_receiving *other = list; other != NULL; other = other->next)
+        if (other->posting && meet(other->wanted, receiving->wanted))
+            other->uncertain = receiving->uncertain = true;
+}
+
+struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching, struct oriel_envelope from)
+{
+    struct oriel_receiving *receiving = calloc(1, sizeof *receiving);
+    if (receiving == NULL)
+        return NULL;
+    receiving->wanted = from;
+    receiving->posting = true;
+    pthread_mutex_lock(&matching->mutex);
+    if (matching->posting++ > 0) {
+        note_others(matching->numbered, receiving);
+        note_others(matching->open_first, receiving);
+    }
+    bool sure = is_named(from) && !one_before_may_get(matching, NULL, from);
+    struct oriel_tally *tally = sure ? oriel_tally_of(matching, from) : NULL;
+    if (tally != NULL) { /* M1 */
+        receiving->state = ORIEL_RECEIVE_NUMBERED;
+        receiving->number = tally->received++;
+        add_numbered(matching, receiving);
+    } else {
+        receiving->state = ORIEL_RECEIVE_OPEN;
+        append_open(matching, receiving);
+    }
+    pthread_mutex_unlock(&matching->mutex);
+    return receiving;
+}
+
+static void is_posted(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    matching->posting -= receiving->posting;
+    receiving->posting = false;
+}
+
+void oriel_receive_posted(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    pthread_mutex_lock(&matching->mutex);
+    is_posted(matching, receiving);
+    pthread_mutex_unlock(&matching->mutex);
+}
+
+bool oriel_receive_is_numbered(struct oriel_matching *matching, const struct oriel_receiving *receiving, uint32_t *number)
+{
+    pthread_mutex_lock(&matching->mutex);
+    bool is_numbered = receiving->state == ORIEL_RECEIVE_NUMBERED;
+    *number = receiving->number;
+    pthread_mutex_unlock(&matching->mutex);
+    return is_numbered;
+}
+
+void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *receiving, struct oriel_envelope from)
+{
+    pthread_mutex_lock(&matching->mutex);
+    is_posted(matching, receiving);
+    if (receiving->state == ORIEL_RECEIVE_NUMBERED) {
+        unlink_numbered(matching, receiving);
+        take_number(matching, from, receiving->number, receiving->uncertain);
+        free(receiving);
+    } else {
+        receiving->state = ORIEL_RECEIVE_GOT;
+        receiving->got = from;
+        look_behind(matching, receiving, from, receiving->uncertain);
+        settle(matching);
+    }
+    pthread_mutex_unlock(&matching->mutex);
+}
+
+/* Numbered ones that were posted behind it move up by one. */
+static void close_gap(struct oriel_matching *matching, const struct oriel_receiving *gone)
+{
+    struct oriel_tally *tally = oriel_tally_of(matching, gone->wanted);
+    for (struct oriel_receiving *other = matching->numbered; other != NULL; other = other->next)
+        if (oriel_envelope_same(other->wanted, gone->wanted) && other->number > gone->number)
+            other->number--;
+    if (tally != NULL)
+        tally->received--;
+}
+
+void oriel_receive_cancelled(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    pthread_mutex_lock(&matching->mutex);
+    is_posted(matching, receiving);
+    if (receiving->state == ORIEL_RECEIVE_NUMBERED) {
+        unlink_numbered(matching, receiving);
+        close_gap(matching, receiving);
+    } else {
+        unlink_open(matching, receiving);
+        settle(matching);
+    }
+    free(receiving);
+    pthread_mutex_unlock(&matching->mutex);
+}
+
+void oriel_receive_abandoned(struct oriel_matching *matching, struct oriel_receiving *receiving)
+{
+    pthread_mutex_lock(&matching->mutex);
+    if (receiving->state == ORIEL_RECEIVE_NUMBERED) {
+        unlink_numbered(matching, receiving);
+        free(receiving);
+    } /* an open one stays: what comes behind it is never sure */
+    pthread_mutex_unlock(&matching->mutex);
+}
+
+/* --- probes --- */
+
+void oriel_message_seen(struct oriel_matching *matching, struct oriel_envelope from)
+{
+    pthread_mutex_lock(&matching->mutex);
+    look_behind(matching, NULL, from, false);
+    pthread_mutex_unlock(&matching->mutex);
+}

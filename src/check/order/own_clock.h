@@ -1,0 +1,54 @@
+/* This process's own clock, for those who ask it with each operation.  order.c's own, where O1 and O2 are; word_clocks.h and
+ * pending_slot.h look. */
+#ifndef ORIEL_CHECK_ORDER_OWN_CLOCK_H
+#define ORIEL_CHECK_ORDER_OWN_CLOCK_H
+
+#include "base/atomic.h"
+#include "base/delay.h"
+#include "check/intercept/reentrancy.h"
+#include "check/order/rank_clocks.h"
+
+extern struct oriel_order_own {
+    struct oriel_rank *row; /* NULL: not started */
+    _Atomic oriel_tick *number; /* in the row: the own one */
+    _Atomic uint64_t news;  /* how often something was learnt */
+    _Atomic uint64_t asked; /* how often others had asked for a larger number when it was raised for that last */
+} oriel_order_own __attribute__((visibility("hidden")));
+
+/* Others have asked for a larger number. */
+void oriel_order_raise_as_asked(void);
+
+static inline bool oriel_order_is_heeded(void)
+{
+    uint64_t asked = atomic_load_explicit(&oriel_order_own.row->asked, memory_order_acquire);
+    return oriel_likely(asked == atomic_load_explicit(&oriel_order_own.asked, memory_order_acquire));
+}
+
+/* O2.  Of several threads each raises it before it goes on. */
+static inline void oriel_order_heed(void)
+{
+    if (!oriel_order_is_heeded())
+        oriel_order_raise_as_asked();
+}
+
+static inline oriel_tick oriel_order_own_number(void)
+{
+    return atomic_load_explicit(oriel_order_own.number, memory_order_relaxed);
+}
+
+/* oriel_order_now, once started. */
+static inline oriel_tick oriel_order_own_now(void)
+{
+    oriel_order_heed();
+    return oriel_order_own_number();
+}
+
+/* oriel_order_raise where no other thread does. */
+static inline void oriel_order_own_raise(void)
+{
+    oriel_tick before = oriel_order_own_number();
+    oriel_delay();
+    atomic_store_explicit(oriel_order_own.number, before + 1, memory_order_relaxed);
+}
+
+#endif

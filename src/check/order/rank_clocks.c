@@ -1,0 +1,183 @@
+/* Rows of clocks, and clocks under keys.  What is in a row is its process's; who takes all of it asks for a larger number
+ * (order.c, O2).  rank_clocks.h says who may call. */
+#include "check/order/rank_clocks.h"
+
+#include "check/order/order.h"
+
+/* Under ORIEL_ORDER_CLOCKS. */
+struct ranks {
+    _Atomic uint32_t doubtful;
+    _Atomic uint32_t lost;
+    _Atomic oriel_place rows[];
+};
+
+/* Under a key that was given. */
+struct given {
+    uint32_t takers; /* 0: stays */
+    uint32_t taken;
+    oriel_tick clock[];
+};
+
+static struct ranks *ranks;
+const _Atomic uint32_t *oriel_given_lost;
+static int width;
+
+bool oriel_ranks_open(void)
+{
+    struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};
+    width = oriel_board_world_size();
+    ranks = oriel_board_at(oriel_board_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_place), NULL));
+    oriel_given_lost = ranks == NULL ? NULL : &ranks->lost;
+    return ranks != NULL;
+}
+
+struct oriel_rank *oriel_ranks_add(int world_rank)
+{
+    oriel_place place = oriel_board_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
+    struct oriel_rank *rank = oriel_board_at(place);
+    if (rank == NULL)
+        return NULL;
+    atomic_store(&rank->known[world_rank], 1);
+    atomic_store(&rank->state, ORIEL_RANK_RUNNING);
+    atomic_store_explicit(&ranks->rows[world_rank], place, memory_order_release);
+    return rank;
+}
+
+struct oriel_rank *oriel_rank_at(int world_rank)
+{
+    return world_rank < 0 || world_rank >= width
+               ? NULL
+               : oriel_board_at(atomic_load_explicit(&ranks->rows[world_rank], memory_order_acquire));
+}
+
+static void keep_most(oriel_tick *into, oriel_tick tick)
+{
+    if (tick > *into)
+        *into = tick;
+}
+
+bool oriel_rank_take(int world_rank, oriel_tick *out)
+{
+    struct oriel_rank *rank = oriel_rank_at(world_rank);
+    if (rank == NULL)
+        return false;
+    atomic_fetch_add(&rank->asked, 1); /* O2 */
+    for (int i = 0; i < width; i++)
+        keep_most(&out[i], oriel_rank_tick(rank, i));
+    return true;
+}
+
+void oriel_ranks_take_all(int but, oriel_tick *out)
+{
+    for (int rank = 0; rank < width; rank++)
+        if (rank != but)
+            oriel_rank_take(rank, out);
+}
+
+void oriel_ranks_floor(oriel_tick *out, bool *any)
+{
+    for (int world_rank = 0; world_rank < width; world_rank++) {
+        const struct oriel_rank *rank = oriel_rank_at(world_rank);
+        if (rank == NULL || atomic_load_explicit(&rank->state, memory_order_acquire) != ORIEL_RANK_RUNNING)
+            continue;
+        for (int i = 0; i < width; i++) {
+            oriel_tick tick = oriel_rank_tick(rank, i);
+            out[i] = !*any || tick < out[i] ? tick : out[i];
+        }
+        *any = true;
+    }
+}
+
+/* --- under keys --- */
+
+struct joining {
+    uint32_t takers;
+    const oriel_tick *clock;
+};
+
+static bool join_given(void *at, bool made, void *closure)
+{
+    const struct joining *joining = closure;
+    struct given *given = at;
+    if (made)
+        given->takers = joining->takers;
+    oriel_clock_take(given->clock, joining->clock, width);
+    return true;
+}
+
+static size_t given_bytes(void)
+{
+    return sizeof(struct given) + (size_t)width * sizeof(oriel_tick);
+}
+
+void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
+{
+    struct joining joining = {.takers = takers, .clock = clock};
+    if (!oriel_board_work(key, more ? 0 : given_bytes(), join_given, &joining) && !more)
+        oriel_given_lose();
+}
+
+struct taking {
+    uint32_t takers;
+    unsigned how;
+    oriel_tick *out;
+    bool made;
+};
+
+static bool take_given(void *at, bool made, void *closure)
+{
+    struct taking *taking = closure;
+    struct given *given = at;
+    taking->made = made;
+    if (made)
+        given->takers = taking->takers;
+    if (taking->how & ORIEL_GIVEN_TAKES)
+        oriel_clock_take(taking->out, given->clock, width);
+    if (taking->how & ORIEL_GIVEN_COUNTS)
+        given->taken++;
+    return given->takers == 0 || given->taken < given->takers;
+}
+
+bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made)
+{
+    struct taking taking = {.takers = takers, .how = how, .out = out};
+    bool found = oriel_board_work(key, takers > 0 ? given_bytes() : 0, take_given, &taking);
+    *made = taking.made;
+    return found;
+}
+
+static bool add_to(void *at, bool made, void *closure)
+{
+    uint32_t *number = at;
+    uint32_t *more = closure;
+    (void)made;
+    *number += *more;
+    *more = *number;
+    return true;
+}
+
+uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more)
+{
+    oriel_board_work(key, sizeof(uint32_t), add_to, &more);
+    return more;
+}
+
+void oriel_given_lose(void)
+{
+    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST);
+}
+
+void oriel_given_lose_asker(void)
+{
+    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST_ASKER);
+}
+
+void oriel_given_doubt(void)
+{
+    atomic_store(&ranks->doubtful, 1);
+}
+
+bool oriel_given_is_doubtful(void)
+{
+    return atomic_load_explicit(&ranks->doubtful, memory_order_relaxed) != 0;
+}

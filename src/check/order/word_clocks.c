@@ -1,0 +1,195 @@
+/* Words in chains by their offsets.  A word is filled before it is linked, at the end of its chain, and stays as long as the
+ * table: chains are read without a lock.  A memory has at most MOST words and those that come first in their chains: others share
+ * these, always the same.
+ *
+ *   W0 Whether an offset has a word of its own is decided once, by what first stands at the end of its chain: a word, or SHARED,
+ *      behind which none is linked.  Who has seen MOST words closes the chain before it shares; who looked before that, and would
+ *      link a word now, finds it closed, and shares too.  So nobody takes from another word than was given to.  count itself is
+ *      only a hint: some words more than MOST may come while several look at once.
+ *
+ * What one process gives to its words again and again costs two stores.  giver says whose clock holds all of the word's:
+ *   W1 A giver takes the word's clock under the word's lock when it fetches, and then all of the word's is its own: giver is its
+ *      rank, and news is what it had learnt by then.  It gives again to a word that still has its rank: only its own number has
+ *      changed, unless it has learnt something since.
+ *   W2 Who fetches looks behind the call whether the word has its rank still: then nobody else has given since, and there is
+ *      nothing to take.  Who else gives puts another rank there before its accumulate is done.
+ *   W3 A giver gives again without the lock, by an offer: it stores its number, and looks for its rank behind a full fence.  Who
+ *      takes the word over stores another giver, and reads or writes the clock behind a full fence.  So one of both finds the
+ *      other's store: either the number is among what is taken over, and stays; or the giver finds that it is no giver any more,
+ *      and gives once more under the lock, after the other has left.  It has looked at news before that: if it was the other's
+ *      already, giver is no longer its own rank either.
+ *   W4 Who takes the word over stores that before it has the lock, whose instruction is the fence.  Until it has the lock it goes
+ *      by nothing of the word, and others only find that the word is not theirs.  Of several that come at once, each stores it
+ *      again under the lock if another's stands there, so that giver is who had the lock last.
+ *   W5 Who has taken the lock to give, and does not, has taken nothing of the clock either: it leaves the word without a giver,
+ *      before the lock is free.
+ * windows_access.c, windows.c and callsite_cache.c call. */
+#include "check/order/word_clocks.h"
+
+#include "base/atomic.h"
+#include "base/delay.h"
+#include "check/order/order.h"
+#include "check/order/rank_clocks.h"
+
+enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = ORIEL_WORD_SHIFT };
+
+#define SHARED ((oriel_word_link)1) /* in the place of a next word (W0): there the board's head is */
+#define MIXED UINT32_MAX /* of several, or of one that has not taken it */
+
+static size_t words_bytes(uint64_t chains)
+{
+    return sizeof(struct oriel_words) + chains * sizeof(oriel_word_link);
+}
+
+static size_t word_bytes(void)
+{
+    size_t len_bytes = sizeof(struct oriel_word) + (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+    return (len_bytes + ORIEL_CACHE_LINE - 1) & ~(size_t)(ORIEL_CACHE_LINE - 1); /* lines of its own */
+}
+
+oriel_place oriel_words_make(uint64_t size_bytes)
+{
+    uint64_t chains = size_bytes == 0 ? MOST : LEAST;
+    while (chains < MOST && chains << WORD_SHIFT < size_bytes)
+        chains *= 2;
+    oriel_place place = oriel_board_allocate(words_bytes(chains));
+    if (place != 0)
+        ((struct oriel_words *)oriel_board_at(place))->chains = chains;
+    return place;
+}
+
+void oriel_words_free(oriel_place place)
+{
+    struct oriel_words *words = oriel_board_at(place);
+    if (words == NULL)
+        return;
+    for (uint64_t i = 0; i < words->chains; i++)
+        for (oriel_word_link link = words->first[i]; link != 0 && link != SHARED;) {
+            struct oriel_word *word = oriel_word_linked(link);
+            link = word->next;
+            oriel_board_free(oriel_board_place(word), word_bytes());
+        }
+    oriel_board_free(place, words_bytes(words->chains));
+}
+
+/* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
+static struct oriel_word *find(struct oriel_words *words, uint64_t offset, _Atomic oriel_word_link **link)
+{
+    struct oriel_word *first = NULL;
+    *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
+    for (;;) {
+        oriel_word_link found = atomic_load_explicit(*link, memory_order_acquire);
+        if (found == SHARED || found == 0)
+            return found == SHARED ? first : NULL;
+        struct oriel_word *word = oriel_word_linked(found);
+        if (word->offset == offset)
+            return word;
+        first = first == NULL ? word : first;
+        *link = &word->next;
+    }
+}
+
+/* The first of a chain always has a word. */
+static bool is_first(const struct oriel_words *words, const _Atomic oriel_word_link *link)
+{
+    return link >= words->first && link < words->first + words->chains;
+}
+
+/* W0 */
+struct oriel_word *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset)
+{
+    _Atomic oriel_word_link *link;
+    oriel_place place = 0;
+    bool linked = false;
+    struct oriel_word *word;
+    while ((word = find(words, offset, &link)) == NULL) {
+        oriel_word_link end = 0;
+        if (!is_first(words, link) && atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
+            oriel_delay();
+            atomic_compare_exchange_strong(link, &end, SHARED);
+            continue;
+        }
+        place = place == 0 ? oriel_board_allocate(word_bytes()) : place;
+        struct oriel_word *made = oriel_board_at(place);
+        if (made == NULL)
+            return NULL;
+        made->offset = offset;
+        made->giver = MIXED;
+        oriel_delay();
+        linked = atomic_compare_exchange_strong(link, &end, (oriel_word_link)(place / ORIEL_CACHE_LINE));
+    }
+    if (linked)
+        atomic_fetch_add_explicit(&words->count, 1, memory_order_relaxed);
+    else if (place != 0)
+        oriel_board_free(place, word_bytes());
+    return word;
+}
+
+bool oriel_word_enter(struct oriel_word *word, bool fetches)
+{
+    uint32_t rank = (uint32_t)oriel_order_rank();
+    uint32_t giver = fetches ? rank : MIXED;
+    bool mine = oriel_word_is_giver(word, rank);
+    if (!mine)
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+    oriel_delay();
+    oriel_board_word_lock(&word->owner);
+    oriel_fence_after_locked(); /* W3 */
+    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
+        mine = false;
+        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
+        oriel_delay();
+        oriel_fence_full(); /* W3 */
+    }
+    return mine;
+}
+
+void oriel_word_leave(struct oriel_word *word)
+{
+    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
+    oriel_board_word_unlock(&word->owner);
+}
+
+void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
+{
+    uint32_t rank = (uint32_t)oriel_order_rank();
+    if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
+        word->clock[rank] = oriel_order_now();
+    } else {
+        if (fetches && !mine)
+            oriel_order_learn(word->clock);
+        atomic_store_explicit(&word->news, oriel_order_news(), memory_order_release);
+        oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW), oriel_board_world_size());
+    }
+    oriel_delay();
+    oriel_board_word_unlock(&word->owner);
+    oriel_order_raise();
+}
+
+void oriel_word_give_to(struct oriel_word *word, bool fetches)
+{
+    bool mine = oriel_word_enter(word, fetches);
+    oriel_word_give_entered(word, fetches, mine);
+}
+
+bool oriel_word_give(oriel_place place, uint64_t offset, bool fetches)
+{
+    struct oriel_word *word = oriel_order_now() == ORIEL_TICK_PENDING ? NULL : oriel_word_at(place, offset);
+    if (word != NULL)
+        oriel_word_give_to(word, fetches);
+    return word != NULL;
+}
+
+void oriel_word_learn(struct oriel_word *word)
+{
+    oriel_board_word_lock(&word->owner);
+    oriel_order_learn(word->clock);
+    oriel_board_word_unlock(&word->owner);
+}
+
+bool oriel_word_take(oriel_place place, uint64_t offset)
+{
+    _Atomic oriel_word_link *link;
+    struct oriel_word *word = find(oriel_board_at(place), offset, &link);
+    return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
+}

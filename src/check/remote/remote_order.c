@@ -1,0 +1,147 @@
+/* Order and call sites over machines: each function is one question to the server of the thing's home, or one to each of the
+ * others.  Without an answer nothing is learned, and no conflict is told any more (remote.h, F4).  remote_order.h says who may
+ * call. */
+#include "check/remote/remote_order.h"
+
+#include "check/remote/remote.h"
+#include "check/order/order.h"
+#include "check/order/rank_clocks.h"
+#include "check/report/call_sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t clock_bytes(void)
+{
+    return (size_t)oriel_board_world_size() * sizeof(oriel_tick);
+}
+
+static uint64_t home(int world_rank)
+{
+    int machine = oriel_afar_machine(world_rank);
+    return machine < 0 || machine == oriel_afar_own_machine() ? 0 : (uint64_t)(unsigned)(machine + 1) << ORIEL_ORDER_HOME_SHIFT;
+}
+
+static void give(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_GIVE, .words = {takers, more}};
+    struct oriel_afar_answer answer;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)clock, .iov_len = clock_bytes()};
+    int machine = oriel_order_machine(key, &request.key);
+    oriel_afar_ask(machine, &request, &part, 1, &answer, NULL, 0);
+}
+
+/* Answers with a clock, which is joined with out. */
+static bool ask_clock(int machine, struct oriel_afar_request *request, uint64_t *word, oriel_tick *out)
+{
+    struct oriel_afar_answer answer;
+    oriel_tick *clock = calloc(1, clock_bytes());
+    bool asked = clock != NULL && oriel_afar_ask(machine, request, NULL, 0, &answer, clock, clock_bytes());
+    if (asked && answer.len_bytes == clock_bytes())
+        oriel_clock_take(out, clock, oriel_board_world_size());
+    if (asked)
+        *word = answer.word;
+    free(clock);
+    return asked;
+}
+
+static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out, bool *made, bool *lost)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_TAKE, .words = {takers, how}};
+    uint64_t word = 0;
+    ask_clock(oriel_order_machine(key, &request.key), &request, &word, out);
+    *made = (word & 2) != 0;
+    *lost = (word & 4) != 0;
+    return (word & 1) != 0;
+}
+
+static void forget(const struct oriel_key *key)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_FORGET};
+    struct oriel_afar_answer answer;
+    int machine = oriel_order_machine(key, &request.key);
+    oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+}
+
+static bool take_rank(int world_rank, oriel_tick *out)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_TAKE_RANK, .words = {(uint64_t)world_rank}};
+    uint64_t word = 0;
+    ask_clock(oriel_afar_machine(world_rank), &request, &word, out);
+    return word != 0;
+}
+
+static void take_all(oriel_tick *out)
+{
+    for (int machine = 0; machine < oriel_afar_machines(); machine++) {
+        struct oriel_afar_request request = {.kind = ORIEL_AFAR_TAKE_ALL};
+        uint64_t word;
+        if (machine != oriel_afar_own_machine())
+            ask_clock(machine, &request, &word, out);
+    }
+}
+
+static void doubt(void)
+{
+    for (int machine = 0; machine < oriel_afar_machines(); machine++) {
+        struct oriel_afar_request request = {.kind = ORIEL_AFAR_DOUBT};
+        struct oriel_afar_answer answer;
+        if (machine != oriel_afar_own_machine())
+            oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    }
+}
+
+static uint32_t count(const struct oriel_key *key, uint32_t more)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_COUNT, .words = {more}};
+    struct oriel_afar_answer answer = {.word = 0};
+    int machine = oriel_order_machine(key, &request.key);
+    oriel_afar_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    if (answer.word >> 32 != 0)
+        oriel_afar_note_gap();
+    return (uint32_t)answer.word;
+}
+
+/* Where nothing is known of a machine, nothing is known to all. */
+static void floor_over(oriel_tick *out)
+{
+    oriel_tick *clock = calloc(1, clock_bytes());
+    bool known = clock != NULL;
+    for (int machine = 0; machine < oriel_afar_machines() && known; machine++) {
+        struct oriel_afar_request request = {.kind = ORIEL_AFAR_FLOOR};
+        struct oriel_afar_answer answer;
+        if (machine == oriel_afar_own_machine())
+            continue;
+        known = oriel_afar_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes()) && answer.len_bytes == clock_bytes();
+        for (int i = 0; i < oriel_board_world_size() && known && answer.word != 0; i++)
+            out[i] = clock[i] < out[i] ? clock[i] : out[i];
+    }
+    if (!known)
+        memset(out, 0, clock_bytes());
+    free(clock);
+}
+
+static bool ask_site(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims)
+{
+    struct oriel_afar_request request = {.kind = ORIEL_AFAR_SITE, .words = {table, slot}};
+    struct oriel_afar_answer answer;
+    struct iovec part = {.iov_base = entry, .iov_len = entry_bytes};
+    return oriel_afar_ask(0, &request, &part, claims, &answer, entry, entry_bytes) && answer.word != 0 &&
+           answer.len_bytes == entry_bytes;
+}
+
+void oriel_afar_order_span(void)
+{
+    static const struct oriel_order_far order = {.home = home,
+                                                 .give = give,
+                                                 .take = take,
+                                                 .forget = forget,
+                                                 .take_rank = take_rank,
+                                                 .take_all = take_all,
+                                                 .floor = floor_over,
+                                                 .doubt = doubt,
+                                                 .count = count};
+    oriel_order_span(&order);
+    if (oriel_afar_own_machine() != 0)
+        oriel_sites_span(ask_site);
+}

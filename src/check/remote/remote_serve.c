@@ -1,0 +1,213 @@
+/* The server of a machine, for the ranks of others: two threads of its first rank, of which each answers one question after the
+ * other (remote_answer.c).  They are not the program's, and handle none of its signals.  remote.h has the argument and says who may
+ * call. */
+#include "check/remote/remote.h"
+
+#include "base/descriptor.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "check/remote/remote_answer.h"
+#include "check/remote/remote_auth.h"
+#include "check/remote/remote_socket.h"
+#include "check/intercept/reentrancy.h"
+#include "check/order/rank_clocks.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { THREADS = 2, STACK_BYTES = 1 << 18, STRANGERS_MOST = 128, PATIENCE_S = 1, REFUSED_MS = 10 };
+enum { LISTENER, BELL, CONNECTIONS }; /* places in fds */
+
+/* Who has connected. */
+struct asker {
+    bool proven;
+    struct oriel_afar_challenge challenge; /* what it was told */
+};
+
+struct server {
+    pthread_t thread;
+    bool runs;
+    int bell; /* closing it ends the thread */
+    uint64_t key[2];
+    struct pollfd *fds;   /* the listener, the bell, who asks */
+    struct asker *askers; /* by place in fds */
+    size_t count, room;
+    struct oriel_afar_desk desk;
+};
+
+static struct server servers[THREADS];
+
+/* --- connections --- */
+
+static void drop(struct server *server, size_t at)
+{
+    if (server->askers[at].proven)
+        oriel_given_lose_asker(); /* F4; at the job's end it makes no difference */
+    close(server->fds[at].fd);
+    server->count--;
+    server->fds[at] = server->fds[server->count];
+    server->askers[at] = server->askers[server->count];
+}
+
+/* Those who connect and say nothing do not use up the descriptors of the program. */
+static void drop_strangers(struct server *server)
+{
+    size_t strangers = 0;
+    for (size_t i = CONNECTIONS; i < server->count; i++)
+        strangers += !server->askers[i].proven;
+    for (size_t i = CONNECTIONS; i < server->count && strangers >= STRANGERS_MOST; i++)
+        if (!server->askers[i].proven) {
+            drop(server, i);
+            return;
+        }
+}
+
+/* The kernel refuses a descriptor, or to look at so many: who connects waits on; to ask again at once would take a processor. */
+static void nap(struct server *server)
+{
+    poll(&server->fds[BELL], 1, REFUSED_MS);
+}
+
+static void admit(struct server *server)
+{
+    drop_strangers(server);
+    int fd = oriel_descriptor_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
+    if (fd < 0) {
+        nap(server);
+        return;
+    }
+    struct asker asker = {.proven = false};
+    if (!oriel_afar_challenge(fd, &asker.challenge)) {
+        close(fd);
+        return;
+    }
+    oriel_afar_limit(fd, PATIENCE_S); /* a question comes in one piece: all others wait meanwhile */
+    if (server->count == server->room) {
+        size_t room = 2 * server->room;
+        struct pollfd *fds = realloc(server->fds, room * sizeof *fds);
+        struct asker *askers = realloc(server->askers, room * sizeof *askers);
+        if (fds != NULL)
+            server->fds = fds;
+        if (askers != NULL)
+            server->askers = askers;
+        if (fds == NULL || askers == NULL) {
+            close(fd);
+            return;
+        }
+        server->room = room;
+    }
+    server->askers[server->count] = asker;
+    server->fds[server->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+static void *serve(void *closure)
+{
+    struct server *server = closure;
+    oriel_check_enter(); /* what it calls is not the program's */
+    while ((server->fds[BELL].revents & (POLLIN | POLLHUP)) == 0) {
+        if (poll(server->fds, server->count, -1) < 0) {
+            nap(server);
+            continue;
+        }
+        for (size_t i = server->count; i-- > CONNECTIONS;) {
+            if (server->fds[i].revents == 0)
+                continue;
+            struct asker *asker = &server->askers[i];
+            int fd = server->fds[i].fd;
+            if (asker->proven ? oriel_afar_answer(&server->desk, fd) : oriel_afar_admits(fd, server->key, &asker->challenge))
+                asker->proven = true;
+            else
+                drop(server, i);
+        }
+        if (server->fds[LISTENER].revents != 0)
+            admit(server);
+    }
+    return NULL;
+}
+
+/* --- start and stop --- */
+
+static void block_signals(sigset_t *before)
+{
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) /* by which threads are stopped for a moment */
+        sigdelset(&blocked, signal);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+static bool start_one(struct server *server, const struct oriel_afar_address *address, uint16_t *port)
+{
+    pthread_attr_t how;
+    sigset_t before;
+    int bell[2];
+    int listener = oriel_afar_listen(port);
+    *server = (struct server){.room = 16, .bell = -1};
+    memcpy(server->key, address->key, sizeof server->key);
+    server->fds = calloc(server->room, sizeof *server->fds);
+    server->askers = calloc(server->room, sizeof *server->askers);
+    bool desk = oriel_afar_desk_open(&server->desk, server == &servers[1]);
+    if (server->fds == NULL || server->askers == NULL || !desk || listener < 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, bell) != 0) {
+        if (listener >= 0)
+            close(listener);
+        return false;
+    }
+    server->bell = oriel_descriptor_high(bell[1]);
+    server->fds[LISTENER] = (struct pollfd){.fd = listener, .events = POLLIN};
+    server->fds[BELL] = (struct pollfd){.fd = oriel_descriptor_high(bell[0]), .events = POLLIN};
+    server->count = CONNECTIONS;
+    oriel_check_several = true;
+    pthread_attr_init(&how);
+    pthread_attr_setstacksize(&how, STACK_BYTES);
+    block_signals(&before);
+    server->runs = pthread_create(&server->thread, &how, serve, server) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&how);
+    if (server->runs)
+        pthread_setname_np(server->thread, "oriel-check-far");
+    return server->runs;
+}
+
+bool oriel_afar_serve(struct oriel_afar_address *out)
+{
+    memset(out, 0, sizeof *out);
+    if (oriel_options()->net == ORIEL_NET_OFF) {
+        oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
+        return false;
+    }
+    oriel_afar_addresses(out);
+    bool serves = oriel_ranks_open() && getrandom(out->key, sizeof out->key, 0) == (ssize_t)sizeof out->key;
+    for (int i = 0; i < THREADS && serves; i++)
+        serves = start_one(&servers[i], out, &out->ports[i]);
+    if (!serves)
+        oriel_afar_serve_stop();
+    return serves;
+}
+
+static void stop_one(struct server *server)
+{
+    if (server->runs || server->count > 0) /* as long as it runs, the count is the thread's */
+        close(server->bell);
+    if (server->runs)
+        pthread_join(server->thread, NULL);
+    for (size_t i = 0; i < server->count; i++)
+        close(server->fds[i].fd);
+    free(server->fds);
+    free(server->askers);
+    oriel_afar_desk_close(&server->desk);
+    *server = (struct server){.runs = false};
+}
+
+void oriel_afar_serve_stop(void)
+{
+    if (oriel_board_is_open()) /* a forked child has no such threads */
+        for (int i = 0; i < THREADS; i++)
+            stop_one(&servers[i]);
+}

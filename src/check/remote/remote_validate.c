@@ -1,0 +1,135 @@
+/* Each check names the limit that what is done with the value relies on.  remote_validate.h says who may call. */
+#include "check/remote/remote_validate.h"
+
+#include "check/order/member_state.h"
+#include "check/order/order.h"
+#include "check/report/call_sites.h"
+#include "check/deadlock/deadlock_set.h"
+
+#include <string.h>
+
+static const uint64_t data_most = UINT64_C(1) << 32;    /* of a question */
+static const int64_t address_most = INT64_C(1) << 57; /* behind the last byte of any process */
+
+static bool is_rank(int64_t rank)
+{
+    return rank >= 0 && rank < oriel_board_world_size();
+}
+
+/* --- questions --- */
+
+static size_t clock_bytes(void)
+{
+    return (size_t)(unsigned)oriel_board_world_size() * sizeof(oriel_tick);
+}
+
+static bool length_holds(const struct oriel_afar_request *request)
+{
+    uint64_t fixed_bytes = sizeof(struct oriel_access) + clock_bytes();
+    switch (request->kind) {
+    case ORIEL_AFAR_GIVE: return request->len_bytes == clock_bytes();
+    case ORIEL_AFAR_ADD:
+        return request->len_bytes >= fixed_bytes && request->len_bytes <= data_most &&
+               (request->len_bytes - fixed_bytes) % sizeof(struct oriel_extent) == 0;
+    case ORIEL_AFAR_NOTE: return request->len_bytes == sizeof(struct oriel_note_ask);
+    case ORIEL_AFAR_SITE: return request->len_bytes <= ORIEL_SITE_SLOT_BYTES;
+    default: return request->len_bytes == 0;
+    }
+}
+
+/* What stands under one kind of key is of one size and form, and the checker keeps more there than clocks. */
+static bool key_holds(const struct oriel_afar_request *request)
+{
+    uint64_t kind = request->key.words[0];
+    switch (request->kind) {
+    case ORIEL_AFAR_GIVE:
+    case ORIEL_AFAR_TAKE: return kind >= ORIEL_ORDER_MESSAGE && kind < ORIEL_ORDER_COUNT;
+    case ORIEL_AFAR_FORGET: return kind >= ORIEL_ORDER_MESSAGE && kind <= ORIEL_ORDER_COUNT;
+    case ORIEL_AFAR_COUNT: return kind == ORIEL_ORDER_COUNT;
+    default: return true;
+    }
+}
+
+/* A number that is none would leave an access pending that counts as complete; flags of other kinds say how it was added; no group
+ * has a request. */
+static bool words_hold(const struct oriel_afar_request *request)
+{
+    const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
+    switch (request->kind) {
+    case ORIEL_AFAR_COMPLETE:
+    case ORIEL_AFAR_COMPLETE_ONE: return request->words[2] != ORIEL_TICK_PENDING;
+    case ORIEL_AFAR_FLAG: return (request->words[2] & ~flags) == 0;
+    case ORIEL_AFAR_REQUEST_DONE: return request->words[1] < ORIEL_ACCESS_GROUP;
+    default: return true;
+    }
+}
+
+bool oriel_afar_request_holds(const struct oriel_afar_request *request)
+{
+    return request->kind < ORIEL_AFAR_KINDS && length_holds(request) && key_holds(request) && words_hold(request);
+}
+
+/* --- accesses --- */
+
+static bool extent_holds(const struct oriel_extent *extent)
+{
+    int64_t low = extent->offset;
+    int64_t last;
+    if (extent->len_bytes == 0 || extent->count == 0)
+        return true;
+    if (extent->count > (uint64_t)address_most || extent->len_bytes > (uint64_t)address_most ||
+        __builtin_mul_overflow((int64_t)(extent->count - 1), extent->stride_bytes, &last) ||
+        __builtin_add_overflow(extent->offset, last, &last))
+        return false;
+    int64_t high = last > low ? last : low;
+    low = last < low ? last : low;
+    return low >= 0 && high <= address_most - (int64_t)extent->len_bytes && extent->stride_bytes > -address_most &&
+           extent->stride_bytes < address_most;
+}
+
+bool oriel_afar_access_holds(const struct oriel_access *access, const struct oriel_extent *extents, size_t count)
+{
+    const unsigned flags = ORIEL_ACCESS_SAME_OP | ORIEL_ACCESS_ANY_OP | ORIEL_ACCESS_ALONE;
+    bool holds = access->kind >= ORIEL_ACCESS_GET && access->kind <= ORIEL_ACCESS_ACCUMULATE && (access->flags & ~flags) == 0 &&
+                 is_rank(access->origin) && access->complete == ORIEL_TICK_PENDING &&
+                 (access->group == 0 || access->group >= ORIEL_ACCESS_GROUP);
+    for (size_t i = 0; i < count && holds; i++)
+        holds = extent_holds(&extents[i]);
+    return holds;
+}
+
+bool oriel_afar_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes)
+{
+    bool holds = len_bytes % sizeof *conflicts == 0;
+    for (size_t i = 0; i < len_bytes / sizeof *conflicts && holds; i++) {
+        struct oriel_extent bytes = {.offset = conflicts[i].offset, .len_bytes = conflicts[i].len_bytes, .count = 1};
+        unsigned char beside; /* a bool is 0 or 1 */
+        memcpy(&beside, &conflicts[i].beside, 1);
+        holds = is_rank(conflicts[i].earlier.origin) && bytes.len_bytes > 0 && extent_holds(&bytes) && beside <= 1;
+    }
+    return holds;
+}
+
+/* --- waits --- */
+
+bool oriel_afar_reports_hold(const struct oriel_wait_report *reports, size_t len_bytes)
+{
+    bool holds = len_bytes % sizeof *reports == 0;
+    for (size_t i = 0; i < len_bytes / sizeof *reports && holds; i++) {
+        const struct oriel_wait_noted *noted = &reports[i].record.noted;
+        holds = is_rank(reports[i].rank) &&
+                (reports[i].state == ORIEL_STUCK_WAITS || reports[i].state == ORIEL_STUCK_FINISHED) &&
+                noted->count <= ORIEL_WAIT_NEEDS && memchr(noted->name, '\0', sizeof noted->name) != NULL;
+    }
+    return holds;
+}
+
+bool oriel_afar_gathering_holds(const struct oriel_gathering *gathering, size_t len_bytes)
+{
+    bool holds = len_bytes >= sizeof *gathering && gathering->n > 0 && gathering->n <= oriel_board_world_size() &&
+                 oriel_gathering_bytes(gathering->n, gathering->has_locks != 0) == len_bytes;
+    for (int i = 0; i < (holds ? gathering->n : 0) && holds; i++) {
+        holds = is_rank((int64_t)gathering->slots[i].world_rank - 1);
+    }
+    return holds;
+}

@@ -1,0 +1,273 @@
+/* Call sites by module and offset.  Modules and numbers stand in the board, each once; an entry is complete before its number is
+ * known to anyone, and is never changed.  Over several machines the first one's tables say what stands where, and the others
+ * fill theirs from it, slot by slot as they come to one: so codes and numbers mean the same everywhere.  call_sites.h says who may
+ * call.
+ *
+ * A code: the module's number in the upper 16 bits, counted from 1, and the offset below it; a bare address where there is
+ * none. */
+#include "check/report/call_sites.h"
+
+#include "base/atomic.h"
+#include "base/place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MODULES = 1024,
+    NUMBERS = 4096, /* a power of two */
+    CACHED = 128,   /* addresses that a thread remembers; a power of two */
+    CODE_SHIFT = 48,
+    BINDING_FRAMES = 12,
+};
+
+struct module {
+    char path[ORIEL_RECORD_LONG];
+    uint8_t build_id[20];
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct module) <= ORIEL_SITE_SLOT_BYTES, "a slot has room for a module");
+
+struct number {
+    uint64_t code;
+    _Atomic uint32_t call; /* 0: nothing here */
+    uint32_t reserved;
+};
+
+struct sites {
+    struct oriel_board_lock lock;
+    _Atomic uint8_t known[MODULES]; /* modules that are filled in */
+    struct module modules[MODULES];
+    struct number numbers[NUMBERS];
+};
+
+static const struct oriel_key sites_key = {.words = {UINT64_C(0x5349544553)}}; /* "SITES": above all kinds of order.h */
+static struct sites *sites;
+static oriel_site_ask_fn *ask; /* NULL: these tables are the first machine's */
+
+const char *oriel_call_name(uint16_t call)
+{
+    static const char *const names[] = {
+        [ORIEL_CALL_NONE] = "",
+#define CALL(name)        [ORIEL_CALL_##name] = "MPI_" #name,
+#define LOCAL(name, text) [ORIEL_CALL_##name] = text,
+#include "check/intercept/calls.def"
+#undef CALL
+#undef LOCAL
+    };
+    return call < ORIEL_CALL_COUNT ? names[call] : "?";
+}
+
+static void sites_init(void *at)
+{
+    struct sites *fresh = at;
+    oriel_board_lock_init(&fresh->lock);
+}
+
+enum oriel_status oriel_sites_start(void)
+{
+    ask = NULL;
+    sites = oriel_board_at(oriel_board_find(&sites_key, sizeof *sites, sites_init));
+    return sites == NULL ? oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for call sites") : ORIEL_OK;
+}
+
+/* --- slots, under the lock --- */
+
+enum { TABLE_MODULES, TABLE_NUMBERS };
+
+/* Whether the slot is filled by now: with what is wanted there, if it was empty. */
+static bool module_claim(uint32_t at, const struct module *wanted)
+{
+    struct module entry = {.reserved = 0};
+    if (sites->known[at])
+        return true;
+    if (wanted != NULL)
+        entry = *wanted;
+    if (ask != NULL ? !ask(TABLE_MODULES, at, &entry, sizeof entry, wanted != NULL) : wanted == NULL)
+        return false;
+    sites->modules[at] = entry;
+    sites->modules[at].path[sizeof entry.path - 1] = '\0'; /* it may have come from elsewhere */
+    atomic_store_explicit(&sites->known[at], 1, memory_order_release);
+    return true;
+}
+
+static bool number_claim(uint32_t at, const struct number *wanted)
+{
+    struct number *number = &sites->numbers[at];
+    struct number entry = {.call = 0};
+    if (number->call != 0)
+        return true;
+    if (wanted != NULL)
+        entry = *wanted;
+    if (ask != NULL ? !ask(TABLE_NUMBERS, at, &entry, sizeof entry, wanted != NULL) : wanted == NULL)
+        return false;
+    number->code = entry.code;
+    atomic_store_explicit(&number->call, entry.call, memory_order_release);
+    return true;
+}
+
+size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, uint64_t *filled)
+{
+    size_t len_bytes = table == TABLE_MODULES ? sizeof(struct module) : sizeof(struct number);
+    const void *wanted = entry_bytes == len_bytes ? entry : NULL;
+    *filled = 0;
+    if (sites == NULL || slot >= (table == TABLE_MODULES ? MODULES : NUMBERS)) /* others may ask before this machine starts */
+        return 0;
+    oriel_board_lock(&sites->lock);
+    *filled = table == TABLE_MODULES ? module_claim(slot, wanted) : number_claim(slot, wanted);
+    memcpy(entry, table == TABLE_MODULES ? (const void *)&sites->modules[slot] : (const void *)&sites->numbers[slot], len_bytes);
+    oriel_board_unlock(&sites->lock);
+    return len_bytes;
+}
+
+void oriel_sites_span(oriel_site_ask_fn *first_machine)
+{
+    ask = first_machine;
+}
+
+/* --- codes --- */
+
+/* The number of the module, which is entered if it is new; 0 when there are too many. */
+static uint64_t module_number(const struct module *module)
+{
+    uint32_t at = 0;
+    oriel_board_lock(&sites->lock);
+    while (at < MODULES && module_claim(at, module) && memcmp(&sites->modules[at], module, sizeof *module) != 0)
+        at++;
+    bool found = at < MODULES && sites->known[at];
+    oriel_board_unlock(&sites->lock);
+    return found ? at + 1 : 0;
+}
+
+static uint64_t code_find(uint64_t address)
+{
+    struct oriel_place place = {.offset = 0};
+    struct module module = {.reserved = 0};
+    uint64_t number = 0;
+    if (oriel_place_find(address, &place)) {
+        memcpy(module.path, place.module, sizeof module.path);
+        memcpy(module.build_id, place.build_id, sizeof module.build_id);
+        number = module_number(&module);
+    }
+    return number == 0 ? address : number << CODE_SHIFT | (place.offset & ((UINT64_C(1) << CODE_SHIFT) - 1));
+}
+
+static bool is_binding(uint64_t code)
+{
+    return code >> CODE_SHIFT != 0 && oriel_place_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
+}
+
+/* A thread remembers the codes of addresses: the binding's too, and that they are. */
+struct known {
+    uint64_t address, code;
+    bool binding;
+};
+
+static struct known *known_find(uint64_t address)
+{
+    static _Thread_local struct known cache[CACHED];
+    struct known *known = &cache[(address ^ address >> 7) & (CACHED - 1)];
+    if (oriel_likely(known->address == address))
+        return known;
+    if (sites == NULL)
+        return NULL;
+    known->code = code_find(address);
+    known->binding = is_binding(known->code);
+    known->address = address;
+    return known;
+}
+
+/* The first address of the stack that is neither this library's nor the binding's; unwinding takes a microsecond. */
+static uint64_t code_behind_binding(uint64_t binding)
+{
+    void *frames[BINDING_FRAMES];
+    uint64_t own = known_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
+    int count = oriel_place_stack(frames, BINDING_FRAMES);
+    for (int i = 0; i < count; i++) {
+        const struct known *known = known_find((uint64_t)(uintptr_t)frames[i]);
+        if (!known->binding && known->code >> CODE_SHIFT != own)
+            return known->code;
+    }
+    return binding;
+}
+
+uint64_t oriel_site_code(const void *address)
+{
+    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    if (oriel_unlikely(known == NULL))
+        return (uint64_t)(uintptr_t)address;
+    return oriel_likely(!known->binding) ? known->code : code_behind_binding(known->code);
+}
+
+bool oriel_site_is_bound(const void *address)
+{
+    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    return known == NULL || known->binding;
+}
+
+struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank, uint16_t opening)
+{
+    return (struct oriel_site){.address = oriel_site_code(address), .world_rank = world_rank, .call = call, .epoch = opening};
+}
+
+uint16_t oriel_site_number(const struct oriel_site *site)
+{
+    if (sites == NULL || site->call == ORIEL_CALL_NONE)
+        return 0;
+    uint64_t hash = (site->address ^ (uint64_t)site->call << 40) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+    for (uint32_t step = 0; step < NUMBERS; step++) {
+        uint32_t at = (uint32_t)(hash + step) & (NUMBERS - 1);
+        struct number *number = &sites->numbers[at];
+        if (atomic_load_explicit(&number->call, memory_order_acquire) == 0) {
+            oriel_board_lock(&sites->lock);
+            bool filled = number_claim(at, &(struct number){.code = site->address, .call = site->call});
+            oriel_board_unlock(&sites->lock);
+            if (!filled)
+                return 0;
+        }
+        if (number->code == site->address && number->call == site->call)
+            return (uint16_t)(at + 1);
+    }
+    return 0;
+}
+
+struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank)
+{
+    struct oriel_site site = {.world_rank = world_rank};
+    if (sites == NULL || number == 0 || number > NUMBERS)
+        return site;
+    if (oriel_unlikely(sites->numbers[number - 1].call == 0)) {
+        oriel_board_lock(&sites->lock);
+        number_claim(number - 1U, NULL);
+        oriel_board_unlock(&sites->lock);
+    }
+    site.call = (uint16_t)atomic_load_explicit(&sites->numbers[number - 1].call, memory_order_acquire);
+    site.address = sites->numbers[number - 1].code;
+    return site;
+}
+
+static bool module_is_known(uint64_t number)
+{
+    if (sites == NULL || number == 0 || number > MODULES)
+        return false;
+    oriel_board_lock(&sites->lock);
+    bool known = module_claim((uint32_t)number - 1, NULL);
+    oriel_board_unlock(&sites->lock);
+    return known;
+}
+
+void oriel_site_describe(const struct oriel_site *site, struct oriel_record_site *out)
+{
+    memset(out, 0, sizeof *out);
+    if (site->call == ORIEL_CALL_NONE)
+        return;
+    uint64_t number = site->address >> CODE_SHIFT;
+    snprintf(out->call, sizeof out->call, "%s", oriel_call_name(site->call));
+    out->rank = (int32_t)site->world_rank;
+    if (!module_is_known(number))
+        return;
+    const struct module *module = &sites->modules[number - 1];
+    memcpy(out->place.module, module->path, sizeof out->place.module);
+    memcpy(out->place.build_id, module->build_id, sizeof out->place.build_id);
+    out->place.offset = site->address & ((UINT64_C(1) << CODE_SHIFT) - 1);
+}

@@ -1,0 +1,61 @@
+/* The end of a checked process.  A handler that the library registers when it is loaded, before anything of the program is, so
+ * that it runs after all of the program's and sees the status that they leave.  After MPI_Finalize the last process of the
+ * machine to end gives the status, since launchers end all others when one ends with one; where MPI_Finalize never came, which
+ * has launchers end them too, the first one writes the summary.  finding.c enters processes; the C library calls. */
+#include "check/report/finding_internal.h"
+
+#include "base/identity.h"
+#include "base/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static _Atomic uint64_t *own_slot; /* in the board; NULL before MPI_Init and where there are too many processes */
+static pid_t own_pid;
+
+void oriel_ending_enter(void)
+{
+    struct oriel_findings *findings = oriel_findings();
+    struct oriel_identity identity;
+    uint32_t at = atomic_fetch_add_explicit(&findings->processes_used, 1, memory_order_relaxed);
+    if (at >= ORIEL_FINDING_PROCESSES || !oriel_identity_make(&identity))
+        return;
+    own_pid = getpid();
+    own_slot = &findings->processes[at];
+    *own_slot = oriel_identity_own_word();
+}
+
+/* Whether no other process of the machine is still to come here: each takes itself out before it looks, so that the last one that
+ * does finds nobody.  One that died never comes. */
+static bool others_ended(struct oriel_findings *findings)
+{
+    for (size_t at = 0; at < ORIEL_FINDING_PROCESSES; at++) {
+        uint64_t word = findings->processes[at];
+        if (word != 0 && oriel_identity_word_lives(word))
+            return false;
+    }
+    return true;
+}
+
+static void at_end(int status, void *closure)
+{
+    (void)closure;
+    struct oriel_findings *findings = oriel_findings();
+    if (findings == NULL || own_slot == NULL || getpid() != own_pid)
+        return;
+    *own_slot = 0; /* seq_cst: before the look at the others' */
+    if (findings->met == 0)
+        oriel_finding_end_alone();
+    else if (!others_ended(findings))
+        return;
+    if (status != 0 || !oriel_options()->check_fail || findings->total == 0)
+        return;
+    fflush(NULL); /* what exit() itself would still have done */
+    _exit(ORIEL_FINDINGS_STATUS);
+}
+
+__attribute__((constructor)) static void watch(void)
+{
+    on_exit(at_end, NULL);
+}

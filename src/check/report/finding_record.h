@@ -1,0 +1,48 @@
+/* A finding in words, as it stands in the board, goes to rank 0 at the end, and to the `oriel` command for lines and JSON:
+ * fixed in size, with nothing in it that only one process could read.  finding.c writes; the checker and the command read. No
+ * mpi.h here. */
+#ifndef ORIEL_CHECK_REPORT_FINDING_RECORD_H
+#define ORIEL_CHECK_REPORT_FINDING_RECORD_H
+
+#include "base/place.h"
+
+#include <stdint.h>
+
+enum {
+    ORIEL_RECORD_SHORT = ORIEL_PLACE_SHORT,
+    ORIEL_RECORD_LONG = ORIEL_PLACE_LONG,
+    ORIEL_RECORD_STACK = 2048,
+    ORIEL_RECORD_RANKS = 1024, /* ranks that are told apart; those above count, and are not named */
+};
+
+struct oriel_record_site {
+    char call[40]; /* "MPI_Put"; "" for none */
+    int32_t rank;  /* of MPI_COMM_WORLD */
+    uint32_t reserved;
+    struct oriel_place place;
+};
+
+struct oriel_record_finding {
+    uint32_t rule; /* enum oriel_rule */
+    int32_t target;
+    int64_t offset; /* these as in struct oriel_finding */
+    uint64_t len_bytes;
+    int64_t element;
+    uint64_t elements;
+    char window[ORIEL_RECORD_SHORT];
+    char flavour[16];
+    struct oriel_record_site here, other, opening;
+    char missing[ORIEL_RECORD_LONG];
+    char detail[ORIEL_RECORD_LONG];
+    char stack[ORIEL_RECORD_STACK]; /* lines, where stacks were asked for */
+    uint64_t count;                 /* how often it was found */
+    uint64_t ranks[ORIEL_RECORD_RANKS / 64]; /* which ranks found it, a bit each */
+};
+
+/* Something that the summary counts beside the findings. */
+struct oriel_record_count {
+    char what[ORIEL_RECORD_SHORT];
+    uint64_t count;
+};
+
+#endif

@@ -1,0 +1,246 @@
+/* What programs promise by info keys and assertions, and whether they keep it (MPI-4.1, 13.2.1, 13.5.5).  What needs to be known
+ * of other members is noted (member_state.h), so that whoever comes second sees it.
+ *
+ * MPI_MODE_NOCHECK of locks.  Each lock held is an access to a history of the window in which a target is a byte: a shared lock
+ * reads it, an exclusive one writes it, MPI_Win_lock_all reads all.  Two locks without the assertion exclude each other, also
+ * where the order between them is not known yet: a host may take a lock later than its call returns.  One with it takes and
+ * gives no order, and conflicts with whatever the program has not ordered otherwise.
+ *
+ * MPI_MODE_NOSTORE.  The window remembers its process's clock from just before the last synchronisation gave it: what of this
+ * process's stores somebody with that clock does not know came after it.  windows*.c call. */
+#include "check/remote/remote.h"
+#include "check/access/history_proxy.h"
+#include "check/intercept/windows_operate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_value(MPI_Info info, const char *key, const char *value)
+{
+    char found[MPI_MAX_INFO_VAL + 1] = "";
+    int flag = 0;
+    return oriel_host()->Info_get(info, key, MPI_MAX_INFO_VAL, found, &flag) == MPI_SUCCESS && flag && strcmp(found, value) == 0;
+}
+
+uint64_t oriel_hint_promises(MPI_Info info)
+{
+    uint64_t promises = 0;
+    if (info == MPI_INFO_NULL || !info)
+        return 0;
+    if (is_value(info, "no_locks", "true"))
+        promises |= ORIEL_PROMISE_NO_LOCKS;
+    if (is_value(info, "same_size", "true"))
+        promises |= ORIEL_PROMISE_SAME_SIZE;
+    if (is_value(info, "same_disp_unit", "true"))
+        promises |= ORIEL_PROMISE_SAME_DISP_UNIT;
+    if (is_value(info, "accumulate_ops", "same_op"))
+        promises |= ORIEL_PROMISE_OPS_SET | ORIEL_PROMISE_SAME_OP;
+    if (is_value(info, "accumulate_ops", "same_op_no_op"))
+        promises |= ORIEL_PROMISE_OPS_SET;
+    return promises;
+}
+
+static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32_t target, const struct oriel_site *site,
+                 const struct oriel_site *other, const char *detail)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    finding.rule = rule;
+    finding.target = target;
+    if (other != NULL)
+        finding.other = *other;
+    snprintf(finding.detail, sizeof finding.detail, "%s", detail);
+    oriel_window_tell(window, &finding, site);
+}
+
+/* --- creation --- */
+
+void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *site)
+{
+    const struct oriel_member *first = &window->members[0];
+    const struct oriel_member *own = &window->members[window->rank];
+    if (own->flavour != first->flavour) {
+        tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site, "The ranks make windows of different kinds.");
+        return;
+    }
+    if ((own->promises ^ first->promises) & (ORIEL_PROMISE_SAME_SIZE | ORIEL_PROMISE_SAME_DISP_UNIT))
+        tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
+             "The info keys same_size and same_disp_unit must be the same on all ranks.");
+    if (window->flavour == ORIEL_CHECK_DYNAMIC)
+        return;
+    if ((window->promises & ORIEL_PROMISE_SAME_SIZE) && own->size_bytes != first->size_bytes)
+        tell(window, ORIEL_RULE_SAME_SIZE, 0, site, &first->site,
+             oriel_words("This rank's window has %lld bytes, rank 0's has %lld.", (long long)own->size_bytes,
+                         (long long)first->size_bytes));
+    if ((window->promises & ORIEL_PROMISE_SAME_DISP_UNIT) && own->disp_unit != first->disp_unit)
+        tell(window, ORIEL_RULE_SAME_DISP_UNIT, 0, site, &first->site,
+             oriel_words("This rank's displacement unit is %lld, rank 0's is %lld.", (long long)own->disp_unit,
+                         (long long)first->disp_unit));
+}
+
+/* --- fences --- */
+
+void oriel_hint_fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
+{
+    struct oriel_note_answer answer;
+    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_FENCE,
+                                 .member = window->rank,
+                                 .number = window->epochs.fences,
+                                 .assert = assert,
+                                 .site = *site};
+    if (!oriel_window_ask(window, 0, &ask, &answer))
+        return;
+    if (answer.found)
+        tell(window, ORIEL_RULE_COLLECTIVE, -1, site, &answer.site,
+             "MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED must be given by all ranks or by none.");
+    if (answer.gone_rank >= 0)
+        tell(window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
+             oriel_words("Rank %d frees the window and does not call this fence.", answer.gone_rank));
+}
+
+void oriel_hint_fence_failed(struct oriel_checked *window)
+{
+    struct oriel_note_answer answer;
+    struct oriel_note_ask ask = {.kind = ORIEL_NOTE_NO_FENCE, .member = window->rank, .number = window->epochs.fences};
+    oriel_window_ask(window, 0, &ask, &answer);
+}
+
+/* Of the epoch of the operation.  A no is kept: the fence has returned on all members, or the post is there. */
+static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence, struct oriel_note_answer *answer)
+{
+    struct oriel_checked *window = operation->window;
+    int32_t target = operation->target_rank;
+    struct oriel_note_ask ask = {.kind = fence ? ORIEL_NOTE_NO_PUT : ORIEL_NOTE_POSTED,
+                                 .member = window->rank,
+                                 .other = target,
+                                 .number = epoch};
+    if (!oriel_window_ask(window, 0, &ask, answer) || (!fence && answer->posts < epoch))
+        return false;
+    bool promised = answer->found && (fence || (answer->assert & MPI_MODE_NOPUT));
+    if (!promised)
+        window->unpromised[target] = epoch << 1 | fence;
+    return promised;
+}
+
+void oriel_hint_no_put(const struct oriel_operation *operation)
+{
+    struct oriel_checked *window = operation->window;
+    int32_t target = operation->target_rank;
+    struct oriel_note_answer answer;
+    bool fence = !(window->epochs.targets[target] & ORIEL_TARGET_STARTED);
+    uint64_t epoch = fence ? window->epochs.fences : window->started[target];
+    if (operation->applied == ORIEL_OPERATOR_NO_OP || epoch == 0 || (fence && !window->epochs.fence.open) ||
+        window->unpromised[target] == (epoch << 1 | fence) || !was_promised(operation, epoch, fence, &answer))
+        return;
+    tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site, "The target has promised that nothing is put there.");
+}
+
+/* --- stores --- */
+
+struct stored {
+    bool found;
+    struct oriel_site site;
+};
+
+static void note_store(const struct oriel_conflict *conflict, void *closure)
+{
+    struct stored *stored = closure;
+    if (conflict->earlier.kind != ORIEL_ACCESS_STORE || conflict->earlier.origin != oriel_order_rank())
+        return;
+    *stored = (struct stored){.found = true, .site = conflict->earlier.site};
+}
+
+/* Looks with the eyes of somebody who knows nothing of this process since then. */
+static void look_for_stores(struct oriel_checked *window, int64_t offset, uint64_t len_bytes, struct stored *stored)
+{
+    oriel_place history = len_bytes == 0 ? 0 : oriel_window_history(window, window->rank);
+    struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = INT32_MAX, .moment = window->since};
+    struct oriel_extent extent = {.offset = offset, .len_bytes = len_bytes, .count = 1};
+    if (history != 0)
+        oriel_history_look(history, &access, &extent, 1, note_store, stored);
+}
+
+void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *site)
+{
+    struct stored stored = {.found = false};
+    if (window->since == 0)
+        return;
+    look_for_stores(window, 0, (uint64_t)window->members[window->rank].size_bytes, &stored);
+    if (stored.found)
+        tell(window, ORIEL_RULE_NOSTORE, window->rank, site, &stored.site,
+             "This rank has stored into its window before this call.");
+}
+
+void oriel_hint_synchronised(struct oriel_checked *window)
+{
+    if (window->since != 0)
+        oriel_order_moment_release(window->since);
+    window->since = oriel_order_moment();
+}
+
+/* --- locks --- */
+
+void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+{
+    if (oriel_likely(!(window->promises & ORIEL_PROMISE_NO_LOCKS)))
+        return;
+    for (int32_t i = 0; i < window->n; i++)
+        if (window->members[i].promises & ORIEL_PROMISE_NO_LOCKS) {
+            tell(window, ORIEL_RULE_NO_LOCKS, target, site, &window->members[i].site, "The window was made with no_locks=true.");
+            return;
+        }
+}
+
+enum { CHECKED, UNCHECKED }; /* in the place of a lock's operator */
+
+static void nocheck_conflict(const struct oriel_conflict *conflict, void *closure)
+{
+    const struct oriel_checked *window = closure;
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    if (oriel_afar_is_lost() || (conflict->later.op != UNCHECKED && conflict->earlier.op != UNCHECKED))
+        return;
+    finding.rule = ORIEL_RULE_NOCHECK_LOCK;
+    finding.target = (int32_t)conflict->offset;
+    finding.here = conflict->later.site;
+    finding.other = conflict->earlier.site;
+    finding.missing = "a synchronisation between the first unlock and the second lock";
+    oriel_window_tell(window, &finding, NULL);
+}
+
+static oriel_place lock_history(struct oriel_checked *window)
+{
+    if (window->common == NULL)
+        return window->members[0].locks;
+    _Atomic oriel_place *place = (_Atomic oriel_place *)&window->common->locks;
+    oriel_place found = atomic_load_explicit(place, memory_order_acquire);
+    oriel_place made = found != 0 ? 0 : oriel_history_make((uint64_t)window->n);
+    if (made == 0 || atomic_compare_exchange_strong(place, &found, made))
+        return found | made;
+    oriel_history_free(made);
+    return found;
+}
+
+void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, bool no_check,
+                     const struct oriel_site *site)
+{
+    oriel_place history = lock_history(window);
+    if (history == 0)
+        return;
+    struct oriel_access access = {.kind = exclusive ? ORIEL_ACCESS_PUT : ORIEL_ACCESS_GET,
+                                  .op = no_check ? UNCHECKED : CHECKED,
+                                  .flags = ORIEL_ACCESS_ALONE,
+                                  .origin = oriel_order_rank(),
+                                  .moment = oriel_order_moment(),
+                                  .site = *site};
+    struct oriel_extent extent = {
+        .offset = target < 0 ? 0 : target, .len_bytes = target < 0 ? (uint64_t)window->n : 1, .count = 1};
+    window->holds[target < 0 ? window->n : target] = oriel_part_add(history, &access, &extent, 1, nocheck_conflict, window);
+    oriel_order_moment_release(access.moment);
+}
+
+void oriel_hint_unhold(struct oriel_checked *window, int32_t target)
+{
+    uint64_t *ticket = &window->holds[target < 0 ? window->n : target];
+    if (*ticket != 0)
+        oriel_part_complete_one(lock_history(window), *ticket, oriel_order_now());
+    *ticket = 0;
+}

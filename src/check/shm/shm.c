@@ -1,0 +1,280 @@
+/* The board's file and mapping, and its locks.  The maker's descriptor stays open until it leaves, so that others can come; a
+ * board has a bounded size, which is memory only where it is touched.  shm.h says who may call.
+ *
+ * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies, whatever it was doing.  A word lock
+ * has its holder's identity; one who has waited long asks whether that process still lives, and if not puts its own there. */
+#include "check/shm/shm_internal.h"
+
+#include "base/atomic.h"
+#include "base/descriptor.h"
+#include "base/fork.h"
+#include "base/identity.h"
+#include "base/seen.h"
+#include "base/size.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define LEAST_BYTES (64 * MIB)
+
+enum { SPINS = 40, WORD_SPINS = 200, WORD_YIELDS = 20, WORD_SLEEP_NS = 20000, WORD_DEATH = 64 };
+enum { MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
+
+struct oriel_board_head *oriel_board_head;
+
+static int board_fd = -1; /* of the maker */
+static bool is_child;
+static uint64_t turn;
+uint64_t oriel_board_own_word;
+char *oriel_board_base;
+
+/* --- how large --- */
+
+/* A number in a file of the kernel; UINT64_MAX when there is none ("max"). */
+static uint64_t number_in(const char *path)
+{
+    unsigned long long number;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return UINT64_MAX;
+    int found = fscanf(file, "%llu", &number);
+    fclose(file);
+    return found == 1 ? number : UINT64_MAX;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A quarter of the memory that the machine or the container has, an eighth of the address space that a process may use. */
+static uint64_t choose_size(void)
+{
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    memory = least_of(memory, number_in("/sys/fs/cgroup/memory.max"));
+    memory = least_of(memory, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        memory = least_of(memory, space.rlim_cur / 2);
+    uint64_t size = least_of(memory / 4, least_of(oriel_size_most(), ORIEL_BOARD_MOST_BYTES));
+    return size < LEAST_BYTES ? LEAST_BYTES : size;
+}
+
+/* --- file and mapping --- */
+
+static void in_child(void)
+{
+    is_child = true;
+}
+
+static enum oriel_status map_board(int fd, uint64_t size_bytes)
+{
+    static _Atomic bool watching;
+    struct oriel_identity self;
+    void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (base == MAP_FAILED)
+        return oriel_fail(ORIEL_E_NO_MEM, "cannot map the checker's memory: %s", strerror(errno));
+    madvise(base, size_bytes, MADV_DONTDUMP);
+    enum oriel_status status = oriel_fork_watch(&watching, NULL, NULL, in_child);
+    if (status != ORIEL_OK) {
+        munmap(base, size_bytes);
+        return status;
+    }
+    is_child = false;
+    turn++;
+    oriel_board_own_word = oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
+    oriel_board_head = base;
+    oriel_board_base = base;
+    return ORIEL_OK;
+}
+
+static int make_file(uint64_t size_bytes)
+{
+    int fd = oriel_descriptor_high(memfd_create("oriel-check", MFD_CLOEXEC));
+    if (fd < 0)
+        return -1;
+    if (!oriel_size_set(fd, size_bytes)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static uint64_t whole_pages(uint64_t size_bytes)
+{
+    return size_bytes / ORIEL_BOARD_PAGE * ORIEL_BOARD_PAGE;
+}
+
+static void fill_head(int world_size, uint64_t size_bytes)
+{
+    struct oriel_board_head *head = oriel_board_head;
+    uint64_t buckets = LEAST_BUCKETS;
+    while (buckets < MOST_BUCKETS && buckets * BYTES_PER_BUCKET < size_bytes)
+        buckets *= 2;
+    head->version = ORIEL_BOARD_VERSION;
+    head->world_size = world_size;
+    head->size_bytes = size_bytes;
+    head->buckets = buckets;
+    for (int i = 0; i < ORIEL_BOARD_CLASSES; i++)
+        oriel_board_lock_init(&head->classes[i].lock);
+    for (int i = 0; i < ORIEL_BOARD_STRIPES; i++)
+        oriel_board_lock_init(&head->stripes[i]);
+    uint64_t used = sizeof *head + buckets * sizeof head->bucket[0];
+    atomic_store(&head->top, whole_pages(used + ORIEL_BOARD_PAGE - 1));
+    head->magic = ORIEL_BOARD_MAGIC;
+}
+
+enum oriel_status oriel_board_make_sized(int world_size, uint64_t size_bytes, char *path, size_t path_bytes)
+{
+    enum oriel_status status = ORIEL_OK;
+    size_bytes = whole_pages(size_bytes);
+    for (uint64_t size = size_bytes; size >= least_of(size_bytes, LEAST_BYTES); size = whole_pages(size / 2)) {
+        int fd = make_file(size);
+        if (fd < 0) {
+            status = oriel_fail(ORIEL_E_NO_MEM, "cannot make the checker's memory: %s", strerror(errno));
+            continue;
+        }
+        status = map_board(fd, size);
+        if (status == ORIEL_OK) {
+            board_fd = fd;
+            fill_head(world_size, size);
+            snprintf(path, path_bytes, "/proc/%ld/fd/%d", (long)getpid(), fd);
+            return ORIEL_OK;
+        }
+        close(fd);
+    }
+    return status;
+}
+
+enum oriel_status oriel_board_make(int world_size, char *path, size_t path_bytes)
+{
+    return oriel_board_make_sized(world_size, choose_size(), path, path_bytes);
+}
+
+enum oriel_status oriel_board_join(const char *path)
+{
+    struct stat about;
+    int fd = oriel_seen_open_memory(path, geteuid());
+    if (fd < 0 && errno == 0)
+        return oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
+    if (fd < 0)
+        return oriel_fail(ORIEL_E_OTHER, "cannot open the checker's memory %s: %s", path, strerror(errno));
+    enum oriel_status status = ORIEL_OK;
+    if (fstat(fd, &about) != 0 || about.st_size < (off_t)sizeof(struct oriel_board_head))
+        status = oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
+    if (status == ORIEL_OK)
+        status = map_board(fd, (uint64_t)about.st_size);
+    close(fd);
+    if (status == ORIEL_OK && (oriel_board_head->magic != ORIEL_BOARD_MAGIC || oriel_board_head->version != ORIEL_BOARD_VERSION ||
+                               oriel_board_head->size_bytes != (uint64_t)about.st_size)) {
+        munmap(oriel_board_head, (size_t)about.st_size);
+        oriel_board_head = NULL;
+        status = oriel_fail(ORIEL_E_OTHER, "%s is not this checker's memory", path);
+    }
+    return status;
+}
+
+void oriel_board_leave(void)
+{
+    if (oriel_board_head == NULL)
+        return;
+    oriel_board_heap_leave();
+    munmap(oriel_board_head, oriel_board_head->size_bytes);
+    oriel_board_head = NULL;
+    if (board_fd >= 0)
+        close(board_fd);
+    board_fd = -1;
+}
+
+int oriel_board_world_size(void)
+{
+    return oriel_board_head->world_size;
+}
+
+bool oriel_board_is_open(void)
+{
+    return oriel_board_head != NULL && !is_child;
+}
+
+uint64_t oriel_board_turn(void)
+{
+    return turn;
+}
+
+uint64_t oriel_board_refused(void)
+{
+    return oriel_board_head == NULL ? 0 : atomic_load(&oriel_board_head->refused);
+}
+
+oriel_place oriel_board_place(const void *at)
+{
+    return at == NULL ? 0 : (oriel_place)((const char *)at - (const char *)oriel_board_head);
+}
+
+/* --- locks --- */
+
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct oriel_board_lock), "a lock holds a mutex");
+
+static pthread_mutex_t *mutex_of(struct oriel_board_lock *lock)
+{
+    return (pthread_mutex_t *)(void *)lock;
+}
+
+void oriel_board_lock_init(struct oriel_board_lock *lock)
+{
+    pthread_mutexattr_t how;
+    pthread_mutexattr_init(&how);
+    pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(mutex_of(lock), &how);
+    pthread_mutexattr_destroy(&how);
+}
+
+/* Holders are short: a look or two costs less than a sleep. */
+void oriel_board_lock(struct oriel_board_lock *lock)
+{
+    int answer = EBUSY;
+    for (int i = 0; i < SPINS && answer == EBUSY; i++) {
+        answer = pthread_mutex_trylock(mutex_of(lock));
+        if (answer == EBUSY)
+            oriel_cpu_relax();
+    }
+    if (answer == EBUSY)
+        answer = pthread_mutex_lock(mutex_of(lock));
+    if (answer == EOWNERDEAD)
+        pthread_mutex_consistent(mutex_of(lock));
+}
+
+void oriel_board_unlock(struct oriel_board_lock *lock)
+{
+    pthread_mutex_unlock(mutex_of(lock));
+}
+
+/* Where ranks share a processor the holder may be off it: yields let it go on, and where they give way to nobody a sleep. */
+void oriel_board_word_wait(_Atomic uint64_t *word, uint64_t own)
+{
+    struct timespec nap = {.tv_nsec = WORD_SLEEP_NS};
+    for (unsigned turns = 0;; turns++) {
+        uint64_t found = atomic_load_explicit(word, memory_order_relaxed);
+        bool dead = found != 0 && turns > WORD_SPINS && turns % WORD_DEATH == 0 && !oriel_identity_word_lives(found);
+        if ((found == 0 || dead) && atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,
+                                                                            memory_order_relaxed))
+            return;
+        if (turns < WORD_SPINS)
+            oriel_cpu_relax();
+        else if (turns < WORD_SPINS + WORD_YIELDS)
+            sched_yield();
+        else
+            nanosleep(&nap, NULL);
+    }
+}

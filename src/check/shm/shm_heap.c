@@ -1,0 +1,210 @@
+/* The board's allocator: free lists by size, for all processes, and before them small ones of each process, so that most calls
+ * touch no shared line.  A block belongs to one list or to one user; one that a dying process had at hand is lost, never given
+ * out twice. shm.h says who may call.
+ *
+ * Sizes: multiples of 16 bytes up to 1 KiB, then four to each doubling. */
+#include "check/shm/shm_internal.h"
+
+#include "base/atomic.h"
+#include "base/log.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    GRAIN = 16,
+    FINE = 64,       /* classes of multiples of GRAIN */
+    FINE_LOG2 = 10,  /* FINE * GRAIN bytes */
+    STEPS_LOG2 = 2,  /* classes to each doubling above */
+    BATCH_BYTES = 4096,
+    BATCH_MOST = 32, /* blocks that go to a process's list, or come from it, at once */
+    KEPT = 4,        /* batches that a process keeps of a size */
+};
+
+/* Free blocks of this process, linked as those of all. */
+static struct cache {
+    pthread_mutex_t mutex;
+    oriel_place head;
+    uint64_t count;
+} caches[ORIEL_BOARD_CLASSES] = {[0 ... ORIEL_BOARD_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+
+static int class_of(uint64_t len_bytes)
+{
+    if (len_bytes <= FINE * GRAIN)
+        return (int)((len_bytes + GRAIN - 1) / GRAIN);
+    int log2 = 63 - __builtin_clzll(len_bytes - 1);
+    uint64_t step = UINT64_C(1) << (log2 - STEPS_LOG2);
+    return FINE + ((log2 - FINE_LOG2) << STEPS_LOG2) + (int)((len_bytes - (UINT64_C(1) << log2) + step - 1) / step);
+}
+
+static uint64_t size_of(int class)
+{
+    if (class <= FINE)
+        return (uint64_t)class * GRAIN;
+    int above = class - FINE - 1;
+    int log2 = FINE_LOG2 + (above >> STEPS_LOG2);
+    return (UINT64_C(1) << log2) + ((UINT64_C(1) << (log2 - STEPS_LOG2)) * (uint64_t)((above & ((1 << STEPS_LOG2) - 1)) + 1));
+}
+
+static uint64_t batch_of(uint64_t size_bytes)
+{
+    uint64_t blocks = BATCH_BYTES / size_bytes;
+    return blocks < 2 ? 1 : blocks > BATCH_MOST ? BATCH_MOST : blocks;
+}
+
+static oriel_place *next_of(oriel_place place)
+{
+    return oriel_board_at(place);
+}
+
+/* Bytes that nobody has used, from the beginning of a line; 0 when there are not so many. */
+static oriel_place carve(uint64_t len_bytes)
+{
+    uint64_t top = atomic_load_explicit(&oriel_board_head->top, memory_order_relaxed);
+    uint64_t first;
+    do {
+        first = (top + ORIEL_CACHE_LINE - 1) & ~(uint64_t)(ORIEL_CACHE_LINE - 1);
+        if (first > oriel_board_head->size_bytes || len_bytes > oriel_board_head->size_bytes - first)
+            return 0;
+    } while (!atomic_compare_exchange_weak_explicit(&oriel_board_head->top, &top, first + len_bytes, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return first;
+}
+
+/* A chain of up to count free blocks of all processes; *count says how many. */
+static oriel_place take_shared(struct oriel_board_class *class, uint64_t *count)
+{
+    oriel_board_lock(&class->lock);
+    oriel_place first = class->head, last = first;
+    uint64_t found = first != 0;
+    while (found > 0 && found < *count && *next_of(last) != 0) {
+        last = *next_of(last);
+        found++;
+    }
+    if (found > 0) {
+        class->head = *next_of(last);
+        *next_of(last) = 0;
+    }
+    oriel_board_unlock(&class->lock);
+    *count = found;
+    return first;
+}
+
+static void give_shared(struct oriel_board_class *class, oriel_place first, oriel_place last)
+{
+    oriel_board_lock(&class->lock);
+    *next_of(last) = class->head;
+    class->head = first;
+    oriel_board_unlock(&class->lock);
+}
+
+static oriel_place carve_chain(uint64_t size_bytes, uint64_t *count)
+{
+    oriel_place first = carve(size_bytes * *count);
+    if (first == 0) {
+        *count = 1;
+        first = carve(size_bytes);
+    }
+    for (uint64_t i = 0; first != 0 && i + 1 < *count; i++)
+        *next_of(first + i * size_bytes) = first + (i + 1) * size_bytes;
+    return first;
+}
+
+/* A block of a size of which the process keeps none; *fresh: it is zero. */
+static oriel_place allocate_large(int class, uint64_t size_bytes, bool *fresh)
+{
+    uint64_t one = 1;
+    oriel_place place = take_shared(&oriel_board_head->classes[class], &one);
+    *fresh = place == 0;
+    return place != 0 ? place : carve(size_bytes);
+}
+
+static oriel_place allocate_small(int class, uint64_t size_bytes)
+{
+    struct cache *cache = &caches[class];
+    pthread_mutex_lock(&cache->mutex);
+    if (cache->head == 0) {
+        uint64_t count = batch_of(size_bytes);
+        cache->head = take_shared(&oriel_board_head->classes[class], &count);
+        if (cache->head == 0) {
+            count = batch_of(size_bytes);
+            cache->head = carve_chain(size_bytes, &count);
+        }
+        cache->count = cache->head == 0 ? 0 : count;
+    }
+    oriel_place place = cache->head;
+    if (place != 0) {
+        cache->head = *next_of(place);
+        cache->count--;
+    }
+    pthread_mutex_unlock(&cache->mutex);
+    return place;
+}
+
+static oriel_place refuse(void)
+{
+    if (atomic_fetch_add(&oriel_board_head->refused, 1) == 0)
+        oriel_warn("check: the checker's memory (%lu MiB) is full: some of what comes now is not looked at",
+                   (unsigned long)(oriel_board_head->size_bytes >> 20));
+    return 0;
+}
+
+oriel_place oriel_board_allocate(size_t len_bytes)
+{
+    if (!oriel_board_is_open())
+        return 0;
+    if (len_bytes == 0 || len_bytes > oriel_board_head->size_bytes)
+        return len_bytes == 0 ? oriel_board_allocate(GRAIN) : refuse();
+    int class = class_of(len_bytes);
+    uint64_t size_bytes = size_of(class);
+    bool fresh = false;
+    oriel_place place = batch_of(size_bytes) > 1 ? allocate_small(class, size_bytes) : allocate_large(class, size_bytes, &fresh);
+    if (oriel_unlikely(place == 0))
+        return refuse();
+    if (!fresh)
+        memset(oriel_board_at(place), 0, len_bytes);
+    return place;
+}
+
+/* The first count blocks of a cache, which has more; goes to all processes. */
+static void give_back(int class, struct cache *cache, uint64_t count)
+{
+    oriel_place first = cache->head, last = first;
+    for (uint64_t i = 1; i < count; i++)
+        last = *next_of(last);
+    cache->head = *next_of(last);
+    cache->count -= count;
+    give_shared(&oriel_board_head->classes[class], first, last);
+}
+
+void oriel_board_free(oriel_place place, size_t len_bytes)
+{
+    if (place == 0 || !oriel_board_is_open())
+        return;
+    int class = class_of(len_bytes == 0 ? GRAIN : len_bytes);
+    uint64_t batch = batch_of(size_of(class));
+    if (batch == 1) {
+        give_shared(&oriel_board_head->classes[class], place, place);
+        return;
+    }
+    struct cache *cache = &caches[class];
+    pthread_mutex_lock(&cache->mutex);
+    *next_of(place) = cache->head;
+    cache->head = place;
+    if (++cache->count > KEPT * batch)
+        give_back(class, cache, KEPT * batch / 2);
+    pthread_mutex_unlock(&cache->mutex);
+}
+
+void oriel_board_heap_leave(void)
+{
+    for (int class = 0; class < ORIEL_BOARD_CLASSES; class++) {
+        struct cache *cache = &caches[class];
+        pthread_mutex_lock(&cache->mutex);
+        if (cache->count > 0 && oriel_board_is_open())
+            give_back(class, cache, cache->count);
+        cache->head = 0;
+        cache->count = 0;
+        pthread_mutex_unlock(&cache->mutex);
+    }
+}

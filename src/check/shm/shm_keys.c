@@ -1,0 +1,108 @@
+/* The board's table of keys: chains of entries under striped locks.  An entry is linked and unlinked by one store, so that a
+ * process that dies at it leaves a table.  shm.h says who may call. */
+#include "check/shm/shm_internal.h"
+
+#include <string.h>
+
+struct entry {
+    oriel_place next;
+    struct oriel_key key;
+    uint64_t len_bytes; /* of what follows */
+};
+_Static_assert(sizeof(struct entry) % 16 == 0, "what stands under a key is aligned as an allocation is");
+
+/* Keys are small numbers that differ in a few bits. */
+static uint64_t hash(const struct oriel_key *key)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < 4; i++) {
+        h = (h ^ key->words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return h * UINT64_C(0xbf58476d1ce4e5b9) >> 20;
+}
+
+/* Where the key's chain begins; its lock is then held. */
+static oriel_place *lock_chain(const struct oriel_key *key, struct oriel_board_lock **lock)
+{
+    uint64_t bucket = hash(key) & (oriel_board_head->buckets - 1);
+    *lock = &oriel_board_head->stripes[bucket % ORIEL_BOARD_STRIPES];
+    oriel_board_lock(*lock);
+    return &oriel_board_head->bucket[bucket];
+}
+
+/* The word that names the key's entry, or the last one of the chain, which is 0. */
+static oriel_place *find_link(oriel_place *link, const struct oriel_key *key)
+{
+    while (*link != 0) {
+        struct entry *entry = oriel_board_at(*link);
+        if (memcmp(&entry->key, key, sizeof *key) == 0)
+            break;
+        link = &entry->next;
+    }
+    return link;
+}
+
+static struct entry *make(oriel_place *link, const struct oriel_key *key, size_t len_bytes)
+{
+    oriel_place place = oriel_board_allocate(sizeof(struct entry) + len_bytes);
+    struct entry *entry = oriel_board_at(place);
+    if (entry == NULL)
+        return NULL;
+    entry->key = *key;
+    entry->len_bytes = len_bytes;
+    *link = place;
+    return entry;
+}
+
+static void unlink_entry(oriel_place *link)
+{
+    oriel_place place = *link;
+    struct entry *entry = oriel_board_at(place);
+    *link = entry->next;
+    oriel_board_free(place, sizeof *entry + entry->len_bytes);
+}
+
+oriel_place oriel_board_find(const struct oriel_key *key, size_t len_bytes, void (*init)(void *at))
+{
+    struct oriel_board_lock *lock;
+    if (!oriel_board_is_open())
+        return 0;
+    oriel_place *link = find_link(lock_chain(key, &lock), key);
+    struct entry *entry = oriel_board_at(*link);
+    if (entry == NULL) {
+        /* Filled before it is linked: one that dies meanwhile leaves nothing half made. */
+        oriel_place unlinked = 0;
+        entry = make(&unlinked, key, len_bytes);
+        if (entry != NULL && init != NULL)
+            init(entry + 1);
+        *link = unlinked;
+    }
+    oriel_board_unlock(lock);
+    return oriel_board_place(entry == NULL ? NULL : entry + 1);
+}
+
+bool oriel_board_work(const struct oriel_key *key, size_t len_bytes, oriel_board_work_fn *work, void *closure)
+{
+    struct oriel_board_lock *lock;
+    if (!oriel_board_is_open())
+        return false;
+    oriel_place *link = find_link(lock_chain(key, &lock), key);
+    bool made = *link == 0 && len_bytes > 0;
+    struct entry *entry = made ? make(link, key, len_bytes) : oriel_board_at(*link);
+    if (entry != NULL && !work(entry + 1, made, closure))
+        unlink_entry(link);
+    oriel_board_unlock(lock);
+    return entry != NULL;
+}
+
+void oriel_board_drop(const struct oriel_key *key)
+{
+    struct oriel_board_lock *lock;
+    if (!oriel_board_is_open())
+        return;
+    oriel_place *link = find_link(lock_chain(key, &lock), key);
+    if (*link != 0)
+        unlink_entry(link);
+    oriel_board_unlock(lock);
+}
