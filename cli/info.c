@@ -14,10 +14,10 @@
 #include "cli/installed.h"
 #include "cli/json.h"
 #include "cli/trace_text.h"
-#include "memory/agent.h"
+#include "memory/agent_area.h"
 #include "memory/net_probe.h"
 #include "memory/probe.h"
-#include "memory/promote.h"
+#include "memory/promote/promote.h"
 #include "oriel/oriel.h"
 
 /* Paths and values of variables are any bytes, and details that were too long have been cut between any two. */

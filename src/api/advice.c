@@ -1,11 +1,11 @@
 /* madvise and mremap in front of libc's, since promoted memory is the kernel's shared memory and the
- * program's private memory (memory/discard.h).  Programs and allocators call, from their first
+ * program's private memory (memory/promote/discard.h).  Programs and allocators call, from their first
  * instruction on: before this library's constructor has run, and where the loader knows no others,
  * the kernel is called directly.  libc's posix_madvise gives up nothing, and process_madvise only
  * where it reaches other processes or newer kernels. */
 #include "api/api.h"
 #include "base/atomic.h"
-#include "memory/discard.h"
+#include "memory/promote/discard.h"
 
 #include <stdarg.h>
 #include <sys/mman.h>

@@ -3,8 +3,8 @@
 #ifndef ORIEL_API_CHECK_H
 #define ORIEL_API_CHECK_H
 
-#include "ops/datatype.h"
-#include "ops/ops.h"
+#include "datatype/datatype.h"
+#include "rma/rma.h"
 #include "sync/sync.h"
 
 /* The arguments that all operations share, counts widened. */

@@ -8,11 +8,11 @@
 #include "host/confirm.h"
 #include "observe/observe.h"
 #include "sync/sync.h"
-#include "sync/watch.h"
-#include "window/attach.h"
-#include "window/create.h"
+#include "sync/liveness.h"
+#include "create/attach.h"
+#include "create/create.h"
 #include "window/handle.h"
-#include "window/paths.h"
+#include "create/path_info.h"
 
 #include <limits.h>
 

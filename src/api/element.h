@@ -5,8 +5,8 @@
 #define ORIEL_API_ELEMENT_H
 
 #include "api/fast.h"
-#include "ops/ops.h"
-#include "sync/singles.h"
+#include "rma/rma.h"
+#include "sync/atomic_mode.h"
 
 /* For the fast path: elements of target's datatype have been updated so. */
 static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatype datatype, MPI_Op op,
@@ -78,7 +78,7 @@ static inline bool oriel_element_bulk(const void *origin_addr, int count, int ta
            len_bytes <= ORIEL_BULK_BYTES && ((uintptr_t)*there & oriel_recent.element_mask) == 0;
 }
 
-/* S4 (sync/singles.h) is the kernel's. */
+/* S4 (sync/atomic_mode.h) is the kernel's. */
 static inline __attribute__((always_inline)) int oriel_element_update(char *there, const void *origin_addr, void *result_addr)
 {
     struct oriel_single *slot = oriel_recent.single;

@@ -6,8 +6,8 @@
 #include "base/options.h"
 #include "observe/observe.h"
 #include "oriel/oriel.h"
-#include "window/boards.h"
-#include "window/create.h"
+#include "create/comm_cache.h"
+#include "create/create.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "oriel/oriel.h"
 #include "window/handle.h"
-#include "window/objects.h"
+#include "window/host_objects.h"
 
 #include <stdio.h>
 

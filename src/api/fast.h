@@ -4,7 +4,7 @@
 #ifndef ORIEL_API_FAST_H
 #define ORIEL_API_FAST_H
 
-#include "ops/datatype.h"
+#include "datatype/datatype.h"
 #include "sync/sync.h"
 #include "window/handle.h"
 

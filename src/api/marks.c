@@ -5,7 +5,7 @@
 #include "api/api.h"
 #include "api/marks.h"
 #include "window/handle.h"
-#include "window/objects.h"
+#include "window/host_objects.h"
 
 bool oriel_mark(MPI_Win win)
 {

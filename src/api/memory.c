@@ -6,9 +6,9 @@
 #include "base/table.h"
 #include "host/confirm.h"
 #include "memory/file.h"
-#include "window/create.h"
+#include "create/create.h"
 #include "window/handle.h"
-#include "window/info.h"
+#include "create/info.h"
 
 static struct oriel_table host_blocks = ORIEL_TABLE_INIT; /* of the host, by the address that was given out inside */
 

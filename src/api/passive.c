@@ -1,13 +1,13 @@
 /* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  On one node, operations are complete when they return,
- * but for short ones that are deferred (ops/deferred.c), which a flush does.  Apart from these a flush is the memory barrier that
+ * but for short ones that are deferred (rma/deferred.c), which a flush does.  Apart from these a flush is the memory barrier that
  * its callers rely on (a later get must not pass an earlier put: base/recent.h), and a local flush is nothing.
  * Programs poll with flush, unlock and sync: now and then the host gets its turn there.  Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
 #include "api/fast.h"
 #include "base/options.h"
-#include "ops/deferred.h"
-#include "sync/far.h"
+#include "rma/deferred.h"
+#include "internode/origin/origin_sync.h"
 #include "sync/lock.h"
 #include "window/handle.h"
 
@@ -32,7 +32,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     if (oriel_unlikely(window == NULL) && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock");
     if (oriel_unlikely(window == NULL)) {
-        oriel_far_settle(); /* sync/far_ride.c, K4 */
+        oriel_far_settle(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock(lock_type, rank, assert, win);
     }
     if (rank == MPI_PROC_NULL)
@@ -112,7 +112,7 @@ int oriel_entry_Win_lock_all(int assert, MPI_Win win)
     if (window == NULL && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock_all");
     if (window == NULL) {
-        oriel_far_settle(); /* sync/far_ride.c, K4 */
+        oriel_far_settle(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock_all(assert, win);
     }
     enum oriel_status status = oriel_check_assert(assert, MPI_MODE_NOCHECK);

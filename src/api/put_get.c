@@ -6,7 +6,7 @@
 #include "api/elsewhere.h"
 #include "api/fast.h"
 #include "api/requests.h"
-#include "ops/repeated.h"
+#include "rma/transfer_cache.h"
 #include "transport/shared/copy.h"
 #include "window/handle.h"
 

@@ -3,8 +3,8 @@
 #include "api/api.h"
 #include "api/query.h"
 #include "window/handle.h"
-#include "window/objects.h"
-#include "window/paths.h"
+#include "window/host_objects.h"
+#include "create/path_info.h"
 
 #include <limits.h>
 

@@ -3,10 +3,10 @@
  * told.  Where it has failed, the thread that completes the request is the third until it has raised that.  Entry points call. */
 #include "api/requests.h"
 
-#include "sync/far.h"
-#include "sync/pending.h"
+#include "internode/origin/origin_sync.h"
+#include "internode/origin/rma_requests.h"
 #include "window/handle.h"
-#include "window/objects.h"
+#include "window/host_objects.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The requests of request-based operations: complete ones, and pending ones where an operation brings something from another
- * machine (sync/pending.h).  A pending one is a generalised request of the host, which is told of its end in the calls that
+ * machine (internode/origin/rma_requests.h).  A pending one is a generalised request of the host, which is told of its end in the calls that
  * complete requests, by the thread that calls.  put_get.c and accumulate.c make them, completion.c completes them. */
 #ifndef ORIEL_API_REQUESTS_H
 #define ORIEL_API_REQUESTS_H

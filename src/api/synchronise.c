@@ -3,10 +3,10 @@
  * Programs call, through entries.c. */
 #include "api/api.h"
 #include "api/check.h"
-#include "ops/deferred.h"
+#include "rma/deferred.h"
 #include "sync/sync.h"
 #include "window/handle.h"
-#include "window/objects.h"
+#include "window/host_objects.h"
 
 #include <stdlib.h>
 

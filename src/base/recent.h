@@ -18,7 +18,7 @@ struct oriel_recent {
     const void *type;    /* struct oriel_type */
     int64_t plain_bytes; /* the type's */
     /* of accumulates, without generations: handles of predefined operators and datatypes are for ever */
-    void *single;           /* this thread's slot (sync/singles.h); NULL before it has one */
+    void *single;           /* this thread's slot (sync/atomic_mode.h); NULL before it has one */
     uint64_t operator_key;  /* the last operator and datatype of one element that have a native kernel; NO_KEY before, and where
                              * there is no slot */
     uint64_t element_key;

@@ -1,5 +1,5 @@
 /* Opens and closes a datatype's contents.  Handles in contents are new ones that must be freed, unless they are predefined
- * (MPI-4.1, 5.1.13).  ops/flatten.c calls. */
+ * (MPI-4.1, 5.1.13).  datatype/flatten.c calls. */
 #include "host/contents.h"
 
 #include "host/host.h"

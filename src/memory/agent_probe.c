@@ -1,6 +1,6 @@
 /* The probe of the agent: it is started in this process, and a child asks it for one page through the real slots.  It needs the
  * memory file and the transport, unlike the probes of probe.c.  The command line calls. */
-#include "memory/agent.h"
+#include "memory/agent_area.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* The own memory file: a memfd that is mapped whole, its blocks (blocks.h), and what a fork makes of it.  Thread-safe by one
+/* The own memory file: a memfd that is mapped whole, its blocks (allocator.h), and what a fork makes of it.  Thread-safe by one
  * mutex; windows and MPI_Alloc_mem call.
  *
  * A forked child gets the file as private pages: what it writes stays its own, nothing is copied before.  Only blocks that were
@@ -10,8 +10,8 @@
 #include "base/descriptor.h"
 #include "base/fork.h"
 #include "base/log.h"
-#include "memory/blocks.h"
-#include "memory/limit.h"
+#include "memory/allocator.h"
+#include "memory/memory_limits.h"
 #include "memory/pages.h"
 
 #include <errno.h>

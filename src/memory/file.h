@@ -1,10 +1,10 @@
 /* The one memory file of this process: a memfd that holds every window's memory and control words, and that peers on this
  * machine map whole.  Free memory in it is zero, but for pages of freed program memory that are kept for the next of that kind
- * (blocks.c), and an offset in it never moves.  Windows allocate here; peer.h
+ * (allocator.c), and an offset in it never moves.  Windows allocate here; peer.h
  * opens the files of others.
  *
  * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h); the
- * second has a slot for each thread of the owner that accumulates (sync/singles.h); the third tells others what the owner waits
+ * second has a slot for each thread of the owner that accumulates (sync/atomic_mode.h); the third tells others what the owner waits
  * for (observe/state.h). Who writes the header: the owner only. The
  * identity is written before anybody is told of the file, state goes RUNNING -> LEFT once, when the owner finalises in good
  * order. agent_offset and net_offset are written before creation agrees on a window that needs them, and read after;
@@ -89,7 +89,7 @@ uint64_t oriel_file_reserve(void);
 
 /* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two up to ORIEL_MAP_ALIGN; at least 64 is used).
  * ORIEL_E_NO_MEM when the machine cannot give them, ORIEL_E_OTHER when only this file cannot (reserve, RLIMIT_FSIZE).  Physical
- * memory is reserved up to ORIEL_RESERVED_BYTES, where limit.h allows. */
+ * memory is reserved up to ORIEL_RESERVED_BYTES, where memory_limits.h allows. */
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 
 /* The same for MPI_Alloc_mem, with any contents, and for MPI_Win_allocate: both may be made of pages that such memory had before,

@@ -1,5 +1,5 @@
 /* Pages come by fallocate where that is enough: it zeroes nothing and needs no mapping.  The kernel looks at a mapping's advice
- * and at a thread's memory policy at the moment when a page comes, never later.  blocks.c calls. */
+ * and at a thread's memory policy at the moment when a page comes, never later.  allocator.c calls. */
 #include "memory/pages.h"
 
 #include "memory/file.h"

@@ -1,5 +1,5 @@
 /* The physical pages of the own memory file: reserved before a block is given out, in huge pages where the system grants them,
- * near one of the machine's memory nodes where that is asked for, and given back.  Which ranges are blocks is blocks.c's, which
+ * near one of the machine's memory nodes where that is asked for, and given back.  Which ranges are blocks is allocator.c's, which
  * calls. */
 #ifndef ORIEL_MEMORY_PAGES_H
 #define ORIEL_MEMORY_PAGES_H

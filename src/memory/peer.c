@@ -8,7 +8,7 @@
 #include "base/seen.h"
 #include "base/table.h"
 #include "base/valgrind.h"
-#include "memory/limit.h"
+#include "memory/memory_limits.h"
 
 #include <errno.h>
 #include <pthread.h>

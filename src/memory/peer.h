@@ -5,7 +5,7 @@
 
 #include "base/identity.h"
 #include "base/status.h"
-#include "memory/dumps.h"
+#include "memory/core_dump.h"
 #include "memory/file.h"
 
 struct oriel_peer {

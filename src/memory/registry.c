@@ -2,7 +2,7 @@
 #include "memory/registry.h"
 
 #include "memory/file.h"
-#include "memory/promote.h"
+#include "memory/promote/promote.h"
 
 struct oriel_stretch oriel_registry_find(uintptr_t start, uintptr_t end)
 {

@@ -21,7 +21,7 @@ struct oriel_stretch {
 };
 
 /* The longest stretch from start on, at most to end, which is above start.  Memory in the files of others counts as private:
- * whole windows of it are found by reach.h. */
+ * whole windows of it are found by mechanism.h. */
 struct oriel_stretch oriel_registry_find(uintptr_t start, uintptr_t end);
 
 #endif

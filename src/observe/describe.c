@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "host/host.h"
-#include "window/paths.h"
+#include "create/path_info.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 
 #include "base/wait.h"
 #include "host/host.h"
-#include "ops/datatype.h"
-#include "ops/remote.h"
-#include "sync/far.h"
+#include "datatype/datatype.h"
+#include "rma/path_select.h"
+#include "internode/origin/origin_sync.h"
 #include "transport/polled/polled.h"
 
 /* The size of the datatype that this thread used last. */

@@ -8,7 +8,7 @@
 #include "host/host.h"
 #include "memory/file.h"
 #include "window/handle.h"
-#include "window/objects.h"
+#include "window/host_objects.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -10,11 +10,11 @@
 #include "memory/file.h"
 #include "observe/job.h"
 #include "observe/state.h"
-#include "sync/watch.h"
+#include "sync/liveness.h"
 #include "transport/agent/agent.h"
-#include "window/board.h"
-#include "window/create.h"
-#include "window/objects.h"
+#include "create/shm_rendezvous.h"
+#include "create/create.h"
+#include "window/host_objects.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -85,7 +85,7 @@ static void add_lock_holders(struct told *told, const struct oriel_watch *watch)
         add_blockers(told, watch, true);
 }
 
-/* Of an update: who holds the target's word (sync/mutex.c). */
+/* Of an update: who holds the target's word (sync/accumulate_mutex.c). */
 static void add_updater(struct told *told)
 {
     uint32_t word = oriel_load_relaxed(&oriel_window_control(told->window, told->rank)->accumulate.word) & ~UINT32_C(0x80000000);

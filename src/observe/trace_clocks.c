@@ -10,7 +10,7 @@
 #include "base/options.h"
 #include "base/wait.h"
 #include "host/host.h"
-#include "window/machines.h"
+#include "create/node_map.h"
 
 #include <sched.h>
 #include <stdio.h>

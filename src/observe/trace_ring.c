@@ -6,7 +6,7 @@
  *
  * P1  A2 -> T1: who sees head sees the events.   P2  T2 -> A3: no event is overwritten before it has been read.
  *
- * The memory is mapped, none of malloc's: pages of the program that move (memory/promote.c) hold nothing that the taker, which is
+ * The memory is mapped, none of malloc's: pages of the program that move (memory/promote/promote.c) hold nothing that the taker, which is
  * not stopped then, reads.  trace_ring.h says who may call. */
 #include "observe/trace_ring.h"
 

@@ -4,8 +4,8 @@
 #include "observe/count.h"
 
 #include "base/wait.h"
-#include "sync/far.h"
-#include "sync/watch.h"
+#include "internode/origin/origin_sync.h"
+#include "sync/liveness.h"
 
 #include <stdlib.h>
 

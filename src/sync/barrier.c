@@ -10,7 +10,7 @@
  * the word, as wait.h argues.
  *
  * M1: over several machines arrivals counts the ranks of this one and, once more, all others: the last rank to arrive meets the
- * other machines (sync/far.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a
+ * other machines (internode/origin/origin_sync.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a
  * message is sent is before what follows its arrival.
  *
  * Death.  A rank that leaves because another died stays counted; it sets broken before it returns, and whoever comes later
@@ -23,9 +23,9 @@
  * scheduler, the counter costs one.  One word and not a counter and a generation: the arrival that opens needs the cache
  * line once, where a second write would find it gone to those who wait.  broken lies on a line that only frees write. */
 #include "base/delay.h"
-#include "sync/far.h"
+#include "internode/origin/origin_sync.h"
 #include "sync/sync.h"
-#include "sync/watch.h"
+#include "sync/liveness.h"
 
 #include <stdio.h>
 

@@ -1,27 +1,27 @@
 /* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all.  A shared lock takes the target's ticket lock, an
  * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING (L1) before
  * the process can block anybody, says SHARED or EXCLUSIVE (L2) while it holds the lock, and is cleared (L3) after it cannot block
- * anybody any more, which is what sync/watch.c relies on: whoever has seen G3, T1 or R1 sees L1, which is before all, for G3 is a
+ * anybody any more, which is what sync/liveness.c relies on: whoever has seen G3, T1 or R1 sees L1, which is before all, for G3 is a
  * release, and who waits in the queue alone looks again every 100 ms.  The words themselves are made, and published, before the
- * first L1 (access.c): who sees none sees no L1.  api/ calls.
+ * first L1 (access_words.c): who sees none sees no L1.  api/ calls.
  *
  * The lock's own steps publish stores.  Where an exclusive lock ends, L3 is before the wakes, which are late at worst when
  * their process dies; shared locks and lock_all end with departure and wakes in one, and L3 comes after them: who dies in
  * between is reported to those who wait, though it is in nobody's way any more.  L1 is a read-modify-write for the sake of
  * threads that lock one target at the same time: the second is refused.
  *
- * Targets on other machines are locked by their own process on this one's behalf (far.c, far_serve.c); here the access word alone
- * says so.  lock_all is for this machine's targets, and for those elsewhere that far_shares.c tells (J3).
+ * Targets on other machines are locked by their own process on this one's behalf (origin_sync.c, target_sync.c); here the access word alone
+ * says so.  lock_all is for this machine's targets, and for those elsewhere that lock_all_queue.c tells (J3).
  *
  * With MPI_MODE_NOCHECK none is taken (trusted): the caller promises that nobody has, or wants, a lock that conflicts.  So it is
  * in nobody's way either, should somebody want one all the same: there are programs that keep such a lock_all for as long as the
  * window lives, and that take exclusive locks (docs/decisions.md). */
 #include "sync/lock.h"
 
-#include "sync/access.h"
+#include "sync/access_words.h"
 #include "sync/epoch.h"
-#include "sync/far.h"
-#include "sync/watch.h"
+#include "internode/origin/origin_sync.h"
+#include "sync/liveness.h"
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
 {
@@ -131,7 +131,7 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    oriel_far_settle(); /* far_ride.c, K4 */
+    oriel_far_settle(); /* lazy_lock.c, K4 */
     return window->far != NULL && oriel_is_far(window, target) ? lock_far(window, target, exclusive, oriel_far_lock_later)
                                                                : oriel_lock(window, target, exclusive);
 }
@@ -185,7 +185,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     enum oriel_status status = may_lock_all(window);
     if (status != ORIEL_OK)
         return status;
-    oriel_far_settle(); /* far_ride.c, K4 */
+    oriel_far_settle(); /* lazy_lock.c, K4 */
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_watched watched = {.window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
     struct oriel_watch watch = {oriel_watch_locks, &watched, ORIEL_WAITING_LOCK_ALL};

@@ -1,10 +1,10 @@
 /* An exclusive lock that nobody stands in the way of, from its first step to its last, to be part of the caller's own code
- * (lock.c has the argument, gate.c and ticket.c have those of their steps).  What is begun here and meets somebody is finished in
+ * (lock.c has the argument, lock_all_gate.c and ticket.c have those of their steps).  What is begun here and meets somebody is finished in
  * lock.c.  Thread-safe; lock.c and the entry points call. */
 #ifndef ORIEL_SYNC_LOCK_H
 #define ORIEL_SYNC_LOCK_H
 
-#include "sync/gate.h"
+#include "sync/lock_all_gate.h"
 #include "sync/sync.h"
 #include "sync/ticket.h"
 

@@ -1,6 +1,6 @@
 /* Post, start, complete, wait: counters of each pair that only grow, so that an early post of the next epoch is kept and a
  * start is matched by peer and not by count.  They lie with their writer, which has an entry for each peer that it has had an
- * epoch with (partners.c: how a peer finds it).  api/ calls.
+ * epoch with (pscw_counters.c: how a peer finds it).  api/ calls.
  *
  * Argument.  Every process has made its entries for the group's members before the steps.  Target T posts to origin O by adding
  * one to posts in T's entry for O (C1, release); O's start waits until that is above O's own completes to T (C2, acquire).  O
@@ -13,19 +13,19 @@
  * meanwhile.  Entries that exist and say 0, since their owner has started something else or its making of others failed, say
  * nothing.  MPI_MODE_NOCHECK changes nothing: the counters must advance all the same.
  * Machines.  A peer on another machine has no entry to look at: it sends a message for C1 and C3 as well, behind those of its
- * operations, and this process's agent counts it in an entry of this process's own, which theirs leads to (partners.c).
+ * operations, and this process's agent counts it in an entry of this process's own, which theirs leads to (pscw_counters.c).
  * Members.  The own entries for the last group stay with the window, for the next epoch of the same one.  A start may change
  * those of starts from when it has set ORIEL_EPOCH_START to when it sets accessing; the complete that takes ORIEL_EPOCH_START
  * away reads them until it clears accessing, and no start goes on before that.  So threads that break the rules, which call these
  * at the same time, get ORIEL_E_SYNC.  exposed is the same for posts, but that waits and tests change nothing.
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of the dead stay as they are. */
 #include "base/delay.h"
-#include "sync/access.h"
+#include "sync/access_words.h"
 #include "sync/epoch.h"
-#include "sync/far.h"
-#include "sync/partners.h"
+#include "internode/origin/origin_sync.h"
+#include "sync/pscw_counters.h"
 #include "sync/sync.h"
-#include "sync/watch.h"
+#include "sync/liveness.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all(struct oriel_window *window);
 enum oriel_status oriel_unlock_all(struct oriel_window *window);
 
-/* As oriel_lock, but that of a target on another machine may be held later, before anything inside of it is done there (far.h). */
+/* As oriel_lock, but that of a target on another machine may be held later, before anything inside of it is done there (origin_sync.h). */
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive);
 
 /* The same with MPI_MODE_NOCHECK: the epoch is opened, and no lock taken. */

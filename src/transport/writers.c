@@ -1,5 +1,5 @@
 /* Both sides of what writers.h argues: the writer's way in, in the origin, and the mover's wait, in the target.  Neither takes a
- * lock.  cma/cma.c and memory/promote.c call. */
+ * lock.  cma/cma.c and memory/promote/promote.c call. */
 #include "transport/writers.h"
 
 #include "base/delay.h"

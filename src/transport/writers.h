@@ -2,7 +2,7 @@
  * page first and writes into it then: pages that move in between take the old contents along, and the write is lost.  And in
  * the place of pages that move there may be none for a moment, where a copy would read zeroes.  Therefore no copy is under way
  * while pages move.  struct oriel_writers lies in the first page of the target's memory file; origins (cma/cma.c) announce
- * each call of the kernel, who moves pages (memory/promote.c) keeps them out.  Readers are writers here.
+ * each call of the kernel, who moves pages (memory/promote/promote.c) keeps them out.  Readers are writers here.
  *
  * A writer, for each call of the kernel:
  *

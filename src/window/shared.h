@@ -4,7 +4,7 @@
  * writers.  sync/ and ops/ touch them; creation fills, free clears them.
  *
  * Death: a process that is killed leaves its words as they are.  Whoever waits for more than 100 ms looks whether the
- * processes that can block it still live (sync/watch.h) and returns an error that names the dead one; a word in the way of
+ * processes that can block it still live (sync/liveness.h) and returns an error that names the dead one; a word in the way of
  * the dead stays in its way, so that every later waiter gets the same error. */
 #ifndef ORIEL_WINDOW_SHARED_H
 #define ORIEL_WINDOW_SHARED_H
@@ -21,7 +21,7 @@ enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
     ORIEL_BY_COPY,  /* copied at address, by CMA or by the target's agent as the window's by_agent says */
     ORIEL_BY_PARTS, /* in the middle like the first, at both ends like the second: promoted pages */
-    ORIEL_BY_NETWORK, /* on another machine: messages to its agent (window/far.h) */
+    ORIEL_BY_NETWORK, /* on another machine: messages to its agent (internode/internode.h) */
     ORIEL_BY_ADDRESS, /* the one or the other, as the target's table of regions says: dynamic windows, memory of several sorts */
 };
 
@@ -38,7 +38,7 @@ struct oriel_target {
 };
 _Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a machine");
 
-/* The gate between lock_all and exclusive locks (sync/gate.c has the argument).
+/* The gate between lock_all and exclusive locks (sync/lock_all_gate.c has the argument).
  * word: readers (lock_all epochs held) in the upper half, writers (exclusive locks wanted or held) in the lower. */
 struct oriel_gate {
     union {
@@ -64,7 +64,7 @@ struct oriel_common {
     struct oriel_event departed; /* ranks that will not touch this struct any more */
     alignas(ORIEL_CACHE_LINE) struct oriel_event arrivals; /* at all barriers so far; wraps (sync/barrier.c) */
     alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk_targets; /* whose bulk is 1, or is about to become it (sync/singles.h) */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk_targets; /* whose bulk is 1, or is about to become it (sync/atomic_mode.h) */
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */
 };
 
@@ -78,13 +78,13 @@ struct oriel_ticket {
     _Atomic uint32_t departed_sleepers;
 };
 
-/* Mutual exclusion of accumulates that the CPU cannot do in one instruction (sync/mutex.c): 0 free, else the holder's
+/* Mutual exclusion of accumulates that the CPU cannot do in one instruction (sync/accumulate_mutex.c): 0 free, else the holder's
  * win_rank + 1, with the top bit when somebody sleeps. */
 struct oriel_mutex {
     _Atomic uint32_t word;
 };
 
-/* What the owner of a table counts for one peer (sync/pscw.c; how entries come and are found: sync/partners.c).  Written by the
+/* What the owner of a table counts for one peer (sync/pscw.c; how entries come and are found: sync/pscw_counters.c).  Written by the
  * owner but for the sleepers, who are the peer's. */
 struct oriel_partner {
     _Atomic uint32_t peer;        /* win_rank + 1; 0: a free entry, all of it 0.  Once set it stays */
@@ -113,7 +113,7 @@ struct oriel_partners {
 enum oriel_access {
     ORIEL_ACCESS_NONE,
     ORIEL_ACCESS_WAITING, /* for a lock */
-    ORIEL_ACCESS_ABSENT,  /* none, and no words yet to say anything else (sync/access.c): never in shared memory */
+    ORIEL_ACCESS_ABSENT,  /* none, and no words yet to say anything else (sync/access_words.c): never in shared memory */
     ORIEL_ACCESS_SHARED,  /* from here on operations are allowed */
     ORIEL_ACCESS_EXCLUSIVE,
     ORIEL_ACCESS_TRUSTED, /* as one of a lock with MPI_MODE_NOCHECK, which is in nobody's way */
@@ -142,7 +142,7 @@ struct oriel_region_table {
     _Atomic uint64_t count;
 };
 
-/* The memory of an ORIEL_BY_ADDRESS target (window/regions.c has the argument).  Written by the owner alone.
+/* The memory of an ORIEL_BY_ADDRESS target (create/regions.c has the argument).  Written by the owner alone.
  * version: 2 for each change so far, so that tables[version / 2 % 2] is the present table; odd while the other one is being
  * made the next.  It only grows; 64 bits do not wrap.  Death leaves the present table as it is. */
 struct oriel_regions {
@@ -157,7 +157,7 @@ struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_mutex accumulate;
     uint32_t singles_in_a_row; /* since the last bulk update; this and the next: the holder of accumulate's */
     uint32_t singles_wanted;   /* so many in a row until they are free again; 0 before the first bulk update */
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/singles.h) */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk; /* 1: single elements are updated under accumulate, too (sync/atomic_mode.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
     _Atomic uint32_t far_lost;      /* win_rank + 1 of one on another machine that is lost and had a place in this lock's queue */
     _Atomic uint32_t far_holder;    /* win_rank + 1 of one on another machine that holds this target's lock; 0: none */

@@ -31,7 +31,7 @@ struct oriel_members {
     uint64_t groups_freed; /* by the program before these were found */
 };
 
-struct oriel_window_host; /* the host's objects of this window: window/objects.h */
+struct oriel_window_host; /* the host's objects of this window: window/host_objects.h */
 
 struct oriel_window {
     /* the data path's words */
@@ -42,7 +42,7 @@ struct oriel_window {
     _Atomic uint32_t epoch;               /* enum oriel_epoch */
     const struct oriel_target *targets;   /* by win_rank, shared */
     char *const *memory_bases;            /* by win_rank: of the memory file that holds a target's window */
-    _Atomic(_Atomic uint8_t *) access;    /* by win_rank: the own access words, or the group's absent ones (sync/access.c) */
+    _Atomic(_Atomic uint8_t *) access;    /* by win_rank: the own access words, or the group's absent ones (sync/access_words.c) */
     /* synchronisation */
     char *const *control_bases; /* by win_rank: of a rank's own memory file */
     struct oriel_common *common;
@@ -57,17 +57,17 @@ struct oriel_window {
     uint64_t looked_ns;
     /* the rest */
     struct oriel_group *group;
-    struct oriel_far *far; /* NULL: all ranks are on this machine (window/far.h) */
-    struct oriel_deferred *deferred; /* NULL: no operation of this process waits here (ops/deferred.h) */
+    struct oriel_far *far; /* NULL: all ranks are on this machine (internode/internode.h) */
+    struct oriel_deferred *deferred; /* NULL: no operation of this process waits here (rma/deferred.h) */
     struct oriel_peer **memory_peers; /* own array where some memory lies in another process's file, else NULL */
     char **own_memory_bases;          /* likewise */
     void *base;                       /* of the own window; NULL for a dynamic one and for size 0 of Win_create */
     int64_t control_offset;           /* -1 before it is allocated; likewise below */
     int64_t common_offset;            /* the leader's */
     int64_t memory_offset;            /* what free gives back */
-    struct oriel_own_memory *own_memory;       /* of MPI_Win_create, unless all of it lies in memory files: window/own_memory.h */
-    _Atomic(struct oriel_attached *) attached; /* a dynamic window's, from the first attach on (window/attach.c) */
-    struct oriel_region_arrays *region_arrays; /* of the own table of regions, from its first on (window/regions.c) */
+    struct oriel_own_memory *own_memory;       /* of MPI_Win_create, unless all of it lies in memory files: create/user_memory.h */
+    _Atomic(struct oriel_attached *) attached; /* a dynamic window's, from the first attach on (create/attach.c) */
+    struct oriel_region_arrays *region_arrays; /* of the own table of regions, from its first on (create/regions.c) */
     uint64_t serial;                  /* of all windows that this process ever made, from 1 */
     uint64_t id;                      /* the same on all ranks, and no other window's of the job */
     enum oriel_flavour flavour;

@@ -43,7 +43,7 @@ SOURCES = [
     "check/access/conflict_table",
     "check/order/word_clocks",
 ]
-SOURCES += ["kernel/kernel", "base/descriptor", "base/fork", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
+SOURCES += ["reduce/kernel", "base/descriptor", "base/fork", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
 PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", "base/siphash", "base/wait", "base/log", "base/options", "base/status",
                  "base/table"]
 
@@ -146,7 +146,7 @@ void oriel_word_give_entered(struct oriel_word *word, bool fetches, bool mine)
      "words_w3_offer_nothing_old", "W3: who has learnt something gives under the lock"),
     ("board.c", "!oriel_identity_word_lives(found)", "false",
      "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),
-    ("board.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
+    ("shm_rendezvous.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
      " memory_order_relaxed))\n        oriel_board_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
      "a_word_lock_excludes", "a word lock excludes"),
     ("check/access/cell_store.c", "ORIEL_CELL_ENTRIES - CELL_ROOM || pending)", "ORIEL_CELL_ENTRIES - CELL_ROOM)",

@@ -5,7 +5,7 @@
 #include "fuzzer.h"
 
 #include "host/contents.h"
-#include "ops/flatten.h"
+#include "datatype/flatten.h"
 
 __extension__ typedef __int128 wide;
 

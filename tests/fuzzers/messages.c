@@ -6,15 +6,15 @@
 #include "fuzzer.h"
 
 #include "base/recent.h"
-#include "memory/agent.h"
-#include "memory/reach.h"
-#include "memory/reached.h"
-#include "ops/far.h"
-#include "ops/lookup.h"
-#include "sync/far_peers.h"
-#include "sync/gate.h"
-#include "sync/watch.h"
-#include "window/serve.h"
+#include "memory/agent_area.h"
+#include "memory/mechanism.h"
+#include "memory/net_address.h"
+#include "internode/origin/origin_rma.h"
+#include "rma/region_lookup.h"
+#include "internode/origin/origin_peers.h"
+#include "sync/lock_all_gate.h"
+#include "sync/liveness.h"
+#include "internode/target/am_dispatch.h"
 
 #include <sanitizer/asan_interface.h>
 

@@ -4,11 +4,11 @@
  * libFuzzer calls. */
 #include "replies.h"
 
-#include "ops/far.h"
-#include "sync/far.h"
-#include "sync/far_peers.h"
-#include "sync/pending.h"
-#include "sync/watch.h"
+#include "internode/origin/origin_rma.h"
+#include "internode/origin/origin_sync.h"
+#include "internode/origin/origin_peers.h"
+#include "internode/origin/rma_requests.h"
+#include "sync/liveness.h"
 
 enum { ACTS_MOST = 24, BUFFERS_MOST = 64, BUFFER_BYTES = 700, PENDING_MOST = 4, WINDOW_ID = 77 };
 

@@ -3,9 +3,9 @@
  * devices put and get goes by keys that answers have told, and ends as the input says. */
 #include "replies.h"
 
-#include "ops/far_pack.h"
+#include "internode/origin/pack.h"
 #include "transport/ucx/inner.h"
-#include "window/far.h"
+#include "internode/internode.h"
 
 enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64, MOVES_MOST = 64 };
 enum { KEY_MOST_BYTES = ORIEL_NET_KEY_BYTES + 64 }; /* more than is taken */

@@ -126,7 +126,7 @@ MODELS = {
         ("ticket_steps.pml", "fetch_add(DEPARTED, 1, 8); /* R3 */", "fetch_add_relaxed(DEPARTED, 1, 8);", ASSERTION,
          "R3 is a release: what a reader has put is there for the writer"),
     ]),
-    "gate": (["sync/gate.h", "sync/gate.c"], set(), [
+    "gate": (["sync/lock_all_gate.h", "sync/lock_all_gate.c"], set(), [
         ("gate_steps.pml", "seen == 0) /* G4 */", "true)", ASSERTION, "G4: the readers inside have left"),
         ("gate_steps.pml", "drained && memory[GATE_WRITERS] == 0 -> /* G1 */", "drained ->", ASSERTION,
          "G1: no reader comes in beside a writer"),
@@ -142,7 +142,7 @@ MODELS = {
         ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK,
          "admissions end courtesy"),
     ]),
-    "lock": (["sync/lock.h", "sync/gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these are for sync/watch.c: who died
+    "lock": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these are for sync/liveness.c: who died
         ("lock.pml", "    lock_writer();\n", "", ASSERTION, "the gate alone keeps no two writers apart"),
         ("lock.pml", "    enter_writer(false); /* L1 is before */\n", "", ASSERTION, "the queue alone keeps no lock_all out"),
         ("lock.pml", "    wake(SERVING, SERVING_SLEEPERS);\n", "", STUCK, "who leaves wakes the queue"),
@@ -150,7 +150,7 @@ MODELS = {
         ("lock.pml", "    pull_writer();\n    wake(SERVING, SERVING_SLEEPERS);\n",
          "    wake(SERVING, SERVING_SLEEPERS);\n    pull_writer();\n", STUCK, "G5 stands for the fence between X3 and the look"),
     ]),
-    "lock_death": (["sync/lock.h", "sync/gate.h", "sync/ticket.h"], {"L2"}, [
+    "lock_death": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L2"}, [
         ("lock_death.pml", "unlock_reader();\n            store_release(ACCESS, 0)",
          "store_seq_cst(ACCESS, 0);\n            unlock_reader()", STUCK, "L3 of a shared lock is after its departure"),
         ("lock_death.pml", "            ticket_leave();\n            pull_writer();\n            store_release(ACCESS, 0);",
@@ -186,7 +186,7 @@ MODELS = {
         ("pscw_death.pml", "fetch_add(COMPLETES + me, 1, 4); /* C3 */", "fetch_add_relaxed(COMPLETES + me, 1, 4);", ASSERTION,
          "C3 is a release, also of who dies then"),
     ]),
-    "far_pairs": (["sync/pscw.c", "sync/far_epochs.c"], set(), [
+    "far_pairs": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
         ("far_pairs.pml", "reached_of_4((completes + 1) % 4)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
         ("far_pairs.pml", "reached_of_4(posts)); /* C4 */", "true);", ASSERTION, "C4: a wait waits for the complete"),
         ("far_pairs.pml", "posts = (posts + 1) % 4; /* C1 */", "skip;", ASSERTION, "C1: who posts counts it, too"),
@@ -211,7 +211,7 @@ MODELS = {
         ("far_pairs.pml", "reached_of_4((completes + 1) % 4)", "(seen == (completes + 1) % 4 && seen != 0)", STUCK,
          "counters wrap"),
     ]),
-    "far_pairs_death": (["sync/pscw.c", "sync/far_epochs.c"], set(), [
+    "far_pairs_death": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
         ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
          "#define lost(peer) (peer == VICTIM && dead)", STUCK, "who lives and has left the window does not come"),
         ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
@@ -235,7 +235,7 @@ MODELS = {
         ("far_pairs_death.pml", ":: to_target[origin_of(number)] ? COMPLETE, value ->",
          ":: to_target[origin_of(number)] ?? COMPLETE, value ->", ASSERTION, "a complete comes behind the operations"),
     ]),
-    "partners": (["sync/partners.c"], set(), [
+    "partners": (["sync/pscw_counters.c"], set(), [
         ("partners.pml",
          "    store_release(PLACE(table, i, capacity), peer + 1); /* N2 */\n    signal(MADE, MADE_SLEEPERS) /* N3 */\n",
          "    signal(MADE, MADE_SLEEPERS);\n    store_release(PLACE(table, i, capacity), peer + 1)\n", STUCK, "P1: N2 before N3"),
@@ -270,14 +270,14 @@ MODELS = {
         ("machines.pml", "(was + 2) % 8 == arrivals -> /* M1 */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
          "M1: the last rank of a machine meets the others"),
     ]),
-    "rounds": (["sync/far.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # of flushes and locks
+    "rounds": (["internode/origin/origin_sync.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # of flushes and locks
         ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as it takes to hear of all"),
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen > 0 -> break", ASSERTION,
          "each barrier has messages of its own"),
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen == times -> break", STUCK,
          "a message of the next barrier may come early"),
     ]),
-    "flush": (["sync/far.c", "sync/far_epochs.c"], {"J2", "J3"}, [  # locks' own
+    "flush": (["internode/origin/origin_sync.c", "internode/origin/origin_epochs.c"], {"J2", "J3"}, [  # locks' own
         ("flush.pml", "    await_arrivals(); /* D1 */\n", "", ASSERTION, "D1: an unlock is told when all has arrived"),
         ("flush.pml", "    :: put = put | bit(number);\n        is_placed = true /* F1 */\n",
          "    :: is_placed = true;\n        put = put | bit(number)\n", ASSERTION, "F1: a put is marked after it was begun"),
@@ -290,7 +290,7 @@ MODELS = {
         ("flush.pml", "inline flush()\n{\n    atomic { !is_flushing; is_flushing = true };\n",
          "inline flush()\n{\n    skip;\n", ASSERTION, "a second flush waits for the first"),
     ]),
-    "ride": (["sync/far_ride.c", "sync/far_serve.c"], {"J2", "J5", "T1", "G3"}, [  # of lock_all, of the queue and the gate
+    "ride": (["internode/origin/lazy_lock.c", "internode/target/target_sync.c"], {"J2", "J5", "T1", "G3"}, [  # of lock_all, of the queue and the gate
         ("ride.pml", "-> kept[at(t, o)] ! what /* K2 */", "-> serve(t, o, what)", ASSERTION, "K2: what comes early is kept"),
         ("ride.pml", "        :: kept[at(t, o)] ? what -> serve(t, o, what) /* K2 */\n        :: empty(kept[at(t, o)]) -> break\n",
          "        :: break\n", ASSERTION, "K2: and done when the lock is held"),
@@ -298,7 +298,7 @@ MODELS = {
         ("ride.pml", "is_shut[at(t, o)] = false; answered", "answered", ASSERTION, "K3: up to its unlock"),
         ("ride.pml", "    settle(0); /* K4 */\n", "", STUCK, "K4: no other lock is asked for before the answer"),
     ]),
-    "shares": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
+    "shares": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
         ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && is_followed", STUCK,
          "J1: an operation waits for no other epoch"),
         ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && false && is_followed", ASSERTION,
@@ -319,13 +319,13 @@ MODELS = {
         :: followed[1 - origin] -> take(1 - origin, true)
 """, STUCK, "J3: lock_all goes by rank"),
     ]),
-    "windows": (["sync/far_shares.c", "sync/far.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
+    "windows": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
         ("shares.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: who has waited long comes in"),
         ("shares.pml", "        keepers[where]++;\n", "        shares[where].members--;\n        at[t].departed++;\n", ASSERTION,
          "J5: its own place is left when its turn has come"),
         ("shares.pml", "        keepers[where]++;\n", "", STUCK, "J5: its own place is left"),
     ]),
-    "singles": (["sync/singles.h", "sync/singles.c"], set(), [
+    "singles": (["sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
         ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
          ASSERTION,
          "P1: S1 before the look at bulk_targets"),
@@ -339,7 +339,7 @@ MODELS = {
          "    memory[LOCK + target] = 0\n}\n\nactive [2] proctype single",
          ASSERTION, "P2: what a bulk update has done is published with the lock"),
     ]),
-    "far_updates": (["ops/far_serve.c", "sync/singles.h", "sync/singles.c"], set(), [
+    "far_updates": (["internode/target/target_rma.c", "sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
         ("far_updates.pml", "load(SLOT + AGENT) == 0; /* B2 */\n", "true; /* B2 */\n", ASSERTION,
          "B2: the singles of other machines are in the agent's slot"),
         ("far_updates.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n    :: load_shared",
@@ -355,7 +355,7 @@ MODELS = {
          ":: messages[0] ?? MANY, is_asked -> what = MANY; from = 0\n        :: messages[0] ? what, is_asked ->", ASSERTION,
          "one origin's updates are done in its order"),
     ]),
-    "mutex": (["sync/mutex.c"], set(), [
+    "mutex": (["sync/accumulate_mutex.c"], set(), [
         ("mutex_steps.pml", "try_lock(ASLEEP + me + 1)", "try_lock(me + 1)", STUCK,
          "who has slept takes the lock with asleep set"),
         ("mutex_steps.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word says that somebody sleeps"),
@@ -363,7 +363,7 @@ MODELS = {
          "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release"),
         ("mutex_steps.pml", "-> futex_wake_one(WORD)", "-> skip", STUCK, "M3 wakes"),
     ]),
-    "mutex_death": (["sync/mutex.c"], set(), [
+    "mutex_death": (["sync/accumulate_mutex.c"], set(), [
         ("mutex_death.pml", ":: dead && !looked ->", ":: false ->", STUCK,
          "a sleep has a limit"),
         ("mutex_death.pml", "asleep[me] = 0; /* the limit */\n        seen = load_shared(WORD);", "asleep[me] = 0;", STUCK,

@@ -1,4 +1,4 @@
-/* Accumulates of far origins (src/ops/far_serve.c) and of the target's own machine: two origins elsewhere, whose messages the
+/* Accumulates of far origins (src/internode/target/target_rma.c) and of the target's own machine: two origins elsewhere, whose messages the
  * target's agent serves in each one's order (net.pml), and two ranks here.  Whoever updates takes the same steps (singles.pml): one
  * element by an instruction, announced in a slot of the thread's own, which the agent has, too; many under the accumulate lock, by
  * plain loops; and elements for which there is no instruction always under the lock, which is one step here (mutex.pml).

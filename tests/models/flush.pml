@@ -1,4 +1,4 @@
-/* How operations on another machine are completed (src/sync/far.c): two threads of an origin, each of which tells its target by
+/* How operations on another machine are completed (src/internode/origin/origin_sync.c): two threads of an origin, each of which tells its target by
  * messages, or puts by a device, and flushes; then the first unlocks.  Messages are served in their order; what a device puts
  * arrives at any time, in any order. */
 #define THREADS 2

@@ -1,4 +1,4 @@
-/* The steps of a window's gate (src/sync/gate.c, gate.h).  All that changes the halves of its one word is one step. */
+/* The steps of a window's gate (src/sync/lock_all_gate.c, lock_all_gate.h).  All that changes the halves of its one word is one step. */
 inline enter_writer(nested)
 {
     if

@@ -1,4 +1,4 @@
-/* The lock of accumulates (src/sync/mutex.c): three, two of them twice. */
+/* The lock of accumulates (src/sync/accumulate_mutex.c): three, two of them twice. */
 #define PROCESSES 3
 #define STORED 1
 #define WORDS 2

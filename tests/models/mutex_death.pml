@@ -1,4 +1,4 @@
-/* The lock of accumulates (src/sync/mutex.c) when one of three ranks is killed at any step: the others get the lock or find that
+/* The lock of accumulates (src/sync/accumulate_mutex.c) when one of three ranks is killed at any step: the others get the lock or find that
  * its holder is dead, and who has found it once finds it always.  Sleepers have a limit, unlike in the other models, but only
  * from the death on and once for each lock: a wake that somebody alive has lost is an end state here as well, and so is a wait
  * for the dead.  Once is enough, since the kernel wakes none but the living from then on. */

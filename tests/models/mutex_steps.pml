@@ -1,4 +1,4 @@
-/* The steps of the lock of accumulates (src/sync/mutex.c).  Spins are looks that change nothing.  Models define sleep; processes
+/* The steps of the lock of accumulates (src/sync/accumulate_mutex.c).  Spins are looks that change nothing.  Models define sleep; processes
  * declare seen, was and inside. */
 inline try_lock(as)
 {

@@ -1,4 +1,4 @@
-/* Tables of partners (src/sync/partners.c): the owner makes entries for three peers, in a table of two places and in one of four,
+/* Tables of partners (src/sync/pscw_counters.c): the owner makes entries for three peers, in a table of two places and in one of four,
  * where all have the same first place; two of the peers look for theirs meanwhile. */
 #define PROCESSES 3
 #define STORED 10

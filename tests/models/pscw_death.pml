@@ -1,6 +1,6 @@
 /* Epochs of pairs (src/sync/pscw.c) when one of a ring of three is killed at any step: each call of who lives ends, with the error
  * only if somebody is dead; an epoch that ends has all that its peer, the dead one too, wrote in it.  Who gets the error leaves the
- * window and says so (src/window/free.c), so that who waits for it does not wait for ever. */
+ * window and says so (src/create/free.c), so that who waits for it does not wait for ever. */
 #define PROCESSES 3
 #define STORED 9
 #define WORDS 21

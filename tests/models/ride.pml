@@ -1,4 +1,4 @@
-/* Locks of far targets that their epochs do not wait for (src/sync/far_ride.c): origins that lock two targets, one inside of the
+/* Locks of far targets that their epochs do not wait for (src/internode/origin/lazy_lock.c): origins that lock two targets, one inside of the
  * other's epoch and always in one order, write twice to each, and unlock, while the first target's own rank locks it, too.
  * Messages of one origin to one target are served in their order, at some time; a target may refuse one lock. */
 #ifndef ORIGINS

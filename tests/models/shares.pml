@@ -1,5 +1,5 @@
 /* Epochs of lock_all that take the locks of two targets elsewhere in any order, each at its first operation there, or within
- * lock_all where the epoch before kept a writer waiting (src/sync/far.c, far_shares.c), while each target's own rank locks it
+ * lock_all where the epoch before kept a writer waiting (src/internode/origin/origin_sync.c, lock_all_queue.c), while each target's own rank locks it
  * exclusively.  An answer comes at some time; a target's agent does one thing after the other, and its rank any time between.
  * With WINDOWS each target is of a window of its own, and lock_all of the second waits for its turn inside of the first's epoch.
  * Memory orders are left to the models of the queue and the gate (ticket, gate). */

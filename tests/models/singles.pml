@@ -1,4 +1,4 @@
-/* Single accumulates and bulk ones (src/sync/singles.h, singles.c): two threads with singles, at two targets and at one, and two
+/* Single accumulates and bulk ones (src/sync/atomic_mode.h, singles.c): two threads with singles, at two targets and at one, and two
  * processes with a bulk update each, of one target each.  The lock of accumulates is one step (mutex.pml); the target goes
  * back to free singles after one under it. */
 #define PROCESSES 4

@@ -1,7 +1,7 @@
 /* src/transport/agent/: origins die with their slots, targets die while they are asked or stand still, slots run out.  Nobody
  * waits in vain, and no slot changes hands that somebody still needs. */
 #include "asking.h"
-#include "sync/mutex.h"
+#include "sync/accumulate_mutex.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* src/transport/agent/: updates that origins ask for are computed at the target in as few requests as slots hold, as the kernels
  * compute them, on the elements and nothing else; what makes no sense is refused, and the target lives on. */
 #include "asking.h"
-#include "sync/mutex.h"
+#include "sync/accumulate_mutex.h"
 
 #include <errno.h>
 #include <float.h>

@@ -1,12 +1,12 @@
-/* Makes windows over several machines for tests, with the real service of messages (src/window/serve.c) and a stand-in for the
- * operations of ops/, which move single words.  Every failure ends the process.  Tests of src/sync/far.c call. */
+/* Makes windows over several machines for tests, with the real service of messages (src/internode/target/am_dispatch.c) and a stand-in for the
+ * operations of ops/, which move single words.  Every failure ends the process.  Tests of src/internode/origin/origin_sync.c call. */
 #include "apart.h"
 
-#include "memory/reached.h"
-#include "ops/far.h"
-#include "sync/access.h"
-#include "sync/partners.h"
-#include "window/serve.h"
+#include "memory/net_address.h"
+#include "internode/origin/origin_rma.h"
+#include "sync/access_words.h"
+#include "sync/pscw_counters.h"
+#include "internode/target/am_dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>

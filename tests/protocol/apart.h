@@ -1,10 +1,10 @@
-/* A window whose ranks are on several machines, as far as Oriel can tell: what src/window/machines.c does by the host's
+/* A window whose ranks are on several machines, as far as Oriel can tell: what src/create/node_map.c does by the host's
  * collectives is done by hand, and the processes of two "machines" reach each other by the net alone.  The team's own window
  * (team.h) spans all of them all the same and is what the tests look with.  Teams of processes only: a process has one net. */
 #ifndef ORIEL_TESTS_PROTOCOL_APART_H
 #define ORIEL_TESTS_PROTOCOL_APART_H
 
-#include "sync/far.h"
+#include "internode/origin/origin_sync.h"
 
 #include "fabricate.h"
 

@@ -4,7 +4,7 @@
 #define ORIEL_TESTS_PROTOCOL_ASKING_H
 
 #include "fabricate.h"
-#include "memory/agent.h"
+#include "memory/agent_area.h"
 #include "transport/transport.h"
 
 enum { SHARE_BYTES = 100000 };

@@ -1,7 +1,7 @@
-/* src/window/board.c: the conclusion is drawn from every rank's record of this meeting, and all get it; records stay until their
+/* src/create/shm_rendezvous.c: the conclusion is drawn from every rank's record of this meeting, and all get it; records stay until their
  * reader comes to its next meeting.  Meetings follow each other at once, some ranks read slowly, some leave, some die. */
 #include "fabricate.h"
-#include "window/board.h"
+#include "create/shm_rendezvous.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static uint64_t word_of(uint64_t round, int32_t rank)
     return round * 1000 + (uint64_t)rank;
 }
 
-/* On the words of rank 0's file, as boards.c opens them. */
+/* On the words of rank 0's file, as comm_cache.c opens them. */
 static struct oriel_board open_board(struct oriel_window *window)
 {
     uint64_t offset = 0;

@@ -3,8 +3,8 @@
  * parts of their own. */
 #include "fabricate.h"
 
-#include "memory/agent.h"
-#include "memory/promote.h"
+#include "memory/agent_area.h"
+#include "memory/promote/promote.h"
 #include "transport/transport.h"
 
 #include <stdlib.h>

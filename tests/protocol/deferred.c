@@ -1,8 +1,8 @@
-/* src/ops/deferred.c: what is deferred is done once, in its order, as a whole and nothing beside it, before anybody is told.
+/* src/rma/deferred.c: what is deferred is done once, in its order, as a whole and nothing beside it, before anybody is told.
  * Each rank has memory that the others reach by copies only, a page of which may be missing. */
 #include "fabricate.h"
-#include "ops/deferred.h"
-#include "ops/remote.h"
+#include "rma/deferred.h"
+#include "rma/path_select.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
-/* The list of promoted ranges (src/memory/discard.c) is read whole while it changes: what is in all
+/* The list of promoted ranges (src/memory/promote/discard.c) is read whole while it changes: what is in all
  * lists is found, what is in none is not.  Rank 0 publishes lists, other threads of it read. */
 #include "team.h"
 
-#include "memory/discard.h"
+#include "memory/promote/discard.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* The steps of src/window/create.c with the team's words in the place of the host's collectives; ranks that are threads have
+/* The steps of src/create/create.c with the team's words in the place of the host's collectives; ranks that are threads have
  * blocks of one memory file, and one identity.  Nothing can go wrong here that a test would be about: every failure ends the
  * process.  team.c calls. */
 #include "fabricate.h"

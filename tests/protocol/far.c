@@ -1,4 +1,4 @@
-/* src/sync/far.c: what is told and asked across machines is done when a flush says so; failures are told once. */
+/* src/internode/origin/origin_sync.c: what is told and asked across machines is done when a flush says so; failures are told once. */
 #include "apart.h"
 #include "poor.h"
 

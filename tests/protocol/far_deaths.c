@@ -1,7 +1,7 @@
-/* src/sync/far.c: a rank of another machine is killed, and whoever waits for it is told which rank it was: at a barrier, also
+/* src/internode/origin/origin_sync.c: a rank of another machine is killed, and whoever waits for it is told which rank it was: at a barrier, also
  * who never talked to it; by a flush, and in epochs of pairs. */
 #include "dying.h"
-#include "window/serve.h"
+#include "internode/target/am_dispatch.h"
 
 /* --- barriers --- */
 

@@ -1,9 +1,9 @@
-/* src/sync/far_shares.c (J1 to J4), far.c: epochs of lock_all that take locks of several targets of another machine, at which
+/* src/internode/target/lock_all_queue.c (J1 to J4), far.c: epochs of lock_all that take locks of several targets of another machine, at which
  * exclusive locks wait.  The targets are ranks of machine 0, the origins ranks of machine 1. */
 #include "apart.h"
 #include "room.h"
 
-#include "sync/gate.h"
+#include "sync/lock_all_gate.h"
 
 #include <sched.h>
 #include <unistd.h>

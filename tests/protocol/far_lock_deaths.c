@@ -1,4 +1,4 @@
-/* src/sync/far_serve.c: a rank of another machine is killed while it holds a lock or waits for one, and whoever waits for the
+/* src/internode/target/target_sync.c: a rank of another machine is killed while it holds a lock or waits for one, and whoever waits for the
  * lock is told which rank it was; who need not wait for it goes on. */
 #include "dying.h"
 

@@ -1,8 +1,8 @@
-/* src/sync/far.c, far_serve.c: locks of targets on other machines, taken by their own process for others, among locks of the
+/* src/internode/origin/origin_sync.c, far_serve.c: locks of targets on other machines, taken by their own process for others, among locks of the
  * ranks beside it.  Each target's memory in the team's own window has a room for its lock. */
 #include "apart.h"
 #include "room.h"
-#include "sync/gate.h"
+#include "sync/lock_all_gate.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* src/sync/far_shares.c, J5: lock_all that has waited long for locks of another machine's targets comes in beside the epochs that
+/* src/internode/target/lock_all_queue.c, J5: lock_all that has waited long for locks of another machine's targets comes in beside the epochs that
  * are inside.  The target is rank 0 of machine 0, the origins are the two ranks of machine 1. */
 #include "apart.h"
 

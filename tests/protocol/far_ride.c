@@ -1,4 +1,4 @@
-/* src/sync/far_ride.c, far_kept.c: locks of far targets that their epochs do not wait for. */
+/* src/internode/origin/lazy_lock.c, deferred_queue.c: locks of far targets that their epochs do not wait for. */
 #include "apart.h"
 #include "poor.h"
 

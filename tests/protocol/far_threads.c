@@ -1,4 +1,4 @@
-/* src/sync/far.c: threads of one process that tell, flush, lock and unlock beside each other. */
+/* src/internode/origin/origin_sync.c: threads of one process that tell, flush, lock and unlock beside each other. */
 #include "apart.h"
 
 #include <pthread.h>

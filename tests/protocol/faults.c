@@ -3,7 +3,7 @@
  * than 100 ms (team.c checks that): SLEEPS of them are the most that may pass.  The dead stay zombies, but for the tests
  * that say otherwise: a launcher may be slow to reap. */
 #include "fabricate.h"
-#include "sync/mutex.h"
+#include "sync/accumulate_mutex.h"
 
 #include <sched.h>
 #include <string.h>

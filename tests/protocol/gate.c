@@ -1,4 +1,4 @@
-/* src/sync/gate.c, through lock_all and exclusive locks: the two kinds keep apart, each shares with its own kind where the
+/* src/sync/lock_all_gate.c, through lock_all and exclusive locks: the two kinds keep apart, each shares with its own kind where the
  * tickets allow, and neither starves the other or waits in vain.  Exclusive locks are of different targets unless a test says
  * otherwise.  Readers that join others: gate_joins.c. */
 #include "gate_locks.h"

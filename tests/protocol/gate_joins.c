@@ -1,4 +1,4 @@
-/* src/sync/gate.c, G6: a reader whose patience has ended joins those inside, and nobody else; it sees what writers before them
+/* src/sync/lock_all_gate.c, G6: a reader whose patience has ended joins those inside, and nobody else; it sees what writers before them
  * have stored, and those who come again and again do not shut writers out. */
 #include "gate_locks.h"
 

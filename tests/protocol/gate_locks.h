@@ -3,7 +3,7 @@
 #define ORIEL_TESTS_PROTOCOL_GATE_LOCKS_H
 
 #include "fabricate.h"
-#include "sync/gate.h"
+#include "sync/lock_all_gate.h"
 
 static inline void lock_one(struct oriel_window *window, int32_t target)
 {

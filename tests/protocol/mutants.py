@@ -22,9 +22,12 @@ from mutants_machine import MACHINE
 LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
 ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
-PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
-         "kernel/*.c",
-         "window/group.c", "window/regions.c", "window/board.c", "ops/lookup.c", "ops/deferred.c", "ops/remote.c",
+PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
+         "reduce/*.c", *("internode/" + name + ".c" for name in (
+             "origin/lazy_lock", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync", "origin/rkey_origin",
+             "origin/rma_requests", "origin/target_flags", "target/deferred_queue", "target/lock_all_queue", "target/replies",
+             "target/rkey_target", "target/target_sync", "target/window_state")),
+         "window/group.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
          "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c", "updating.c")
@@ -34,7 +37,7 @@ NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_thread
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
             "agent", "agent_updates", "agent_deaths", "polled", "deferred", "writers", "writers_deaths", "copies", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
-    PARTS += ("transport/ucx/[!n]*.c", "transport/ucx/native.c", "window/serve.c")  # without none.c
+    PARTS += ("transport/ucx/[!n]*.c", "transport/ucx/native.c", "internode/target/am_dispatch.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")
     PROGRAMS += NET_PROGRAMS
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_far_partner"

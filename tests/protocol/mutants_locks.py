@@ -80,9 +80,9 @@ LOCKS = [
                         "           (uint32_t)atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed);")],
      "ticket", "ticket_excludes", "R1: a reader is counted where it has looked for writers"),
 
-    ("sync/gate.c", [("while ((uint32_t)word == 0) {", "while (word < UINT64_MAX) {")],
+    ("sync/lock_all_gate.c", [("while ((uint32_t)word == 0) {", "while (word < UINT64_MAX) {")],
      "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: a reader looks at the writers"),
-    ("sync/gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
+    ("sync/lock_all_gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
                       "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
                       "memory_order_seq_cst,\n"
                       "                                                  memory_order_relaxed))\n"
@@ -90,33 +90,33 @@ LOCKS = [
                       "    if ((uint32_t)word != 0)\n        return false;\n    oriel_delay();\n"
                       "    atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_READER, memory_order_seq_cst);\n    return true;")],
      "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: looking and counting are one step"),
-    ("sync/gate.h", [("memory_order_seq_cst) < ORIEL_GATE_READER;", "memory_order_seq_cst) < UINT64_MAX;")],
+    ("sync/lock_all_gate.h", [("memory_order_seq_cst) < ORIEL_GATE_READER;", "memory_order_seq_cst) < UINT64_MAX;")],
      "gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G4: a writer waits for the readers"),
-    ("sync/gate.h", [("    return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) < "
+    ("sync/lock_all_gate.h", [("    return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) < "
                       "ORIEL_GATE_READER;",
                       "    uint64_t before = atomic_load(&gate->word);\n    while (before >= ORIEL_GATE_READER ||\n"
                       "           !atomic_compare_exchange_weak(&gate->word, &before, before + ORIEL_GATE_WRITER))\n"
                       "        before = atomic_load(&gate->word);\n    return true;")],
      "gate", "gate_readers_do_not_starve_writers", "G3: a waiting writer holds back new readers"),
-    ("sync/gate.c", [("    if (!nested)\n", "    if (!nested && watch == NULL)\n")],
+    ("sync/lock_all_gate.c", [("    if (!nested)\n", "    if (!nested && watch == NULL)\n")],
      "gate", "gate_writers_do_not_starve_readers", "courtesy: writers let waiting readers go first"),
-    ("sync/gate.c", [("    (void)context;\n    return ORIEL_E_AGAIN;", "    (void)context;\n    return ORIEL_OK;")],
+    ("sync/lock_all_gate.c", [("    (void)context;\n    return ORIEL_E_AGAIN;", "    (void)context;\n    return ORIEL_OK;")],
      "gate", "gate_courtesy_ends", "courtesy ends after 100 ms"),
-    ("sync/gate.c", [("    if (!nested)\n", "    if (!nested || watch != NULL)\n")],
+    ("sync/lock_all_gate.c", [("    if (!nested)\n", "    if (!nested || watch != NULL)\n")],
      "gate", "gate_nested_writer_does_not_wait_for_readers", "a writer that is waited for is not courteous"),
-    ("sync/gate.c", [("            inside = try_join_readers(gate);\n", "            inside = false;\n")],
+    ("sync/lock_all_gate.c", [("            inside = try_join_readers(gate);\n", "            inside = false;\n")],
      "gate_joins", "gate_g6_lets_readers_join_readers", "G6: a reader whose patience has ended joins those inside"),
-    ("sync/gate.c", [("    while (word >= ORIEL_GATE_READER) {", "    while (word != 0) {")],
+    ("sync/lock_all_gate.c", [("    while (word >= ORIEL_GATE_READER) {", "    while (word != 0) {")],
      "gate_joins", "gate_g6_lets_readers_join_no_writer", "G6: it joins nobody else"),
-    ("sync/gate.c", [("            atomic_fetch_add_explicit(&gate->joins, 1, memory_order_relaxed);\n", "")],
+    ("sync/lock_all_gate.c", [("            atomic_fetch_add_explicit(&gate->joins, 1, memory_order_relaxed);\n", "")],
      "gate_joins", "gate_g6_does_not_starve_writers", "G6: patience grows with each join"),
-    ("sync/gate.c", [("        atomic_store_explicit(&gate->joins, 0, memory_order_relaxed);\n", "        (void)gate;\n")],
+    ("sync/lock_all_gate.c", [("        atomic_store_explicit(&gate->joins, 0, memory_order_relaxed);\n", "        (void)gate;\n")],
      "gate_joins", "gate_g6_lets_readers_join_readers", "patience is short again when a writer has been let in"),
-    ("sync/watch.c", [("    watched->patience -= watched->patience > 0;\n", "")],
+    ("sync/liveness.c", [("    watched->patience -= watched->patience > 0;\n", "")],
      "gate_joins", "gate_g6_lets_readers_join_readers", "patience comes to an end"),
-    ("sync/gate.c", [("    oriel_wake(&gate->half.readers, &gate->writer_sleepers);\n", "")],
+    ("sync/lock_all_gate.c", [("    oriel_wake(&gate->half.readers, &gate->writer_sleepers);\n", "")],
      "gate", "gate_wakes_sleepers", "G2 wakes writers"),
-    ("sync/gate.h", [("    oriel_wake(&gate->half.writers, &gate->reader_sleepers);\n", "    (void)gate;\n")],
+    ("sync/lock_all_gate.h", [("    oriel_wake(&gate->half.writers, &gate->reader_sleepers);\n", "    (void)gate;\n")],
      "gate", "gate_wakes_sleepers", "G5 wakes readers"),
 
     ("sync/lock.h", [("    if (oriel_unlikely(!oriel_gate_push_writer(gate)))",
@@ -201,33 +201,33 @@ LOCKS = [
                       "    return watched.win_rank < 0 ? oriel_watch_rank(&watched) : ORIEL_OK;")],
      "faults", "killed_origin_is_reported_by_wait_and_test", "a program that polls looks for the dead"),
 
-    ("sync/partners.c", [("    table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);\n", "")],
+    ("sync/pscw_counters.c", [("    table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);\n", "")],
      "partners", "partners_of_any_number_have_an_entry_each", "N1: a table leads to the one before"),
-    ("sync/partners.c", [("    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n",
+    ("sync/pscw_counters.c", [("    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n",
                           "    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n"
                           "    if (*newest != NULL) {\n        for (uint64_t i = 0; i < (*newest)->capacity; i++)\n"
                           "            if ((*newest)->entries[i].peer != 0) {\n"
                           "                *place_of(table, (int32_t)(*newest)->entries[i].peer - 1) = (*newest)->entries[i];\n"
                           "                table->count++;\n            }\n        oriel_delay();\n    }\n")],
      "partners", "partners_of_any_number_have_an_entry_each", "an entry never moves"),
-    ("sync/partners.c", [("    if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)",
+    ("sync/pscw_counters.c", [("    if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)",
                           "    if (newest == NULL || newest->count > newest->capacity)")],
      "partners", "partners_of_any_number_have_an_entry_each", "P2: a table keeps free entries"),
-    ("sync/partners.c", [("    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */\n"
+    ("sync/pscw_counters.c", [("    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */\n"
                           "    oriel_delay();\n    oriel_event_signal(&partners->made); /* N3 */\n",
                           "    oriel_event_signal(&partners->made);\n    oriel_delay();\n"
                           "    oriel_store_release(&(*own)->peer, (uint32_t)peer + 1);\n")],
      "partners", "partners_p1_p2_are_found_while_tables_grow", "P1: N2 is before N3"),
-    ("sync/partners.c", [("    oriel_event_signal(&partners->made); /* N3 */\n", "")],
+    ("sync/pscw_counters.c", [("    oriel_event_signal(&partners->made); /* N3 */\n", "")],
      "partners", "partners_p1_p2_are_found_while_tables_grow", "N3: who looks is told"),
-    ("sync/partners.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */",
+    ("sync/pscw_counters.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */",
                           "ORIEL_WAIT_NOT_EQUAL, oriel_load_acquire(&made->value), watch);")],
      "partners", "partners_p1_p2_are_found_while_tables_grow", "F1 is before F2"),
-    ("sync/partners.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */", "ORIEL_WAIT_NOT_EQUAL, v, NULL);")],
+    ("sync/pscw_counters.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */", "ORIEL_WAIT_NOT_EQUAL, v, NULL);")],
      "faults", "killed_poster_is_reported_by_start", "F3: who looks for an entry watches its owner"),
-    ("sync/partners.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
+    ("sync/pscw_counters.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
      "partners", "partners_p3_are_made_once_by_many_threads", "P3: the mutex"),
-    ("sync/partners.c", [("    if (*own != NULL)\n        return ORIEL_OK;\n    enum", "    enum")],
+    ("sync/pscw_counters.c", [("    if (*own != NULL)\n        return ORIEL_OK;\n    enum", "    enum")],
      "partners", "partners_p3_are_made_once_by_many_threads", "P3: another look under the mutex"),
     ("sync/pscw.c", [("    enum oriel_status status = ranks == NULL ? ORIEL_OK : make_entries(window, ranks, count, &targets);",
                       "    enum oriel_status status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK && ranks != NULL)\n"
@@ -238,54 +238,54 @@ LOCKS = [
                       "    if (status == ORIEL_OK)\n        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_access_need(window);\n")],
      "partners", "partners_and_access_without_memory_change_nothing", "a lock allocates before anything changes"),
-    ("sync/access.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
+    ("sync/access_words.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
      "faults", "killed_shared_holder_is_reported", "access words are published before L1"),
-    ("sync/access.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
+    ("sync/access_words.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
      "partners", "partners_p3_are_made_once_by_many_threads", "access words are made once"),
-    ("sync/access.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file",
+    ("sync/access_words.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file",
                         "    if (oriel_file")],
      "partners", "partners_p3_are_made_once_by_many_threads", "access words: another look under the mutex"),
 
-    ("sync/mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"
+    ("sync/accumulate_mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"
                        "                                                   memory_order_relaxed); /* M1 */",
                        "    free_word = oriel_load_relaxed(&mutex->word);\n    if (free_word == 0)\n"
                        "        oriel_store_relaxed(&mutex->word, as);\n    return free_word == 0;")],
      "mutex", "mutex_p1_publishes_stores", "M1: looking and taking are one step"),
-    ("sync/mutex.c", [("        syscall(SYS_futex, &mutex->word, FUTEX_WAKE, 1, NULL, NULL, 0);", "        sched_yield();")],
+    ("sync/accumulate_mutex.c", [("        syscall(SYS_futex, &mutex->word, FUTEX_WAKE, 1, NULL, NULL, 0);", "        sched_yield();")],
      "mutex", "mutex_m3_wakes_a_sleeper", "M3 wakes"),
-    ("sync/mutex.c", [("while (!try_lock(mutex, as | ASLEEP)) {", "while (!try_lock(mutex, as)) {")],
+    ("sync/accumulate_mutex.c", [("while (!try_lock(mutex, as | ASLEEP)) {", "while (!try_lock(mutex, as)) {")],
      "mutex", "mutex_woken_holder_wakes_the_next", "a woken holder wakes the next one"),
-    ("sync/mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);",
+    ("sync/accumulate_mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);",
                        "*status = watched.win_rank < window->n ? ORIEL_OK : oriel_watch_rank(&watched);")],
      "faults", "killed_mutex_holder_is_reported", "the word's holder is watched"),
 
-    ("sync/singles.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n", "")],
+    ("sync/atomic_mode.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n", "")],
      "singles", "singles_p1_stay_out_of_bulk_updates", "S1: a single announces itself"),
-    ("sync/singles.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n    oriel_delay();\n"
+    ("sync/atomic_mode.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n    oriel_delay();\n"
                          "    if (oriel_likely(atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) == 0)) /* S2 */\n",
                          "    bool none = atomic_load_explicit(&window->common->bulk_targets, memory_order_seq_cst) == 0;\n"
                          "    oriel_delay();\n    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst);\n    if (none)\n")],
      "singles", "singles_p1_stay_out_of_bulk_updates", "S1 is before S2"),
-    ("sync/singles.h", [("memory_order_seq_cst) == 0)) /* S2 */", "memory_order_seq_cst) < 1000)) /* S2 */")],
+    ("sync/atomic_mode.h", [("memory_order_seq_cst) == 0)) /* S2 */", "memory_order_seq_cst) < 1000)) /* S2 */")],
      "singles", "singles_p1_stay_out_of_bulk_updates", "S2 looks for bulk updates"),
-    ("sync/singles.c", [("&oriel_window_control(window, target)->bulk, memory_order_seq_cst) == 0)",
+    ("sync/atomic_mode.c", [("&oriel_window_control(window, target)->bulk, memory_order_seq_cst) == 0)",
                          "&oriel_window_control(window, target)->bulk, memory_order_seq_cst) < 2)")],
      "singles", "singles_p1_stay_out_of_bulk_updates", "S2 looks at its target's word, too"),
-    ("sync/singles.c", [("    atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */\n", "")],
+    ("sync/atomic_mode.c", [("    atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */\n", "")],
      "singles", "singles_p1_stay_out_of_bulk_updates", "B1 is announced to the window"),
-    ("sync/singles.c", [("            await_slot(&oriel_file_singles(peer->base)[i], peer);", "            (void)await_slot;")],
+    ("sync/atomic_mode.c", [("            await_slot(&oriel_file_singles(peer->base)[i], peer);", "            (void)await_slot;")],
      "singles", "singles_b2_waits_for_who_is_inside", "B2 waits"),
-    ("sync/singles.c", [("    for (int32_t rank = 0; rank < window->n; rank++) {", "    for (int32_t rank = 1; rank < window->n; rank++) {")],
+    ("sync/atomic_mode.c", [("    for (int32_t rank = 0; rank < window->n; rank++) {", "    for (int32_t rank = 1; rank < window->n; rank++) {")],
      "singles", "singles_b2_waits_for_who_is_inside", "B2 waits for every rank"),
-    ("sync/singles.c", [("        for (uint32_t i = 0; i < count; i++)\n", "        for (uint32_t i = 1; i < count; i++)\n")],
+    ("sync/atomic_mode.c", [("        for (uint32_t i = 0; i < count; i++)\n", "        for (uint32_t i = 1; i < count; i++)\n")],
      "singles", "singles_b2_waits_for_who_is_inside", "B2 waits for every thread"),
-    ("sync/singles.c", [("        if (!oriel_peer_alive(peer))\n            return;\n", "")],
+    ("sync/atomic_mode.c", [("        if (!oriel_peer_alive(peer))\n            return;\n", "")],
      "singles", "singles_of_the_dead_are_passed_over", "B2 does not wait for the dead"),
-    ("sync/singles.c", [("    control->singles_in_a_row = 0;\n", "")],
+    ("sync/atomic_mode.c", [("    control->singles_in_a_row = 0;\n", "")],
      "singles", "singles_c2_are_free_again_after_many", "C2: a bulk update begins the row anew"),
-    ("sync/singles.c", [("        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);\n", "")],
+    ("sync/atomic_mode.c", [("        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);\n", "")],
      "singles", "singles_c2_are_free_again_after_many", "C2 takes back what B1 added"),
-    ("sync/singles.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), "
+    ("sync/atomic_mode.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), "
                          "memory_order_release);\n", "    (void)slot;\n    (void)first;\n")],
      "singles", "singles_of_more_threads_than_slots_take_the_lock", "a thread that ends gives its slot back"),
 ]

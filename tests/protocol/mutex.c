@@ -1,7 +1,7 @@
-/* src/sync/mutex.c: one at a time on each target, stores are published, and a sleeper is woken.
+/* src/sync/accumulate_mutex.c: one at a time on each target, stores are published, and a sleeper is woken.
  * The locks are those of the accumulates. */
 #include "room.h"
-#include "sync/mutex.h"
+#include "sync/accumulate_mutex.h"
 
 #include <sched.h>
 

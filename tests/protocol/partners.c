@@ -1,10 +1,10 @@
-/* src/sync/partners.c and src/sync/access.c: what a process keeps for its partners and its targets is made when it is first
+/* src/sync/pscw_counters.c and src/sync/access_words.c: what a process keeps for its partners and its targets is made when it is first
  * needed, found by peers that look for it at that very moment, and never moves.  All of it fails for lack of memory without a
  * trace. */
 #include "fabricate.h"
 #include "memory/file.h"
-#include "sync/access.h"
-#include "sync/partners.h"
+#include "sync/access_words.h"
+#include "sync/pscw_counters.h"
 
 #include <pthread.h>
 #include <sched.h>

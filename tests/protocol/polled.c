@@ -1,8 +1,8 @@
 /* src/transport/polled/: what origins ask of threads of the target that poll is done once, by such a thread or by a copy, with the
  * right bytes, whether or not anybody polls, and whatever becomes of the memory and of the others. */
 #include "asking.h"
-#include "memory/polled.h"
-#include "sync/mutex.h"
+#include "memory/polled_area.h"
+#include "sync/accumulate_mutex.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Every pair of ranks has its own words in the windows, so that nothing but post, start, complete and wait orders them.  How
  * partners find each other's counters is tested in partners.c. */
 #include "fabricate.h"
-#include "sync/partners.h"
+#include "sync/pscw_counters.h"
 
 #include <sched.h>
 

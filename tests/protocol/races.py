@@ -31,7 +31,7 @@ WEAKENED = [
     ("sync/barrier.c", [("1, memory_order_seq_cst) + 1; /* B1 */\n    if (arrived != all)",
                          "1, memory_order_relaxed) + 1;\n    if (arrived != all)")],
      "barrier", "barrier_b2_publishes_stores", "B1: arrivals are a chain of releases and acquires"),
-    ("window/board.c", [("1, memory_order_seq_cst) + 1; /* N2 */", "1, memory_order_relaxed) + 1;")],
+    ("create/shm_rendezvous.c", [("1, memory_order_seq_cst) + 1; /* N2 */", "1, memory_order_relaxed) + 1;")],
      "board", "board_n3_concludes_from_every_record", "N2: arrivals are a chain of releases and acquires"),
     ("sync/ticket.h", [("oriel_store_release(&lock->serving,", "oriel_store_relaxed(&lock->serving,")],
      "ticket", "ticket_p1_publishes_stores", "P1: X3 releases"),
@@ -41,41 +41,41 @@ WEAKENED = [
      "lock", "lock_kinds_exclude_as_the_standard_says", "P1: X1 acquires where a lock begins"),
     ("sync/ticket.h", [("oriel_load_acquire(&lock->departed) ==", "oriel_load_relaxed(&lock->departed) ==")],
      "lock", "lock_kinds_exclude_as_the_standard_says", "P2: X2 acquires where a lock begins"),
-    ("sync/gate.h", [("ORIEL_GATE_WRITER, memory_order_seq_cst); /* G5 */", "ORIEL_GATE_WRITER, memory_order_relaxed);")],
+    ("sync/lock_all_gate.h", [("ORIEL_GATE_WRITER, memory_order_seq_cst); /* G5 */", "ORIEL_GATE_WRITER, memory_order_relaxed);")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G5 releases"),
-    ("sync/gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
+    ("sync/lock_all_gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
                       "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
                       "memory_order_seq_cst,",
                       "    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
                       "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
                       "memory_order_relaxed,")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G1 acquires"),
-    ("sync/gate.c", [("ORIEL_GATE_READER, memory_order_seq_cst); /* G2 */", "ORIEL_GATE_READER, memory_order_relaxed);")],
+    ("sync/lock_all_gate.c", [("ORIEL_GATE_READER, memory_order_seq_cst); /* G2 */", "ORIEL_GATE_READER, memory_order_relaxed);")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G2 releases"),
-    ("sync/gate.c", [("    while (word >= ORIEL_GATE_READER) {\n        oriel_delay();\n"
+    ("sync/lock_all_gate.c", [("    while (word >= ORIEL_GATE_READER) {\n        oriel_delay();\n"
                       "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
                       "memory_order_seq_cst,",
                       "    while (word >= ORIEL_GATE_READER) {\n        oriel_delay();\n"
                       "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
                       "memory_order_relaxed,")],
      "gate_joins", "gate_g6_sees_stores_of_writers", "G6 acquires"),
-    ("sync/gate.c", [("(void)atomic_load_explicit(&gate->word, memory_order_acquire);", "")],
+    ("sync/lock_all_gate.c", [("(void)atomic_load_explicit(&gate->word, memory_order_acquire);", "")],
      "gate", "gate_g5_publishes_stores_to_lock_all", "G4 acquires what G2 releases, which is the whole word"),
-    ("sync/mutex.c", [("as, memory_order_acquire,", "as, memory_order_relaxed,")],
+    ("sync/accumulate_mutex.c", [("as, memory_order_acquire,", "as, memory_order_relaxed,")],
      "mutex", "mutex_p1_publishes_stores", "M1 acquires"),
-    ("sync/mutex.c", [("0, memory_order_release) & ASLEEP", "0, memory_order_relaxed) & ASLEEP")],
+    ("sync/accumulate_mutex.c", [("0, memory_order_release) & ASLEEP", "0, memory_order_relaxed) & ASLEEP")],
      "mutex", "mutex_p1_publishes_stores", "M3 releases"),
-    ("sync/singles.c", [("for (int i = 0; atomic_load_explicit(&slot->inside, memory_order_seq_cst) != 0; i++)",
+    ("sync/atomic_mode.c", [("for (int i = 0; atomic_load_explicit(&slot->inside, memory_order_seq_cst) != 0; i++)",
                          "for (int i = 0; oriel_load_relaxed(&slot->inside) != 0; i++)")],
      "singles", "singles_p1_stay_out_of_bulk_updates", "P2: B2 acquires what S4 releases"),
-    ("sync/singles.c", [("oriel_store_release(&control->bulk, 0); /* C2 */", "oriel_store_relaxed(&control->bulk, 0);"),
+    ("sync/atomic_mode.c", [("oriel_store_release(&control->bulk, 0); /* C2 */", "oriel_store_relaxed(&control->bulk, 0);"),
                         ("atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);",
                          "atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_relaxed);")],
      "singles", "singles_p1_stay_out_of_bulk_updates", "P2: C2 releases"),
     ("sync/pscw.c", [("oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST",
                       "oriel_load_relaxed(&theirs->completes.value), ORIEL_WAIT_AT_LEAST")],
      "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a test acquires"),
-    ("sync/partners.c", [("    atomic_store_explicit(&partners->newest, offset, memory_order_release);",
+    ("sync/pscw_counters.c", [("    atomic_store_explicit(&partners->newest, offset, memory_order_release);",
                           "    atomic_store_explicit(&partners->newest, offset, memory_order_relaxed);")],
      "partners", "partners_p1_p2_are_found_while_tables_grow", "N1 releases"),
     ("transport/writers.h", [("&slot->owner, 0, memory_order_release); /* E5 */", "&slot->owner, 0, memory_order_relaxed);")],

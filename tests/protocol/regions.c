@@ -1,8 +1,8 @@
-/* src/window/regions.c: an origin sees a table of regions as it was at one moment, whatever the owner does to it meanwhile.
+/* src/create/regions.c: an origin sees a table of regions as it was at one moment, whatever the owner does to it meanwhile.
  * Addresses are numbers here; nothing is moved. */
 #include "fabricate.h"
-#include "ops/lookup.h"
-#include "window/regions.h"
+#include "rma/region_lookup.h"
+#include "create/regions.h"
 
 
 enum { CHANGES = 4000, STEADY = 40, SPACING = 1000, LENGTH = 100, FAR = 1000000, KEPT = 8192 };

@@ -1,7 +1,7 @@
-/* src/sync/singles.c: single updates by instructions of their own and bulk updates by plain loops lose nothing of each other, and
+/* src/sync/atomic_mode.c: single updates by instructions of their own and bulk updates by plain loops lose nothing of each other, and
  * singles are free again when bulk updates stop.  Bulk updates here take long between load and store. */
-#include "sync/mutex.h"
-#include "sync/singles.h"
+#include "sync/accumulate_mutex.h"
+#include "sync/atomic_mode.h"
 #include "fabricate.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ static _Atomic uint64_t *word_at(const struct oriel_window *window, int32_t targ
     return (_Atomic uint64_t *)(void *)&fabricate_memory(window, target)[i];
 }
 
-/* As ops/accumulate.c does it. */
+/* As rma/accumulate.c does it. */
 static void update_single(struct oriel_window *window, int32_t target, unsigned i)
 {
     _Atomic uint32_t *inside = oriel_single_enter(window, target);

@@ -1,9 +1,9 @@
-/* What ops/accumulate.c does with one run of elements that are reached by copies, for ops/deferred.c: of the folder ops/ only what
+/* What rma/accumulate.c does with one run of elements that are reached by copies, for rma/deferred.c: of the folder ops/ only what
  * these tests are about is part of them. */
 #include "fabricate.h"
-#include "ops/deferred.h"
-#include "ops/remote.h"
-#include "sync/mutex.h"
+#include "rma/deferred.h"
+#include "rma/path_select.h"
+#include "sync/accumulate_mutex.h"
 
 enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank, uint64_t offset_bytes, enum oriel_kind kind,
                                        enum oriel_operator operator, const char *origin, uint64_t count)

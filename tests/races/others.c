@@ -4,7 +4,7 @@
  * loads and stores inside them do not count.  What orders threads of one process, mutexes and atomics, still does. */
 #include "others.h"
 
-#include "ops/ops.h"
+#include "rma/rma.h"
 
 FOR_OTHERS(enum oriel_status, oriel_put,
            (struct oriel_window * window, const struct oriel_span *target, const void *here, const struct oriel_side *origin),

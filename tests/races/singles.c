@@ -1,10 +1,10 @@
-/* Builds for ThreadSanitizer alone: between plain and native updates of one target (sync/singles.h) the order may go through
+/* Builds for ThreadSanitizer alone: between plain and native updates of one target (sync/atomic_mode.h) the order may go through
  * another process, of which the sanitizer sees nothing.  That process may have waited at this one's slots (B2) before it let the
  * accumulate lock go to a thread of this one; and it may have let the singles free again (C2) after a thread of this one had let
  * go of the lock.  Both are told here, where another process can have done it: whoever waits at the slots itself, and what the lock
  * orders, is looked at as everywhere.  That C2 releases is not, here: tests/protocol/races.py looks at that. */
-#include "sync/mutex.h"
-#include "sync/singles.h"
+#include "sync/accumulate_mutex.h"
+#include "sync/atomic_mode.h"
 
 #include <sanitizer/tsan_interface.h>
 

@@ -1,6 +1,6 @@
 /* Free extents against a model of one byte per unit: takes never overlap, gives join, nothing is lost.
  * The units are 64 bytes of an address space that does not exist. */
-#include "memory/arena.h"
+#include "memory/free_extents.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Copies between layouts: whatever the two sides look like, each byte goes where the type maps say, and no other byte is touched.
  * The model is a list of the bytes of each side, one by one in the order of the type map.
  * Buffers end where the last byte lies, so that sanitizers see loads behind it. */
-#include "ops/copy.h"
+#include "datatype/copy_layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * for every count, partner and thread that comes later, and no other byte.
  * The model is a list of the bytes of each side; buffers end where the last byte lies, before a page that nobody may touch, or
  * begin behind one. */
-#include "ops/copy.h"
-#include "ops/plan.h"
+#include "datatype/copy_layout.h"
+#include "datatype/copy_plan.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

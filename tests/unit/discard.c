@@ -1,6 +1,6 @@
 /* Advice that gives up promoted memory: zeroes for its owner, its peers and its children, errors as
  * private memory has them, and nothing else changed. */
-#include "memory/discard.h"
+#include "memory/promote/discard.h"
 
 #include "promote_common.h"
 

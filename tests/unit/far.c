@@ -1,6 +1,6 @@
 /* Operations on a target of another machine move what they should, however it lies on both sides, and nothing else.  The model
  * lists the place of each byte and each element.  Answers come late, when the datatypes are gone. */
-#include "ops/far.h"
+#include "internode/origin/origin_rma.h"
 
 #include <stdlib.h>
 #include <string.h>

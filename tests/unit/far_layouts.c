@@ -191,7 +191,7 @@ static void fill_element(enum oriel_kind kind, char *at)
 #define BITS(name, c_type, like)
 #define LETTERS(name, c_type, like)
 #define OPAQUE(name, c_type)
-#include "kernel/kinds.def"
+#include "reduce/kinds.def"
     default:
         for (uint32_t i = 0; i < oriel_kinds[kind].extent_bytes; i++)
             at[i] = (char)below(256);

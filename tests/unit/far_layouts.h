@@ -2,7 +2,7 @@
 #ifndef ORIEL_TESTS_UNIT_FAR_LAYOUTS_H
 #define ORIEL_TESTS_UNIT_FAR_LAYOUTS_H
 
-#include "ops/ops.h"
+#include "rma/rma.h"
 
 /* A datatype, and count items of it. */
 struct drawn {

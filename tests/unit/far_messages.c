@@ -1,11 +1,11 @@
 /* Messages to a target of another machine: they are few and short, and what one says wrongly is refused and harms nothing; nor
  * does it if a rank asks for what no rank asks for. */
-#include "ops/far.h"
+#include "internode/origin/origin_rma.h"
 
-#include "sync/far_kept.h"
-#include "sync/far_peers.h"
+#include "internode/target/deferred_queue.h"
+#include "internode/origin/origin_peers.h"
 #include "sync/ticket.h"
-#include "sync/watch.h"
+#include "sync/liveness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +400,7 @@ void oriel_far_peers_close(struct oriel_window *window)
     (void)window;
 }
 
-/* As window/serve.c, by which rank 0 asks for or gives back a lock. */
+/* As internode/target/am_dispatch.c, by which rank 0 asks for or gives back a lock. */
 static void serve_lock(struct oriel_window *window, enum oriel_far_kind kind, bool rides)
 {
     const struct oriel_net_asker asker = {{0}};

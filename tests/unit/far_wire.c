@@ -2,10 +2,10 @@
 #include "far_wire.h"
 
 #include "base/recent.h"
-#include "memory/agent.h"
+#include "memory/agent_area.h"
 #include "memory/file.h"
-#include "ops/lookup.h"
-#include "sync/far.h"
+#include "rma/region_lookup.h"
+#include "internode/origin/origin_sync.h"
 
 #include <stdlib.h>
 #include <string.h>

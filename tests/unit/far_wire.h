@@ -3,7 +3,7 @@
 #ifndef ORIEL_TESTS_UNIT_FAR_WIRE_H
 #define ORIEL_TESTS_UNIT_FAR_WIRE_H
 
-#include "ops/far.h"
+#include "internode/origin/origin_rma.h"
 
 enum { WIRE_WINDOW_BYTES = 3 << 20, WIRE_GUARD_BYTES = 4096, WIRE_ALL_BYTES = WIRE_WINDOW_BYTES + 2 * WIRE_GUARD_BYTES };
 

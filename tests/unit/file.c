@@ -2,7 +2,7 @@
  * the next memory of the program.
  * The file is started once for all tests, as in a program. */
 #include "memory/file.h"
-#include "memory/limit.h"
+#include "memory/memory_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>

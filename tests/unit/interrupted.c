@@ -1,8 +1,8 @@
-/* src/memory/interrupted.c: what a thread waits for is not cut short by being stopped, and a time limit is not begun anew for
+/* src/memory/promote/syscall_restart.c: what a thread waits for is not cut short by being stopped, and a time limit is not begun anew for
  * ever. */
 #include "promote_common.h"
 
-#include "memory/interrupted.h"
+#include "memory/promote/syscall_restart.h"
 
 #include <dlfcn.h>
 #include <errno.h>

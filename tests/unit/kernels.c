@@ -1,7 +1,7 @@
 /* Kernels: which kinds have which operators, that plain and native ones of a kind never meet on one element, and what kinds
  * compute that hosts rarely have a datatype for.  The other kinds are tested through MPI, against a model of the types.
  * Each test owns its elements. */
-#include "kernel/kind.h"
+#include "reduce/kind.h"
 
 #include "base/valgrind.h"
 

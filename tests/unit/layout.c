@@ -1,7 +1,7 @@
 /* Layouts: constructors simplify, sums and bounds are right, and cursors yield the bytes of the type map in order.
  * The model is a list of where each byte that moves lies, expanded by the definition of each constructor.
  * Each test owns its trees. */
-#include "ops/layout.h"
+#include "datatype/layout.h"
 
 #include <stdlib.h>
 #include <string.h>

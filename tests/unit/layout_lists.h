@@ -2,7 +2,7 @@
 #ifndef ORIEL_TESTS_UNIT_LAYOUT_LISTS_H
 #define ORIEL_TESTS_UNIT_LAYOUT_LISTS_H
 
-#include "ops/layout.h"
+#include "datatype/layout.h"
 
 #include <stdlib.h>
 

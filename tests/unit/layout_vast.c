@@ -1,5 +1,5 @@
 /* Layouts whose sums no number holds: their bounds are refused, and they are marked as vast. */
-#include "ops/layout.h"
+#include "datatype/layout.h"
 
 #include "cmocka_all.h"
 #include "layout_lists.h"

@@ -1,6 +1,6 @@
 /* Limits on memory and address space.  Each question is asked in a child of its own, because the options and the resource
  * limits that it depends on are read or set once in a process. */
-#include "memory/limit.h"
+#include "memory/memory_limits.h"
 
 #include "base/valgrind.h"
 

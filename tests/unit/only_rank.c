@@ -1,7 +1,7 @@
 /* What ops/ takes of sync/, for a window of which only one rank is served, by one thread: nothing ever waits.
- * In the place of sync/mutex.c and sync/singles.c, for tests of what other machines ask. */
-#include "sync/mutex.h"
-#include "sync/singles.h"
+ * In the place of sync/accumulate_mutex.c and sync/atomic_mode.c, for tests of what other machines ask. */
+#include "sync/accumulate_mutex.h"
+#include "sync/atomic_mode.h"
 
 #include <stdlib.h>
 

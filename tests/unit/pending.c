@@ -1,6 +1,6 @@
-/* src/sync/pending.c: when an operation of several messages has ended, who frees a message's request, and what a failure says.
+/* src/internode/origin/rma_requests.c: when an operation of several messages has ended, who frees a message's request, and what a failure says.
  * The net is this file's: answers come when a case says so.  Run by the test rows. */
-#include "sync/pending.h"
+#include "internode/origin/rma_requests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static struct oriel_net_peer *some_peer(void)
     return (struct oriel_net_peer *)(void *)&place;
 }
 
-/* A message, as sync/far.c asks it. */
+/* A message, as internode/origin/origin_sync.c asks it. */
 static struct oriel_far_request *ask(void)
 {
     struct oriel_far_request *request = calloc(1, sizeof *request);

@@ -1,9 +1,9 @@
 /* What may have pinned pages is found by its descriptor, refused by promotion unless it is allowed, and accepted once closed;
  * what cannot is not.  What pins pages while they are promoted goes on writing into them when their holds have ended. */
-#include "memory/pins.h"
+#include "memory/promote/pinned_pages.h"
 
 #include "memory/file.h"
-#include "memory/promote.h"
+#include "memory/promote/promote.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,10 +3,10 @@
 #ifndef ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
 #define ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
 
-#include "memory/candidate.h"
+#include "memory/promote/promotable.h"
 #include "memory/file.h"
-#include "memory/maps.h"
-#include "memory/promote.h"
+#include "memory/proc_maps.h"
+#include "memory/promote/promote.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Transparent huge pages through promotion and back: they are huge in the memory file and huge again after release. */
 #include "promote_common.h"
 
-#include "memory/huge.h"
+#include "memory/promote/huge_pages.h"
 #include "memory/pages.h"
 
 enum { HUGE_PAGES = 8 };

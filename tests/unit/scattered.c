@@ -2,7 +2,7 @@
  * one element after the other in the order of the type maps, and no other byte changes. The model
  * is a list of where each element of a side lies, and the plain kernel for one element. Buffers end
  * where the last byte of an element lies, so that sanitizers see accesses outside. */
-#include "ops/scattered.h"
+#include "rma/scattered.h"
 
 #include <float.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* src/memory/threads.c: while threads end, the list of the others is whole nevertheless. */
-#include "memory/threads.h"
+/* src/memory/promote/thread_list.c: while threads end, the list of the others is whole nevertheless. */
+#include "memory/promote/thread_list.h"
 
 #include "transport/writers.h"
 

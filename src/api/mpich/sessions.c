@@ -2,7 +2,7 @@
  * it must be given up before the last session ends.  Programs call. */
 #include "api/api.h"
 #include "api/launch.h"
-#include "window/create.h"
+#include "create/create.h"
 
 #include <stdatomic.h>
 

@@ -23,7 +23,7 @@ static enum element_class class_of(uint8_t element)
 #define BITS(name, type, like)
 #define LETTERS(name, type, like)
 #define OPAQUE(name, type)
-#include "kernel/kinds.def"
+#include "reduce/kinds.def"
     default: return CLASS_WORD;
     }
 }

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "check/access/history.h"
-#include "ops/datatype.h"
+#include "datatype/datatype.h"
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
 
 #include "check/shm/shm.h"
 #include "check/order/clock.h"
-#include "kernel/kind.h"
+#include "reduce/kind.h"
 
 #include <stdbool.h>
 

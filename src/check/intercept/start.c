@@ -13,7 +13,7 @@
 #include "check/access/record_lease.h"
 #include "check/remote/remote.h"
 #include "check/deadlock/wait_records.h"
-#include "ops/datatype.h"
+#include "datatype/datatype.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

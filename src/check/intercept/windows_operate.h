@@ -5,7 +5,7 @@
 #define ORIEL_CHECK_INTERCEPT_WINDOWS_OPERATE_H
 
 #include "check/intercept/windows_table.h"
-#include "ops/datatype.h"
+#include "datatype/datatype.h"
 
 struct oriel_operation {
     enum oriel_access_kind kind;

@@ -3,7 +3,7 @@
  * seen is taken behind it.  Called by instrumented code only. */
 #include "check/tsan/attach.h"
 
-#include "kernel/kind.h"
+#include "reduce/kind.h"
 
 #define GIVE(at, size) oriel_tsan_access(at, size, true, true, ORIEL_TSAN_CALLER)
 #define TAKE(at, size) oriel_tsan_access(at, size, false, true, ORIEL_TSAN_CALLER)

@@ -33,7 +33,7 @@
  * may never have been set (death between Q3 and Q4), so the heir rings (Q4) and awaits Z3, after which nobody looks at the
  * slot.  Whoever claims a slot does so, not the heir alone, since an origin that was told of the target's death leaves ASKED
  * behind.  An update of the dead is thereby done as a whole or not at all, and nobody comes in between: the accumulate lock stays
- * with the dead, and who asks for it is told (sync/mutex.c).  The area's process is told apart in the same way: who waits for an
+ * with the dead, and who asks for it is told (sync/accumulate_mutex.c).  The area's process is told apart in the same way: who waits for an
  * answer, or for a slot, asks whether it lives. */
 #ifndef ORIEL_TRANSPORT_AGENT_AGENT_H
 #define ORIEL_TRANSPORT_AGENT_AGENT_H
@@ -41,7 +41,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "base/wait.h"
-#include "kernel/kind.h"
+#include "reduce/kind.h"
 #include "transport/transport.h"
 
 #include <stdalign.h>

@@ -1,5 +1,5 @@
 /* The agent's thread: who it is to the kernel, and when it is awake.  It sleeps until it is asked, after an answer it stays awake
- * for some microseconds; what a request does is in execute.c.  memory/agent.c starts and stops it. */
+ * for some microseconds; what a request does is in execute.c.  memory/agent_area.c starts and stops it. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"

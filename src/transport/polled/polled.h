@@ -43,7 +43,7 @@
  * Death.  Of the origin: owner names a process, and an origin that finds no free slot takes over those
  * of dead ones (R1 from the dead's word).  It withdraws the dead's request, or leaves the slot alone
  * while a thread executes it.  A write of the dead is done as a whole or not at all.  The accumulate
- * lock stays with the dead (sync/mutex.c).  Of the target: before T1 the origin withdraws, and the
+ * lock stays with the dead (sync/accumulate_mutex.c).  Of the target: before T1 the origin withdraws, and the
  * other means report the death; after T1 the origin checks every 100 ms whether the target lives.
  * A forked child serves nobody: it would do so in memory of its own. */
 #ifndef ORIEL_TRANSPORT_POLLED_POLLED_H
@@ -53,7 +53,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "base/wait.h"
-#include "kernel/kind.h"
+#include "reduce/kind.h"
 #include "transport/transport.h"
 
 #include <stdalign.h>

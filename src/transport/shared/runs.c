@@ -1,5 +1,5 @@
 /* The loops over runs.  Elements of a machine word are the usual case: they are collected into full registers where they come to
- * lie side by side, and loaded so where every second one is wanted.  ops/copy.c calls. */
+ * lie side by side, and loaded so where every second one is wanted.  datatype/copy_layout.c calls. */
 #include "transport/shared/runs.h"
 
 #include <stdbool.h>

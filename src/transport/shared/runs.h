@@ -1,5 +1,5 @@
 /* Copying runs of one length that lie at equal distances on both sides: the inner loops of derived datatypes.  The length
- * chooses the loop once, each loop then moves in the widest loads and stores that the length allows.  ops/copy.c calls. */
+ * chooses the loop once, each loop then moves in the widest loads and stores that the length allows.  datatype/copy_layout.c calls. */
 #ifndef ORIEL_TRANSPORT_SHARED_RUNS_H
 #define ORIEL_TRANSPORT_SHARED_RUNS_H
 

@@ -1,6 +1,6 @@
 /* The loops over rows and lists of steps.  The kinds of a row are constants of its loop and its distances stay in registers, so
  * that a loop is what a person writes who knows both sides: one load or store for each place where words lie side by side.
- * ops/plan.c calls. */
+ * datatype/copy_plan.c calls. */
 #include "transport/shared/steps.h"
 
 #include "transport/shared/runs.h"

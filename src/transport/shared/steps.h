@@ -1,6 +1,6 @@
 /* Copying between blocks that do not fit each other: word by word, in steps of two words where one side has them side by side.
  * A row of up to three steps is one loop over items at equal distances, a list of steps of one kind is one loop over the list.
- * ops/plan.c calls. */
+ * datatype/copy_plan.c calls. */
 #ifndef ORIEL_TRANSPORT_SHARED_STEPS_H
 #define ORIEL_TRANSPORT_SHARED_STEPS_H
 

@@ -6,7 +6,7 @@
  * device would go on with the old ones.  A get, and the question whether all that was put has arrived, is a request like any
  * other, found by its number when UCX is done with it: one whose peer was lost meanwhile has ended before.
  *
- * A device orders nothing with messages: who tells something of what it has put asks first (sync/far.c, D1). */
+ * A device orders nothing with messages: who tells something of what it has put asks first (internode/origin/origin_sync.c, D1). */
 #include "transport/ucx/inner.h"
 
 #include <sched.h>

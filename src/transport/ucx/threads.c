@@ -1,5 +1,5 @@
 /* The threads that libucp makes when its workers are opened: one that waits for connections to be made.  They have the signals
- * of who opened, all blocked, so nothing stops them while pages of the program move (memory/quiesce.c); nor need it: UCX is given
+ * of who opened, all blocked, so nothing stops them while pages of the program move (memory/promote/stop_threads.c); nor need it: UCX is given
  * buffers of Oriel's only, so its threads touch no memory of the program's.  workers.c calls, with the net not started yet or
  * not any more.
  *

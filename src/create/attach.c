@@ -1,0 +1,168 @@
+/* What a dynamic window's owner knows of its attached memory; regions.c has what origins see.  Memory is promoted before it is in
+ * the table, and private again after it has left it. */
+#include "create/attach.h"
+
+#include "base/table.h"
+#include "create/path_info.h"
+#include "create/regions.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct oriel_attached {
+    struct oriel_table memories; /* struct oriel_own_memory, by address */
+    uint64_t *empty;             /* addresses attached with size 0 */
+    size_t empty_count;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what is made first, and of the empty ones */
+
+static enum oriel_status no_memory(void)
+{
+    return oriel_fail(ORIEL_E_ATTACH, "no memory for what is attached");
+}
+
+static struct oriel_attached *attached_of(struct oriel_window *window)
+{
+    return atomic_load_explicit(&window->attached, memory_order_acquire);
+}
+
+static struct oriel_attached *prepare(struct oriel_window *window)
+{
+    struct oriel_attached *attached = attached_of(window);
+    if (oriel_likely(attached != NULL))
+        return attached;
+    pthread_mutex_lock(&mutex);
+    attached = attached_of(window);
+    if (attached == NULL && (attached = calloc(1, sizeof *attached)) != NULL) {
+        attached->memories = (struct oriel_table)ORIEL_TABLE_INIT;
+        atomic_store_explicit(&window->attached, attached, memory_order_release);
+    }
+    pthread_mutex_unlock(&mutex);
+    return attached;
+}
+
+static enum oriel_status keep_empty(struct oriel_attached *attached, uint64_t address)
+{
+    pthread_mutex_lock(&mutex);
+    uint64_t *empty = realloc(attached->empty, (attached->empty_count + 1) * sizeof *empty);
+    if (empty != NULL) {
+        attached->empty = empty;
+        empty[attached->empty_count++] = address;
+    }
+    pthread_mutex_unlock(&mutex);
+    return empty != NULL ? ORIEL_OK : no_memory();
+}
+
+static bool remove_empty(struct oriel_attached *attached, uint64_t address)
+{
+    bool found = false;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = attached->empty_count; i-- > 0 && !found;)
+        if (attached->empty[i] == address) {
+            attached->empty[i] = attached->empty[--attached->empty_count];
+            found = true;
+        }
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+static enum oriel_status insert(struct oriel_window *window, struct oriel_own_memory *memory, uint64_t address)
+{
+    struct oriel_attached *attached = attached_of(window);
+    enum oriel_status status = oriel_regions_insert(window, memory->stretches, memory->stretch_count);
+    if (status == ORIEL_OK && !oriel_table_set(&attached->memories, address, memory)) {
+        oriel_regions_remove(window, address);
+        status = no_memory();
+    }
+    return status;
+}
+
+enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, uint64_t size_bytes)
+{
+    if (size_bytes > UINT64_MAX - address)
+        return oriel_fail(ORIEL_E_ATTACH, "%lu bytes at %#lx pass the end of the address space",
+                          (unsigned long)size_bytes, (unsigned long)address);
+    struct oriel_attached *attached = prepare(window);
+    if (attached == NULL)
+        return no_memory();
+    if (size_bytes == 0)
+        return keep_empty(attached, address);
+    struct oriel_own_memory *memory;
+    if (oriel_own_memory_take(address, size_bytes, window->n > 1, &memory) != ORIEL_OK)
+        return no_memory();
+    enum oriel_status status = insert(window, memory, address);
+    if (status != ORIEL_OK) {
+        oriel_own_memory_release(memory);
+        return status;
+    }
+    if ((oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0)
+        oriel_store_relaxed(&window->control->promoted, 1);
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
+{
+    struct oriel_attached *attached = attached_of(window);
+    struct oriel_own_memory *memory = attached != NULL ? oriel_table_find(&attached->memories, address) : NULL;
+    if (memory == NULL && attached != NULL && remove_empty(attached, address))
+        return ORIEL_OK;
+    enum oriel_status status = oriel_regions_remove(window, address);
+    if (status != ORIEL_OK)
+        return status;
+    oriel_table_remove(&attached->memories, address, memory);
+    uint64_t lost_bytes = oriel_own_memory_release(memory);
+    if (lost_bytes > 0) {
+        oriel_paths_keep_name(window);
+        oriel_paths_warn_lost(window, "MPI_Win_detach", lost_bytes);
+    }
+    return ORIEL_OK;
+}
+
+struct ways {
+    unsigned all;
+    char *reason;
+    size_t room;
+};
+
+/* One memory's, and why it is reached by copies if it is. */
+static void add_ways(void *visited, void *context)
+{
+    const struct oriel_own_memory *memory = visited;
+    struct ways *ways = context;
+    const unsigned own = oriel_own_memory_ways(memory);
+    ways->all |= own;
+    if ((own & ORIEL_WAY_COPY) != 0)
+        snprintf(ways->reason, ways->room, "%s", memory->reason);
+}
+
+unsigned oriel_attached_ways(struct oriel_window *window, char *reason, size_t room)
+{
+    struct ways ways = {0, reason, room};
+    struct oriel_attached *attached = attached_of(window);
+    reason[0] = '\0';
+    if (attached != NULL)
+        oriel_table_visit(&attached->memories, add_ways, &ways);
+    return ways.all;
+}
+
+static void release(void *memory, void *lost_bytes)
+{
+    *(uint64_t *)lost_bytes += oriel_own_memory_release(memory);
+}
+
+uint64_t oriel_attached_close(struct oriel_window *window)
+{
+    struct oriel_attached *attached = attached_of(window);
+    uint64_t lost_bytes = 0;
+    if (attached == NULL)
+        return 0;
+    oriel_regions_close(window);
+    oriel_table_visit(&attached->memories, release, &lost_bytes);
+    oriel_table_close(&attached->memories);
+    free(attached->empty);
+    free(attached);
+    atomic_store_explicit(&window->attached, NULL, memory_order_relaxed);
+    return lost_bytes;
+}

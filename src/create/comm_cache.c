@@ -1,0 +1,218 @@
+/* Keeps boards as attributes of communicators.  The host copies none of them to a communicator's duplicate, whose windows could
+ * be made in another order, and deletes them when a communicator is freed, at MPI_Finalize for MPI_COMM_WORLD: an attribute is
+ * the communicator's and not its handle's, so that a handle that is given out again has no board.
+ *
+ * Life.  Either all ranks of a communicator have its board or none: it is attached before the agreement of the first window and
+ * confirmed, or dropped, by what all have agreed on.  From then on all make their windows by it, in the same order.  No rank
+ * frees its communicator before it has left its last meeting, but another may still be on its way out of that one: rank 0 keeps
+ * the words until all others have counted themselves departed, their last touch.
+ *
+ * Freeing.  Delete callbacks of the program may make windows over the communicator that is being freed, and may make
+ * MPI_Comm_free fail, at which the communicator stays.  In what order attributes are deleted is the host's matter and need not
+ * be the same on all ranks, the host's table of them is in pieces meanwhile, and MPICH forgets the failure of one when another
+ * goes well after it.  So a rank deletes the board's attribute, and leaves the board (shm_rendezvous.c, N6), before the host begins:
+ * windows made from then on use the host's collectives on all ranks, and no attribute is looked at or set if a rank makes one
+ * in such a callback.  Callbacks may free other communicators, whose callbacks may make windows over the first: all that a
+ * thread is freeing count.  A communicator that stays gets a new board with the next window that is made outside of them, on
+ * some ranks in the place of the old one. */
+#include "create/comm_cache.h"
+
+#include "host/host.h"
+#include "window/handle.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct kept {
+    struct oriel_board board; /* first: callers know this part */
+    MPI_Comm comm;
+    int key;
+    int64_t own_offset;       /* rank 0's, else -1 */
+    bool is_confirmed;
+    struct kept *next_leaving;
+    struct kept *next;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct kept *_Atomic leaving; /* of rank 0: others may still touch the words */
+static struct kept *living; /* all that are attributes now */
+static _Thread_local struct oriel_freeing *innermost; /* what this thread's calls of MPI_Comm_free are at work on */
+static int keyval = MPI_KEYVAL_INVALID;
+
+static void close_board(struct kept *kept)
+{
+    if (kept->own_offset >= 0)
+        oriel_file_free((uint64_t)kept->own_offset);
+    oriel_group_release(kept->board.group);
+    free(kept);
+}
+
+static bool all_have_left(const struct kept *kept)
+{
+    return oriel_load_acquire(&kept->board.words->departed) == (uint32_t)kept->board.group->n - 1;
+}
+
+void oriel_boards_reclaim(void)
+{
+    if (atomic_load_explicit(&leaving, memory_order_relaxed) == NULL)
+        return;
+    pthread_mutex_lock(&mutex);
+    struct kept *kept = leaving;
+    leaving = NULL;
+    while (kept != NULL) {
+        struct kept *next = kept->next_leaving;
+        if (all_have_left(kept)) {
+            close_board(kept);
+        } else {
+            kept->next_leaving = leaving;
+            leaving = kept;
+        }
+        kept = next;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void leave(struct kept *kept)
+{
+    if (kept->is_confirmed)
+        oriel_board_leave(&kept->board); /* the host may have freed the communicator by a way of its own */
+    if (kept->is_confirmed && kept->own_offset >= 0) {
+        pthread_mutex_lock(&mutex);
+        kept->next_leaving = leaving;
+        leaving = kept;
+        pthread_mutex_unlock(&mutex);
+        oriel_boards_reclaim();
+        return;
+    }
+    if (kept->is_confirmed)
+        atomic_fetch_add_explicit(&kept->board.words->departed, 1, memory_order_acq_rel); /* the last touch */
+    close_board(kept);
+}
+
+static void insert(struct kept *kept)
+{
+    pthread_mutex_lock(&mutex);
+    kept->next = living;
+    living = kept;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void remove_living(struct kept *kept)
+{
+    pthread_mutex_lock(&mutex);
+    struct kept **link = &living;
+    while (*link != kept)
+        link = &(*link)->next;
+    *link = kept->next;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* The youngest of this handle, or NULL.  Without the host, which would complain of what is no communicator. */
+static const struct kept *youngest(MPI_Comm comm)
+{
+    pthread_mutex_lock(&mutex);
+    const struct kept *kept = living;
+    while (kept != NULL && (kept->comm != comm || kept->key != keyval))
+        kept = kept->next;
+    pthread_mutex_unlock(&mutex);
+    return kept;
+}
+
+/* A host that has lost an attribute, and given out the handle again, is not asked to delete what it does not have: that would
+ * be an error, which ends most programs. */
+void oriel_boards_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
+{
+    freeing->comm = comm;
+    freeing->outer = innermost;
+    innermost = freeing;
+    const struct kept *kept = oriel_handle_in_child() ? NULL : youngest(comm);
+    void *value = NULL;
+    int found = 0;
+    if (kept != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found && value == kept)
+        oriel_host()->Comm_delete_attr(comm, keyval);
+}
+
+void oriel_boards_end_free(const struct oriel_freeing *freeing)
+{
+    innermost = freeing->outer;
+}
+
+bool oriel_boards_is_freeing(MPI_Comm comm)
+{
+    const struct oriel_freeing *freeing = innermost;
+    while (freeing != NULL && freeing->comm != comm)
+        freeing = freeing->outer;
+    return freeing != NULL;
+}
+
+/* The host calls it when it deletes the communicator, may be at MPI_Finalize: nothing of the host may be used. */
+static int forget(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)extra;
+    if (oriel_handle_in_child()) /* the words are its parent's business */
+        return MPI_SUCCESS;
+    remove_living(value);
+    leave(value);
+    return MPI_SUCCESS;
+}
+
+struct oriel_board *oriel_boards_find(MPI_Comm comm)
+{
+    void *value = NULL;
+    int found = 0;
+    if (keyval == MPI_KEYVAL_INVALID || oriel_boards_is_freeing(comm) ||
+        oriel_host()->Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
+        return NULL;
+    struct kept *kept = value;
+    return kept->board.is_over ? NULL : &kept->board;
+}
+
+enum oriel_status oriel_boards_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank, uint64_t words_offset,
+                                      int64_t own_offset, struct oriel_board **out)
+{
+    struct kept *kept = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *kept);
+    *out = NULL;
+    if (kept == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the board of a communicator");
+    oriel_group_share(group);
+    kept->board.words = (struct oriel_board_words *)(group->bases[0] + words_offset);
+    kept->board.group = group;
+    kept->board.rank = rank;
+    kept->own_offset = own_offset;
+    kept->comm = comm;
+    kept->key = keyval;
+    insert(kept);
+    if (oriel_host()->Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
+        remove_living(kept);
+        oriel_group_release(group);
+        free(kept);
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot keep an attribute of a communicator");
+    }
+    *out = &kept->board;
+    return ORIEL_OK;
+}
+
+void oriel_boards_confirm(struct oriel_board *board)
+{
+    ((struct kept *)board)->is_confirmed = true;
+}
+
+void oriel_boards_drop(MPI_Comm comm)
+{
+    oriel_host()->Comm_delete_attr(comm, keyval);
+}
+
+void oriel_boards_start(void)
+{
+    if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+        keyval = MPI_KEYVAL_INVALID;
+}
+
+void oriel_boards_stop(void)
+{
+    if (keyval != MPI_KEYVAL_INVALID)
+        oriel_host()->Comm_free_keyval(&keyval);
+    keyval = MPI_KEYVAL_INVALID;
+}

@@ -1,0 +1,357 @@
+/* The creation protocol.
+ *
+ *   1. Each rank prepares: checks its arguments, allocates its control words and, where the flavour says so, its memory;
+ *      rank 0 allocates the common words.  A failure is noted in its record, not returned.
+ *   2. All exchange records.  From the same records all draw the same conclusion: an error of any rank is everybody's
+ *      error, a rank that cannot share memory sends everybody to the host.
+ *      Over a communicator that has a board (create_exchange.c) each rank has taken its carrier before, and the usual window is
+ *      everybody's with this step: none of the others is left to do.
+ *   3. Each rank opens the files of all others (so that they can be opened "both ways"), probes CMA where a target needs it,
+ *      takes a carrier from the host; rank 0 fills the table of targets.  The first window of a communicator brings its board.
+ *   4. All agree by one reduction of bits; only then is the window everybody's.
+ *      Where the ranks are on several machines (node_map.c), they first start the net and tell each other how they are
+ *      reached; the leader of each machine fills a table for it, and when all have finished they agree once more.
+ *   5. Where CMA is refused to anybody, all such memory of the window is reached by agents.  When the records say that one is
+ *      still to be opened, its rank opens it and all agree once more.  Where one may not be opened: the host.
+ *
+ * Invariant: no rank returns a window that another rank does not have, but where one has died meanwhile.  api/ calls, any
+ * number of threads on different communicators. */
+#include "create/create_state.h"
+
+#include "base/log.h"
+#include "host/host.h"
+#include "memory/agent_area.h"
+#include "rma/deferred.h"
+#include "sync/access_words.h"
+#include "sync/pscw_counters.h"
+#include "transport/shared/copy.h"
+#include "create/attach.h"
+#include "window/handle.h"
+#include "create/path_info.h"
+#include "create/regions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Until step 4. */
+static const struct record *record_of(const struct attempt *attempt, int32_t rank)
+{
+    return attempt->records != NULL ? &attempt->records[rank] : oriel_board_record(attempt->board, rank);
+}
+
+/* Whether some rank cannot share memory at all, or speaks another version. */
+static bool somebody_wants_host(const struct attempt *attempt)
+{
+    for (int32_t i = 0; i < attempt->window->n; i++) {
+        const struct record *record = record_of(attempt, i);
+        if (record->wants_host || record->version != RECORD_VERSION)
+            return true;
+    }
+    return false;
+}
+
+/* Where errors end the job, whoever speaks first ends it: the rank that knows what was wrong goes ahead. */
+enum { AFTER_YOU_US = 50000 };
+
+/* The first rank's error is everybody's. */
+static enum oriel_status common_status(const struct attempt *attempt)
+{
+    for (int32_t i = 0; i < attempt->window->n; i++) {
+        enum oriel_status status = record_of(attempt, i)->status;
+        if (status == ORIEL_OK)
+            continue;
+        if (i == attempt->window->rank)
+            return status; /* the message is this thread's last one */
+        usleep(AFTER_YOU_US);
+        return oriel_fail(status, "rank %d could not make its part of the window", (int)i);
+    }
+    return ORIEL_OK;
+}
+
+static uint64_t common_offset(const struct attempt *attempt)
+{
+    if (attempt->machines != NULL) {
+        const struct oriel_window *window = attempt->window;
+        const char *base = window->control_bases[window->leader];
+        const struct oriel_control *control =
+            (const struct oriel_control *)(base + attempt->records[window->leader].target.control_offset);
+        return atomic_load_explicit(&control->common_offset, memory_order_acquire);
+    }
+    return record_of(attempt, 0)->common_offset;
+}
+
+/* Rank 0's process, and which of its windows. */
+static uint64_t common_id(const struct attempt *attempt)
+{
+    const struct record *first = record_of(attempt, 0);
+    return first->member.process.id[0] ^ first->far_id * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static void finish(struct attempt *attempt)
+{
+    static _Atomic uint64_t serials;
+    struct oriel_window *window = attempt->window;
+    const struct oriel_creation *creation = attempt->creation;
+    static const int flavors[] = {
+        [ORIEL_FLAVOUR_CREATE] = MPI_WIN_FLAVOR_CREATE,
+        [ORIEL_FLAVOUR_ALLOCATE] = MPI_WIN_FLAVOR_ALLOCATE,
+        [ORIEL_FLAVOUR_SHARED] = MPI_WIN_FLAVOR_SHARED,
+        [ORIEL_FLAVOUR_DYNAMIC] = MPI_WIN_FLAVOR_DYNAMIC,
+    };
+    oriel_copy_renew();
+    window->flavour = creation->flavour;
+    window->common = (struct oriel_common *)(window->control_bases[window->leader] + common_offset(attempt));
+    window->targets = window->common->targets;
+    oriel_deferred_make(window);
+    atomic_init(&window->access, window->group->absent);
+    if (creation->flavour == ORIEL_FLAVOUR_CREATE)
+        window->base = creation->base;
+    else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
+        window->base = oriel_window_direct(window, window->rank, 0);
+    if (creation->flavour == ORIEL_FLAVOUR_SHARED)
+        oriel_peer_dump(window->base, (uint64_t)creation->size_bytes, true);
+    if (attempt->is_contiguous)
+        oriel_hints_set_contiguous(&window->host->hints, creation->size_bytes > 0 ? window->base : NULL);
+    window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
+    window->id = common_id(attempt);
+    window->host->size_bytes = (MPI_Aint)creation->size_bytes;
+    window->host->disp_unit = (int)creation->disp_unit;
+    window->host->create_flavor = flavors[creation->flavour];
+    window->host->model = MPI_WIN_UNIFIED;
+    oriel_own_memory_begin(window->own_memory, window->n);
+}
+
+void oriel_window_begin_end(struct oriel_window *window)
+{
+    oriel_own_memory_end(window->own_memory);
+}
+
+void oriel_window_release_memory(struct oriel_window *window)
+{
+    uint64_t lost_bytes = oriel_attached_close(window);
+    oriel_regions_close(window);
+    lost_bytes += oriel_own_memory_release(window->own_memory);
+    window->own_memory = NULL;
+    oriel_paths_warn_lost(window, "MPI_Win_free", lost_bytes);
+}
+
+/* Gives back everything but the carrier. */
+static void destroy(struct oriel_window *window)
+{
+    oriel_machines_close(window);
+    oriel_deferred_free(window);
+    oriel_window_release_memory(window);
+    oriel_attempt_give_back(window->memory_offset);
+    oriel_attempt_give_back(window->common_offset);
+    if (window->control != NULL) {
+        oriel_partners_close(window);
+        oriel_access_close(window);
+    }
+    oriel_attempt_give_back(window->control_offset);
+    if (window->group != NULL)
+        oriel_group_release(window->group);
+    if (window->host->group != MPI_GROUP_NULL)
+        oriel_host()->Group_free(&window->host->group);
+    free(window->own_memory_bases);
+    free(window->started.partners);
+    free(window->posted.partners);
+}
+
+static void free_window(struct oriel_window *window)
+{
+    free(window->host);
+    free(window);
+}
+
+/* In the attempt itself when there is no memory; false when the host does not know the communicator. */
+static bool make_empty(struct attempt *attempt)
+{
+    int n;
+    int rank;
+    MPI_Comm comm = attempt->creation->comm;
+    if (oriel_host()->Comm_size(comm, &n) != MPI_SUCCESS || oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS)
+        return false;
+    struct oriel_window *window = aligned_alloc(ORIEL_CACHE_LINE, (sizeof *window + 63) & ~(size_t)63);
+    struct oriel_window_host *host = calloc(1, sizeof *host);
+    if (window == NULL || host == NULL) {
+        free(window);
+        free(host);
+        window = &attempt->spare;
+        host = &attempt->spare_host;
+    }
+    *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
+    *window = (struct oriel_window){
+        .n = n, .rank = rank, .here = n, .control_offset = -1, .common_offset = -1, .memory_offset = -1,
+        .host = host};
+    attempt->window = window;
+    return true;
+}
+
+static bool somebody_is(const struct attempt *attempt, enum readiness readiness)
+{
+    for (int32_t i = 0; i < attempt->window->n; i++)
+        if (attempt->records[i].agent == readiness)
+            return true;
+    return false;
+}
+
+/* Step 5: from the same records and bits all do the same. */
+static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host)
+{
+    const char *call = attempt->creation->call;
+    uint32_t agreed = 1;
+    enum oriel_status status = ORIEL_OK;
+    if (somebody_is(attempt, AGENT_TO_OPEN)) {
+        bool opened = attempt->own.agent != AGENT_TO_OPEN || oriel_agent_open() == ORIEL_OK;
+        if (!opened)
+            oriel_note("%s: %s", call, oriel_fail_message());
+        status = oriel_attempt_agree(attempt, opened, &agreed);
+    }
+    if (status == ORIEL_OK && agreed == 0) {
+        (void)oriel_fail(ORIEL_E_OTHER, "a rank has no agent");
+        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+    }
+    *use_host = agreed == 0;
+    attempt->window->by_agent = true;
+    return status;
+}
+
+/* Whether there is a board from here on is what all have agreed on, whatever becomes of the window. */
+static void settle_board(struct attempt *attempt, bool is_agreed)
+{
+    if (attempt->new_board != NULL && is_agreed)
+        oriel_boards_confirm(attempt->new_board);
+    else if (attempt->new_board != NULL)
+        oriel_boards_drop(attempt->creation->comm);
+}
+
+/* The window goes to the host; why is this thread's last message. */
+static enum oriel_status agree_on_host(bool others_want)
+{
+    if (others_want)
+        (void)oriel_fail(ORIEL_E_OTHER, "another rank cannot share its memory");
+    return ORIEL_OK;
+}
+
+/* Steps 2 to 5. */
+static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
+{
+    bool done;
+    enum oriel_status status = oriel_attempt_exchange(attempt, &done);
+    if (status != ORIEL_OK || done)
+        return status;
+    *use_host = somebody_wants_host(attempt);
+    if (*use_host)
+        return agree_on_host(!attempt->own.wants_host);
+    status = common_status(attempt);
+    if (status == ORIEL_OK)
+        status = oriel_machines_meet(attempt);
+    if (status != ORIEL_OK)
+        return status;
+    uint32_t own = oriel_attempt_contribute(attempt);
+    uint32_t agreed = own;
+    status = oriel_attempt_agree(attempt, own, &agreed);
+    settle_board(attempt, status == ORIEL_OK && (agreed & AGREE_BOARD));
+    if (status != ORIEL_OK || (agreed & AGREE_ALL) == AGREE_ALL)
+        return status;
+    *use_host = !(agreed & AGREE_REACHED);
+    if (*use_host)
+        return agree_on_host(own & AGREE_REACHED);
+    if (!(agreed & AGREE_MEMORY)) /* who lacks it may have no records either */
+        return own & AGREE_MEMORY ? oriel_fail(ORIEL_E_NO_MEM, "another rank has run out of memory or window handles")
+                                  : ORIEL_E_NO_MEM;
+    *use_host = somebody_is(attempt, AGENT_REFUSED);
+    if (!*use_host)
+        return agree_on_agents(attempt, use_host);
+    (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
+    oriel_note("%s: the window goes to the host: %s", attempt->creation->call, oriel_fail_message());
+    return ORIEL_OK;
+}
+
+/* A message that comes when its window is half made would find words that are not there yet: over several machines nobody
+ * returns before all have finished, and the thread that serves asks for is_finished. */
+static enum oriel_status settle(struct attempt *attempt)
+{
+    uint32_t agreed;
+    if (attempt->machines == NULL)
+        return ORIEL_OK;
+    atomic_store_explicit(&attempt->window->far->is_finished, true, memory_order_release);
+    return oriel_attempt_agree(attempt, 1, &agreed);
+}
+
+/* Who has died while all told each other that they have finished may have told some of them before: these have the window, and go
+ * on.  No messages to other machines, where it may be half made: who waits there asks. */
+static void give_up(struct oriel_window *window, int32_t dead)
+{
+    char text[400]; /* of the thread's last failure, which stays */
+    uint32_t whole = 0;
+    snprintf(text, sizeof text, "%s", oriel_fail_message());
+    atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)dead + 1, memory_order_release,
+                                            memory_order_relaxed);
+    oriel_window_begin_end(window);
+    oriel_window_give_up(window, dead);
+    (void)oriel_fail(ORIEL_E_PEER, "%s", text);
+}
+
+/* others_may_have_it: all ranks were ready for it. */
+static void drop(struct attempt *attempt, bool others_may_have_it)
+{
+    struct oriel_window *window = attempt->window;
+    if (attempt->has_carrier) {
+        MPI_Win handle = window->host->handle;
+        oriel_host_carrier_free(&window->host->handle, true);
+        oriel_handle_remove(handle, window);
+    }
+    if (others_may_have_it) {
+        give_up(window, attempt->dead);
+        return;
+    }
+    destroy(window);
+    if (window != &attempt->spare)
+        free_window(window);
+}
+
+enum oriel_status oriel_window_create(const struct oriel_creation *creation, struct oriel_window **out, bool *use_host)
+{
+    struct attempt attempt = {.creation = creation, .board_offset = -1};
+    *use_host = false;
+    oriel_window_reclaim();
+    oriel_boards_reclaim();
+    if (!make_empty(&attempt))
+        return oriel_fail(ORIEL_E_COMM, "the host does not know the communicator");
+    attempt.board = oriel_boards_find(creation->comm);
+    attempt.own.status = oriel_attempt_prepare(&attempt);
+    if (attempt.board != NULL && attempt.own.status == ORIEL_OK && !attempt.own.wants_host)
+        attempt.own.status = oriel_attempt_join(&attempt);
+    enum oriel_status status = negotiate(&attempt, use_host);
+    const bool is_finished = status == ORIEL_OK && !*use_host;
+    if (is_finished) {
+        finish(&attempt);
+        status = settle(&attempt);
+    }
+    if (status == ORIEL_OK && !*use_host) {
+        if (attempt.window->far != NULL)
+            atomic_store_explicit(&attempt.window->far->is_settled, true, memory_order_release);
+        oriel_paths_note(attempt.window, creation->call);
+        *out = attempt.window;
+    } else {
+        drop(&attempt, is_finished && status == ORIEL_E_PEER);
+    }
+    oriel_attempt_give_back(attempt.board_offset);
+    oriel_meeting_free(attempt.machines);
+    if (attempt.records != attempt.few)
+        free(attempt.records);
+    return status;
+}
+
+void oriel_window_destroy(struct oriel_window *window)
+{
+    destroy(window);
+    free_window(window);
+}
+
+MPI_Win oriel_window_handle(const struct oriel_window *window)
+{
+    return window->host->handle;
+}

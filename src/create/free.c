@@ -1,0 +1,122 @@
+/* Freeing a window, after a barrier.  The leader's file holds the common words and may hold everybody's memory: they stay until
+ * all others have left, which the leader does not wait for but looks at when it next makes or frees a window.
+ *
+ * After a death there is no barrier any more.  Who frees the window then says so in its own words (abandoned), and gives its
+ * memory back when all others of its machine have said the same or have died: until then they may store into it.  The words
+ * themselves are never given back, since others look at them.  Ranks elsewhere reach it by its process alone, which has left.
+ * So it is with a window whose creation this rank has given up, while others may have it.
+ * api/ and creation call, from any thread. */
+#include "host/host.h"
+#include "memory/peer.h"
+#include "internode/origin/origin_sync.h"
+#include "create/create.h"
+#include "window/handle.h"
+#include "create/node_map.h"
+#include "window/host_objects.h"
+#include "create/path_info.h"
+#include "internode/target/am_dispatch.h"
+
+#include <pthread.h>
+#include <time.h>
+
+enum { ABANDON_NS = 1000000000, LOOK_NS = 2000000 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct oriel_window *leaving; /* led by this process, or abandoned: others are still in them */
+
+static bool all_have_abandoned(const struct oriel_window *window)
+{
+    for (int32_t i = 0; i < window->n; i++) {
+        const struct oriel_peer *peer = window->group->peers[i];
+        if (i != window->rank && peer != NULL && oriel_load_acquire(&oriel_window_control(window, i)->abandoned) == 0 &&
+            oriel_peer_alive(peer))
+            return false;
+    }
+    return true;
+}
+
+static bool all_have_left(const struct oriel_window *window)
+{
+    if (window->abandoned)
+        return all_have_abandoned(window);
+    return oriel_load_acquire(&window->common->departed.value) == (uint32_t)window->here - 1;
+}
+
+void oriel_window_reclaim(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (struct oriel_window **link = &leaving; *link != NULL;) {
+        struct oriel_window *window = *link;
+        if (all_have_left(window)) {
+            *link = window->next_leaving;
+            oriel_window_destroy(window);
+        } else {
+            link = &window->next_leaving;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void leave(struct oriel_window *window)
+{
+    pthread_mutex_lock(&mutex);
+    window->next_leaving = leaving;
+    leaving = window;
+    pthread_mutex_unlock(&mutex);
+    oriel_window_reclaim();
+}
+
+/* The carrier and the handle. */
+static enum oriel_status end_handle(struct oriel_window *window, bool *gone)
+{
+    MPI_Win handle = window->host->handle;
+    *gone = false;
+    if (window->own_memory != NULL || window->attached != NULL)
+        oriel_paths_keep_name(window);
+    const bool is_as_made = !atomic_load_explicit(&window->host->is_marked, memory_order_acquire);
+    if (!oriel_host_carrier_free(&window->host->handle, is_as_made))
+        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
+    *gone = true;
+    oriel_handle_remove(handle, window);
+    return ORIEL_OK;
+}
+
+void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
+{
+    oriel_far_break(window, dead);
+    if (window->far != NULL)
+        (void)oriel_far_flush(window, -1); /* answers that come later have nowhere to go */
+    if (end_handle(window, gone) == ORIEL_OK)
+        oriel_window_give_up(window, dead);
+}
+
+void oriel_window_give_up(struct oriel_window *window, int32_t dead)
+{
+    oriel_serve_give_up(window, dead);
+    oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
+    oriel_machines_close(window);
+    window->abandoned = true;
+    window->control_offset = window->common_offset = -1;
+    uint64_t begin_ns = oriel_now_ns();
+    while (!all_have_abandoned(window) && oriel_now_ns() - begin_ns < ABANDON_NS)
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    leave(window);
+}
+
+enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
+{
+    enum oriel_status status = end_handle(window, gone);
+    if (status != ORIEL_OK)
+        return status;
+    oriel_window_release_memory(window); /* the program may free it now */
+    if (window->flavour == ORIEL_FLAVOUR_SHARED)
+        oriel_peer_dump(window->base, (uint64_t)window->host->size_bytes, false);
+    oriel_machines_close(window);
+    if (window->rank != window->leader) {
+        oriel_event_signal(&window->common->departed); /* the last touch */
+        oriel_window_destroy(window);
+        return ORIEL_OK;
+    }
+    leave(window);
+    return ORIEL_OK;
+}

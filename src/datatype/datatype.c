@@ -1,0 +1,326 @@
+/* Predefined datatypes come from predefined.def, derived ones are flattened at their first use (flatten.c).  A derived
+ * datatype carries an attribute of ours for one purpose: its delete callback tells when the handle is no longer this
+ * datatype.  ops/ and api/ call, from any thread. */
+#include "datatype/datatype.h"
+
+#include "base/table.h"
+#include "host/contents.h"
+#include "host/host.h"
+#include "datatype/flatten.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+static struct oriel_table table = ORIEL_TABLE_INIT;
+static int keyval = MPI_KEYVAL_INVALID;
+
+enum type_class {
+    SIGNED,
+    UNSIGNED,
+    FLOATING,
+    LONG_FLOATING,
+    COMPLEX,
+    LONG_COMPLEX,
+    LOGICAL,
+    BITS,
+    LETTERS,
+    NOTHING,
+    PAIR_FLOAT_INT,
+    PAIR_DOUBLE_INT,
+    PAIR_LONG_INT,
+    PAIR_SHORT_INT,
+    PAIR_LONG_DOUBLE_INT,
+    PAIR_INT_INT,
+    PAIR_FLOAT_FLOAT,
+    PAIR_DOUBLE_DOUBLE,
+};
+
+static enum oriel_kind opaque_of(int size_bytes)
+{
+    switch (size_bytes) {
+    case 2:
+        return ORIEL_KIND_OPAQUE16;
+    case 4:
+        return ORIEL_KIND_OPAQUE32;
+    case 8:
+        return ORIEL_KIND_OPAQUE64;
+    case 16:
+        return ORIEL_KIND_OPAQUE128;
+    case 32:
+        return ORIEL_KIND_OPAQUE256;
+    default:
+        return ORIEL_KIND_NONE;
+    }
+}
+
+/* Kinds for 1, 2, 4, 8 and 16 bytes; anything else is moved only. */
+static enum oriel_kind by_width(int size_bytes, const enum oriel_kind widths[5])
+{
+    for (int i = 0; i < 5; i++)
+        if (size_bytes == 1 << i)
+            return widths[i] == ORIEL_KIND_NONE ? opaque_of(size_bytes) : widths[i];
+    return opaque_of(size_bytes);
+}
+
+static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
+{
+    static const enum oriel_kind integers[5] = {ORIEL_KIND_INT8, ORIEL_KIND_INT16, ORIEL_KIND_INT32, ORIEL_KIND_INT64,
+                                                ORIEL_KIND_INT128};
+    static const enum oriel_kind naturals[5] = {ORIEL_KIND_UINT8, ORIEL_KIND_UINT16, ORIEL_KIND_UINT32,
+                                                ORIEL_KIND_UINT64, ORIEL_KIND_NONE};
+    static const enum oriel_kind reals[5] = {ORIEL_KIND_NONE, ORIEL_KIND_NONE, ORIEL_KIND_FLOAT, ORIEL_KIND_DOUBLE,
+                                             ORIEL_KIND_QUAD};
+    static const enum oriel_kind logicals[5] = {ORIEL_KIND_LOGICAL8, ORIEL_KIND_LOGICAL16, ORIEL_KIND_LOGICAL32,
+                                                ORIEL_KIND_LOGICAL64, ORIEL_KIND_NONE};
+    switch (type_class) {
+    case SIGNED:
+        return by_width(size_bytes, integers);
+    case UNSIGNED:
+        return by_width(size_bytes, naturals);
+    case FLOATING:
+        return by_width(size_bytes, reals);
+    case LONG_FLOATING:
+        return ORIEL_KIND_LONG_DOUBLE;
+    case COMPLEX:
+        return size_bytes == 8    ? ORIEL_KIND_FLOAT_COMPLEX
+               : size_bytes == 16 ? ORIEL_KIND_DOUBLE_COMPLEX
+               : size_bytes == 32 ? ORIEL_KIND_QUAD_COMPLEX
+                                  : opaque_of(size_bytes);
+    case LONG_COMPLEX:
+        return ORIEL_KIND_LONG_DOUBLE_COMPLEX;
+    case LOGICAL:
+        return by_width(size_bytes, logicals);
+    case BITS:
+        return ORIEL_KIND_BYTE;
+    case LETTERS:
+        return ORIEL_KIND_CHAR;
+    case NOTHING:
+        return opaque_of(size_bytes);
+    case PAIR_FLOAT_INT:
+        return ORIEL_KIND_FLOAT_INT;
+    case PAIR_DOUBLE_INT:
+        return ORIEL_KIND_DOUBLE_INT;
+    case PAIR_LONG_INT:
+        return ORIEL_KIND_LONG_INT;
+    case PAIR_SHORT_INT:
+        return ORIEL_KIND_SHORT_INT;
+    case PAIR_LONG_DOUBLE_INT:
+        return ORIEL_KIND_LONG_DOUBLE_INT;
+    case PAIR_INT_INT:
+        return ORIEL_KIND_INT_INT;
+    case PAIR_FLOAT_FLOAT:
+        return ORIEL_KIND_FLOAT_FLOAT;
+    case PAIR_DOUBLE_DOUBLE:
+        return ORIEL_KIND_DOUBLE_DOUBLE;
+    }
+    return ORIEL_KIND_NONE;
+}
+
+/* Takes over layout; frees it when memory is exhausted. */
+static struct oriel_type *make_type(struct oriel_node *layout, int64_t extent_bytes)
+{
+    struct oriel_type *type = layout == NULL ? NULL : malloc(sizeof *type);
+    if (type == NULL) {
+        oriel_node_free(layout);
+        return NULL;
+    }
+    bool is_run = layout->form == ORIEL_NODE_RUN;
+    uint64_t run_bytes = is_run ? layout->count * oriel_kinds[layout->kind].extent_bytes : 0;
+    *type = (struct oriel_type){.kind = layout->kind,
+                                .dense = is_run && run_bytes == (uint64_t)extent_bytes,
+                                .elements = layout->elements,
+                                .size_bytes = layout->size_bytes,
+                                .extent_bytes = extent_bytes,
+                                .plain_bytes = INT64_MAX,
+                                .layout = layout};
+    if (type->dense && !oriel_kinds[layout->kind].padded)
+        type->plain_bytes = extent_bytes;
+    return type;
+}
+
+static void free_type(struct oriel_type *type)
+{
+    oriel_node_free(type->layout);
+    free(type);
+}
+
+/* False: no memory. */
+static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
+{
+    int size_bytes = 0;
+    if (datatype == MPI_DATATYPE_NULL || oriel_host()->Type_size(datatype, &size_bytes) != MPI_SUCCESS)
+        return true;
+    enum oriel_kind kind = kind_of(type_class, size_bytes);
+    if (kind != ORIEL_KIND_NONE && oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
+        kind = opaque_of(size_bytes); /* a Fortran compiler told to make its reals and integers wider */
+    if (kind == ORIEL_KIND_NONE)
+        return true;
+    struct oriel_type *type = make_type(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
+    if (type == NULL)
+        return false;
+    type->predefined = true;
+    bool added = oriel_table_set(&table, oriel_type_key(datatype), type);
+    if (!added)
+        free_type(type);
+    return added;
+}
+
+enum oriel_kind oriel_type_predefined(MPI_Datatype datatype)
+{
+    const struct oriel_type *type = oriel_table_find(&table, oriel_type_key(datatype));
+    return type != NULL && type->predefined ? type->kind : ORIEL_KIND_NONE;
+}
+
+enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t precision)
+{
+    enum type_class type_class = combiner == MPI_COMBINER_F90_INTEGER   ? SIGNED
+                                 : combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX
+                                                                        : FLOATING;
+    int wide_bytes = combiner == MPI_COMBINER_F90_COMPLEX ? 32 : 16;
+    if (type_class != SIGNED && size_bytes == wide_bytes && precision <= LDBL_DIG) /* the x87's format is as large as IEEE's */
+        type_class = type_class == COMPLEX ? LONG_COMPLEX : LONG_FLOATING;
+    return kind_of(type_class, size_bytes);
+}
+
+/* The program freed a derived datatype: its handle may come back as another. */
+static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
+{
+    (void)key;
+    (void)extra;
+    if (oriel_table_remove(&table, oriel_type_key(datatype), value)) {
+        oriel_recent_invalidate();
+        free_type(value);
+    }
+    return MPI_SUCCESS;
+}
+
+static void visit_to_free(void *type, void *context)
+{
+    (void)context;
+    free_type(type);
+}
+
+static void free_all(void)
+{
+    oriel_table_visit(&table, visit_to_free, NULL);
+    oriel_table_close(&table);
+}
+
+enum oriel_status oriel_type_start(void)
+{
+    bool all = true;
+#define TYPE(handle, type_class) all = all && add_predefined(handle, type_class);
+#include "datatype/predefined.def"
+    if (!all) {
+        free_all();
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
+    }
+    oriel_host()->Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL);
+    return ORIEL_OK;
+}
+
+/* Derived datatypes that the program has not freed lose their descriptions too; when their callback comes after all, the
+ * table does not know them any more. */
+void oriel_type_stop(void)
+{
+    free_all();
+    oriel_recent_invalidate();
+    oriel_host()->Type_free_keyval(&keyval);
+}
+
+static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_type **out)
+{
+    MPI_Aint low;
+    MPI_Aint extent;
+    int combiner;
+    struct oriel_node *layout;
+    if (!oriel_host_type_is_committed(datatype) ||
+        oriel_host()->Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
+        return oriel_fail(ORIEL_E_TYPE, "the datatype is not valid or not committed");
+    enum oriel_status status = oriel_flatten(datatype, &layout);
+    if (status != ORIEL_OK)
+        return status;
+    struct oriel_type *type = make_type(layout, extent);
+    if (type == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
+    type->predefined = type->kind != ORIEL_KIND_NONE && oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
+                       oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
+    if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
+        status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
+    else if (!oriel_table_set(&table, oriel_type_key(datatype), type))
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
+    if (status != ORIEL_OK) {
+        free_type(type);
+        return status;
+    }
+    *out = type;
+    return ORIEL_OK;
+}
+
+/* What else a thread used lately: an operation has two datatypes, and only one of them can be the recent one.  Plain types are
+ * not kept here, so that they become recent.  As there, an entry counts only while its generation is the process's. */
+struct kept {
+    uint64_t generation;
+    uint64_t key;
+    const struct oriel_type *type;
+};
+
+enum { KEPT = 8 };
+
+static struct kept *kept_place(uint64_t key)
+{
+    static _Thread_local struct kept kept[KEPT];
+    return &kept[(key ^ key >> 5 ^ key >> 10) % KEPT];
+}
+
+static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype datatype, uint64_t generation, struct kept *kept,
+                                                                 const struct oriel_type **out)
+{
+    static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER; /* once per datatype */
+    if (datatype == MPI_DATATYPE_NULL)
+        return oriel_fail(ORIEL_E_TYPE, "the datatype is MPI_DATATYPE_NULL");
+    uint64_t key = oriel_type_key(datatype);
+    enum oriel_status status = ORIEL_OK;
+    *out = oriel_table_find(&table, key);
+    if (*out == NULL) {
+        pthread_mutex_lock(&describing);
+        *out = oriel_table_find(&table, key);
+        if (*out == NULL)
+            status = add_derived(datatype, out);
+        pthread_mutex_unlock(&describing);
+    }
+    if (status == ORIEL_OK && (*out)->plain_bytes == INT64_MAX)
+        *kept = (struct kept){generation, key, *out};
+    else if (status == ORIEL_OK)
+        oriel_recent_keep_type(generation, key, *out, (*out)->plain_bytes);
+    return status;
+}
+
+enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out)
+{
+    uint64_t key = oriel_type_key(datatype);
+    uint64_t generation = oriel_recent_begin();
+    struct kept *kept = kept_place(key);
+    if (oriel_unlikely(kept->generation != generation || kept->key != key))
+        return find_in_table(datatype, generation, kept, out);
+    *out = kept->type;
+    return ORIEL_OK;
+}
+
+enum oriel_operator oriel_operator_find(MPI_Op op)
+{
+    static const struct {
+        MPI_Op op;
+        enum oriel_operator operator;
+    } operators[] = {
+        {MPI_SUM, ORIEL_OPERATOR_SUM},       {MPI_REPLACE, ORIEL_OPERATOR_REPLACE}, {MPI_NO_OP, ORIEL_OPERATOR_NO_OP},
+        {MPI_MAX, ORIEL_OPERATOR_MAX},       {MPI_MIN, ORIEL_OPERATOR_MIN},         {MPI_PROD, ORIEL_OPERATOR_PROD},
+        {MPI_LAND, ORIEL_OPERATOR_LAND},     {MPI_BAND, ORIEL_OPERATOR_BAND},       {MPI_LOR, ORIEL_OPERATOR_LOR},
+        {MPI_BOR, ORIEL_OPERATOR_BOR},       {MPI_LXOR, ORIEL_OPERATOR_LXOR},       {MPI_BXOR, ORIEL_OPERATOR_BXOR},
+        {MPI_MINLOC, ORIEL_OPERATOR_MINLOC}, {MPI_MAXLOC, ORIEL_OPERATOR_MAXLOC},
+    };
+    for (unsigned i = 0; i < sizeof operators / sizeof operators[0]; i++)
+        if (operators[i].op == op)
+            return operators[i].operator;
+    return ORIEL_OPERATOR_NONE;
+}

@@ -1,0 +1,48 @@
+/* From MPI_Datatype to what Oriel needs of it.  A description is found in two loads like a window, is made once per datatype
+ * and goes when the program frees it.  ops/ and api/ call. */
+#ifndef ORIEL_DATATYPE_DATATYPE_H
+#define ORIEL_DATATYPE_DATATYPE_H
+
+#include "base/recent.h"
+#include "base/status.h"
+#include "datatype/layout.h"
+
+#include <mpi.h>
+
+struct oriel_type {
+    enum oriel_kind kind;     /* of all elements; ORIEL_KIND_NONE when they differ */
+    bool dense;               /* one run of elements that starts at displacement 0 and fills the extent */
+    bool predefined;          /* by name or by F90 parameters: one element */
+    uint64_t elements;        /* in one item of the datatype */
+    uint64_t size_bytes;      /* that move of one item */
+    int64_t extent_bytes;     /* from one item to the next */
+    int64_t plain_bytes;      /* the extent where an item is nothing but its bytes (dense, no padding), else INT64_MAX */
+    struct oriel_node *layout;
+};
+
+/* Fills the table of predefined datatypes, before any lookup; all of it, or nothing (ORIEL_E_NO_MEM). */
+enum oriel_status oriel_type_start(void);
+
+/* Forgets every datatype; the host is about to end. */
+void oriel_type_stop(void);
+
+/* ORIEL_E_TYPE for MPI_DATATYPE_NULL and for what is not committed. */
+enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel_type **out);
+
+static inline uint64_t oriel_type_key(MPI_Datatype datatype)
+{
+    return (uint64_t)(uintptr_t)datatype;
+}
+
+static inline enum oriel_status oriel_type_find(MPI_Datatype datatype, const struct oriel_type **out)
+{
+    if (oriel_unlikely(!oriel_recent_is_valid() || oriel_recent.type_key != oriel_type_key(datatype)))
+        return oriel_type_find_slow(datatype, out);
+    *out = oriel_recent.type;
+    return ORIEL_OK;
+}
+
+/* ORIEL_OPERATOR_NONE for an operator of the user's. */
+enum oriel_operator oriel_operator_find(MPI_Op op);
+
+#endif

@@ -1,0 +1,339 @@
+/* Rebuilds a datatype as a layout, level by level, as its constructors are defined (MPI-4.1, 5.1.2 to 5.1.6).  Extents of old
+ * types are asked of the host, since they may have been resized.  An old type that is met again is the same node: what is nested
+ * twice at each of many levels costs no more than its levels.  datatype.c calls. */
+#include "datatype/flatten.h"
+
+#include "base/table.h"
+#include "host/contents.h"
+#include "host/host.h"
+
+#include <stdlib.h>
+
+enum { DEPTH_MOST = 256 }; /* of constructors: a thread's stack must have room for them */
+
+/* A derived datatype whose node is made.  Its contents stay open to the end, so that no handle comes to mean another datatype. */
+struct made {
+    struct made *next;
+    struct oriel_contents contents;
+    struct oriel_node *node;
+};
+
+/* One datatype being flattened. */
+struct flattening {
+    enum oriel_status status;
+    unsigned depth;
+    struct made *made;
+    struct oriel_table nodes; /* handle -> node */
+};
+
+static enum oriel_status no_memory(void)
+{
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for the layout of a datatype");
+}
+
+static int64_t extent_of(MPI_Datatype datatype)
+{
+    MPI_Aint low;
+    MPI_Aint extent = 0;
+    oriel_host()->Type_get_extent(datatype, &low, &extent);
+    return extent;
+}
+
+/* Products and sums of displacements: ORIEL_NOWHERE where they overflow, and what is made of that. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    if (a != 0 && b == ORIEL_NOWHERE)
+        return ORIEL_NOWHERE;
+    return __builtin_mul_overflow(a, b, &product) ? ORIEL_NOWHERE : product;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (a == ORIEL_NOWHERE || b == ORIEL_NOWHERE)
+        return ORIEL_NOWHERE;
+    return __builtin_add_overflow(a, b, &sum) ? ORIEL_NOWHERE : sum;
+}
+
+static struct oriel_node *item_of(struct flattening *all, MPI_Datatype old);
+
+/* count items of old, one extent apart. */
+static struct oriel_node *block(struct flattening *all, MPI_Datatype old, int64_t count)
+{
+    return oriel_node_loop((uint64_t)count, extent_of(old), item_of(all, old));
+}
+
+/* Blocks of one type. */
+static struct oriel_node *make_list(struct flattening *all, MPI_Datatype old, const struct oriel_listed *listed)
+{
+    struct oriel_node *item = item_of(all, old);
+    const int64_t extent_bytes = extent_of(old);
+    struct oriel_node *blocks = item != NULL ? oriel_node_blocks(item, extent_bytes, listed) : NULL;
+    struct oriel_branch *branches = blocks == NULL ? calloc(listed->count + 1, sizeof *branches) : NULL;
+    for (uint64_t i = 0; branches != NULL && i < listed->count; i++) {
+        branches[i].offset_bytes = times(oriel_number(&listed->displacements, i), listed->unit_bytes);
+        branches[i].node = oriel_node_loop((uint64_t)oriel_listed_length(listed, i), extent_bytes, oriel_node_share(item));
+    }
+    oriel_node_free(item);
+    return blocks != NULL || branches == NULL ? blocks : oriel_node_list(listed->count, branches);
+}
+
+/* numbers: count, lengths, displacements. */
+static struct oriel_node *make_struct(struct flattening *all, const struct oriel_contents *contents)
+{
+    const int64_t count = oriel_contents_number(contents, 0);
+    struct oriel_branch *branches = calloc((size_t)count + 1, sizeof *branches);
+    for (int64_t i = 0; branches != NULL && i < count; i++)
+        branches[i] = (struct oriel_branch){oriel_contents_number(contents, 1 + count + i),
+                                            block(all, contents->types[i], oriel_contents_number(contents, 1 + i))};
+    return branches != NULL ? oriel_node_list((uint64_t)count, branches) : NULL;
+}
+
+/* A node that starts offset_bytes further on. */
+static struct oriel_node *shift(struct oriel_node *node, int64_t offset_bytes)
+{
+    if (node == NULL || offset_bytes == 0)
+        return node;
+    struct oriel_branch *branch = malloc(sizeof *branch);
+    if (branch == NULL) {
+        oriel_node_free(node);
+        return NULL;
+    }
+    *branch = (struct oriel_branch){offset_bytes, node};
+    return oriel_node_list(1, branch);
+}
+
+/* numbers: ndims, sizes, subsizes, starts, order. */
+static struct oriel_node *make_subarray(struct flattening *all, const struct oriel_contents *contents)
+{
+    const int64_t n = oriel_contents_number(contents, 0);
+    const bool fortran = oriel_contents_number(contents, 1 + 3 * n) == MPI_ORDER_FORTRAN;
+    int64_t stride_bytes = extent_of(contents->types[0]);
+    int64_t offset_bytes = 0;
+    struct oriel_node *node = block(all, contents->types[0], 1);
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t d = fortran ? k : n - 1 - k; /* from the dimension that varies fastest */
+        const int64_t size = oriel_contents_number(contents, 1 + d);
+        const int64_t subsize = oriel_contents_number(contents, 1 + n + d);
+        const int64_t start = oriel_contents_number(contents, 1 + 2 * n + d);
+        node = oriel_node_loop((uint64_t)subsize, stride_bytes, node);
+        offset_bytes = plus(offset_bytes, times(start, stride_bytes));
+        stride_bytes = times(stride_bytes, size);
+    }
+    return shift(node, offset_bytes);
+}
+
+/* One dimension of a distributed array: what the process at coordinate of processes has of size indices. */
+struct dimension {
+    int64_t size;
+    int64_t block; /* indices that stand together */
+    int64_t processes;
+    int64_t coordinate;
+};
+
+static struct dimension dimension_of(int64_t size, int64_t distribution, int64_t argument, int64_t processes,
+                                     int64_t coordinate)
+{
+    struct dimension dimension = {size, size, processes, coordinate};
+    if (distribution == MPI_DISTRIBUTE_BLOCK)
+        dimension.block = argument == MPI_DISTRIBUTE_DFLT_DARG ? (size + processes - 1) / processes : argument;
+    else if (distribution == MPI_DISTRIBUTE_CYCLIC)
+        dimension.block = argument == MPI_DISTRIBUTE_DFLT_DARG ? 1 : argument;
+    else
+        dimension.processes = 1; /* not distributed */
+    return dimension;
+}
+
+/* The blocks of one dimension, whole ones in a loop and the last, shorter one behind it.  Takes over the node below. */
+static struct oriel_node *distribute(const struct dimension *dimension, int64_t stride_bytes, struct oriel_node *below)
+{
+    int64_t first = dimension->coordinate * dimension->block;
+    int64_t cycle = dimension->processes * dimension->block;
+    int64_t whole = first >= dimension->size ? 0 : (dimension->size - first) / cycle;
+    int64_t rest = first >= dimension->size ? 0 : (dimension->size - first) % cycle;
+    if (rest >= dimension->block) {
+        whole++;
+        rest = 0;
+    }
+    struct oriel_branch *branches = calloc(2, sizeof *branches);
+    if (branches == NULL) {
+        oriel_node_free(below);
+        return NULL;
+    }
+    branches[0].offset_bytes = times(first, stride_bytes);
+    branches[0].node = oriel_node_loop((uint64_t)whole, times(cycle, stride_bytes),
+                                       oriel_node_loop((uint64_t)dimension->block, stride_bytes, oriel_node_share(below)));
+    branches[1].offset_bytes = times(first + whole * cycle, stride_bytes);
+    branches[1].node = oriel_node_loop((uint64_t)rest, stride_bytes, below);
+    return oriel_node_list(2, branches);
+}
+
+/* A distributed array, from its fastest dimension up.  numbers: size, rank, ndims, gsizes, distribs, dargs, psizes, order. */
+static struct oriel_node *make_darray(struct flattening *all, const struct oriel_contents *contents)
+{
+    const int64_t n = oriel_contents_number(contents, 2);
+    const int64_t gsizes = 3, distributions = gsizes + n, arguments = distributions + n, psizes = arguments + n; /* from there */
+    const bool fortran = oriel_contents_number(contents, psizes + n) == MPI_ORDER_FORTRAN;
+    int64_t stride_bytes = extent_of(contents->types[0]);
+    struct oriel_node *node = block(all, contents->types[0], 1);
+    for (int64_t level = 0; level < n; level++) {
+        const int64_t d = fortran ? level : n - 1 - level;
+        const int64_t size = oriel_contents_number(contents, gsizes + d);
+        const int64_t processes = oriel_contents_number(contents, psizes + d);
+        /* the process grid is in C order whatever the array's (MPI-4.1, 5.1.4) */
+        int64_t coordinate = oriel_contents_number(contents, 1);
+        for (int64_t k = n - 1; k > d; k--)
+            coordinate /= oriel_contents_number(contents, psizes + k);
+        const struct dimension dimension = dimension_of(size, oriel_contents_number(contents, distributions + d),
+                                                        oriel_contents_number(contents, arguments + d), processes,
+                                                        coordinate % processes);
+        node = distribute(&dimension, stride_bytes, node);
+        stride_bytes = times(stride_bytes, size);
+    }
+    return node;
+}
+
+/* Where the numbers from one on stand. */
+static struct oriel_numbers numbers_from(const struct oriel_contents *contents, int64_t first)
+{
+    if (first < contents->integer_count)
+        return (struct oriel_numbers){contents->integers + first, NULL};
+    return (struct oriel_numbers){NULL, contents->wide + (first - contents->integer_count)};
+}
+
+/* The blocks of all list constructors but that of a struct. */
+static struct oriel_listed listed_by(const struct oriel_contents *contents)
+{
+    const int combiner = contents->combiner;
+    const int64_t count = oriel_contents_number(contents, 0);
+    const bool in_bytes = combiner == MPI_COMBINER_HINDEXED || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    const bool one_length = combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+    struct oriel_listed listed = {.count = (uint64_t)count,
+                                  .displacements = numbers_from(contents, one_length ? 2 : 1 + count),
+                                  .unit_bytes = in_bytes ? 1 : extent_of(contents->types[0])};
+    if (one_length)
+        listed.length = oriel_contents_number(contents, 1);
+    else
+        listed.lengths = numbers_from(contents, 1);
+    return listed;
+}
+
+static struct oriel_node *rebuild(struct flattening *all, const struct oriel_contents *contents)
+{
+    const MPI_Datatype *types = contents->types;
+    const int64_t count = oriel_contents_number(contents, 0);
+    struct oriel_listed listed;
+    switch (contents->combiner) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+        return block(all, types[0], 1);
+    case MPI_COMBINER_CONTIGUOUS:
+        return block(all, types[0], count);
+    case MPI_COMBINER_VECTOR:
+        return oriel_node_loop((uint64_t)count, times(oriel_contents_number(contents, 2), extent_of(types[0])),
+                               block(all, types[0], oriel_contents_number(contents, 1)));
+    case MPI_COMBINER_HVECTOR:
+        return oriel_node_loop((uint64_t)count, oriel_contents_number(contents, 2),
+                               block(all, types[0], oriel_contents_number(contents, 1)));
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_INDEXED_BLOCK:
+    case MPI_COMBINER_HINDEXED_BLOCK:
+        listed = listed_by(contents);
+        return make_list(all, types[0], &listed);
+    case MPI_COMBINER_STRUCT:
+        return make_struct(all, contents);
+    case MPI_COMBINER_SUBARRAY:
+        return make_subarray(all, contents);
+    case MPI_COMBINER_DARRAY:
+        return make_darray(all, contents);
+    default:
+        all->status =
+            oriel_fail(ORIEL_E_TYPE, "the datatype has a constructor that is not known (%d)", contents->combiner);
+        return NULL;
+    }
+}
+
+static struct oriel_node *make_leaf(struct flattening *all, MPI_Datatype datatype, const struct oriel_contents *contents)
+{
+    int size_bytes = -1;
+    enum oriel_kind kind = oriel_type_predefined(datatype);
+    if (kind != ORIEL_KIND_NONE)
+        return oriel_node_run(kind, 1);
+    oriel_host()->Type_size(datatype, &size_bytes);
+    if (contents->combiner == MPI_COMBINER_NAMED && size_bytes == 0) /* MPI-1's MPI_LB and MPI_UB */
+        return oriel_node_list(0, calloc(1, sizeof(struct oriel_branch)));
+    if (contents->combiner != MPI_COMBINER_NAMED)
+        kind = oriel_type_parameterised(contents->combiner, size_bytes, oriel_contents_number(contents, 0));
+    if (kind != ORIEL_KIND_NONE)
+        return oriel_node_run(kind, 1);
+    all->status = oriel_fail(ORIEL_E_TYPE, "the datatype has a predefined type that is not known");
+    return NULL;
+}
+
+/* Makes the node of a datatype that is met for the first time, and keeps it for the next. */
+static struct oriel_node *make_item(struct flattening *all, MPI_Datatype datatype)
+{
+    struct made *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    all->status = oriel_contents_open(datatype, &made->contents);
+    if (all->status != ORIEL_OK) {
+        free(made);
+        return NULL;
+    }
+    made->next = all->made;
+    all->made = made;
+    made->node = oriel_contents_is_leaf(made->contents.combiner) ? make_leaf(all, datatype, &made->contents)
+                                                                  : rebuild(all, &made->contents);
+    if (made->node != NULL)
+        oriel_table_set(&all->nodes, (uint64_t)(uintptr_t)datatype, made->node); /* a cache: it may fail */
+    return oriel_node_share(made->node);
+}
+
+/* One item of old; NULL after an error, or when memory is exhausted. */
+static struct oriel_node *item_of(struct flattening *all, MPI_Datatype old)
+{
+    if (all->status != ORIEL_OK)
+        return NULL;
+    struct oriel_node *known = oriel_table_find(&all->nodes, (uint64_t)(uintptr_t)old);
+    if (known != NULL)
+        return oriel_node_share(known);
+    if (all->depth == DEPTH_MOST) {
+        all->status = oriel_fail(ORIEL_E_TYPE, "the datatype is nested deeper than %d constructors", DEPTH_MOST);
+        return NULL;
+    }
+    all->depth++;
+    struct oriel_node *item = make_item(all, old);
+    all->depth--;
+    return item;
+}
+
+static void close_all(struct flattening *all)
+{
+    for (struct made *next, *made = all->made; made != NULL; made = next) {
+        next = made->next;
+        oriel_node_free(made->node);
+        oriel_contents_close(&made->contents);
+        free(made);
+    }
+    oriel_table_close(&all->nodes);
+}
+
+enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out)
+{
+    struct flattening all = {.status = ORIEL_OK, .nodes = ORIEL_TABLE_INIT};
+    *out = item_of(&all, datatype);
+    enum oriel_status status = all.status;
+    if (status == ORIEL_OK && *out == NULL)
+        status = no_memory();
+    if (status == ORIEL_OK && (*out)->vast)
+        status = oriel_fail(ORIEL_E_TYPE, "the datatype reaches farther than any memory");
+    close_all(&all);
+    if (status != ORIEL_OK) {
+        oriel_node_free(*out);
+        *out = NULL;
+    }
+    return status;
+}

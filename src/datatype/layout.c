@@ -1,0 +1,646 @@
+/* Builds layouts.  Every constructor keeps the sums (elements, bytes, bounds) right, so that no walk is needed to check an
+ * operation, and the order of the type map, which is what decides which origin element meets which target element.  flatten.c
+ * calls. */
+#include "datatype/layout.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The number of a node that is new, or becomes another one in place. */
+static uint64_t number_next(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+static void forget(struct oriel_node *node)
+{
+    struct oriel_memo *memo = atomic_load_explicit(&node->memos, memory_order_acquire);
+    atomic_store_explicit(&node->memos, NULL, memory_order_relaxed);
+    while (memo != NULL) {
+        struct oriel_memo *next = memo->next;
+        free(memo);
+        memo = next;
+    }
+}
+
+static struct oriel_node *make(enum oriel_node_form form)
+{
+    struct oriel_node *node = calloc(1, sizeof *node);
+    if (node != NULL) {
+        node->form = form;
+        node->kind = ORIEL_KIND_NONE;
+        node->depth = 1;
+        node->references = 1;
+        node->number = number_next();
+    }
+    return node;
+}
+
+void oriel_node_free(struct oriel_node *node)
+{
+    if (node == NULL || --node->references > 0)
+        return;
+    oriel_node_free(node->child);
+    for (uint64_t i = 0; node->branches != NULL && i < node->count; i++)
+        oriel_node_free(node->branches[i].node);
+    free(node->branches);
+    free(node->offsets);
+    free(node->lengths);
+    forget(node);
+    free(node);
+}
+
+struct oriel_node *oriel_node_share(struct oriel_node *node)
+{
+    if (node != NULL)
+        node->references++;
+    return node;
+}
+
+static uint64_t size_of(enum oriel_kind kind)
+{
+    const struct oriel_kind_properties *properties = &oriel_kinds[kind];
+    return properties->padded ? properties->value_bytes + properties->index_bytes : properties->extent_bytes;
+}
+
+static void sum_run(struct oriel_node *node)
+{
+    const struct oriel_kind_properties *kind = &oriel_kinds[node->kind];
+    uint64_t len_bytes;
+    node->vast = __builtin_mul_overflow(node->count, kind->extent_bytes, &len_bytes) || len_bytes > INT64_MAX;
+    node->elements = node->count;
+    node->runs = 1;
+    node->size_bytes = node->count * size_of(node->kind);
+    node->high_bytes = node->count == 0 ? 0 : (int64_t)(len_bytes - oriel_kind_tail_bytes(kind));
+    node->padded = kind->padded;
+}
+
+struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
+{
+    struct oriel_node *node = make(ORIEL_NODE_RUN);
+    if (node != NULL) {
+        node->kind = kind;
+        node->count = count;
+        sum_run(node);
+    }
+    return node;
+}
+
+/* The elements of a vast node may be counted as 0. */
+static bool is_empty(const struct oriel_node *node)
+{
+    return node->elements == 0 && !node->vast;
+}
+
+static struct oriel_node *make_empty(struct oriel_node *unused)
+{
+    oriel_node_free(unused);
+    return make(ORIEL_NODE_LIST);
+}
+
+static int64_t run_bytes(const struct oriel_node *run)
+{
+    return (int64_t)oriel_run_bytes(run);
+}
+
+static void sum_loop(struct oriel_node *loop)
+{
+    const struct oriel_node *child = loop->child;
+    int64_t last_bytes;
+    loop->kind = child->kind;
+    loop->padded = child->padded;
+    if (__builtin_mul_overflow(loop->count, child->runs, &loop->runs))
+        loop->runs = UINT64_MAX;
+    loop->depth = child->depth + 1;
+    loop->vast = child->vast || loop->count > INT64_MAX || loop->stride_bytes == ORIEL_NOWHERE;
+    loop->vast |= __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
+    loop->vast |= __builtin_mul_overflow(loop->count, child->elements, &loop->elements);
+    loop->vast |= __builtin_mul_overflow(loop->count, child->size_bytes, &loop->size_bytes);
+    loop->vast |= __builtin_add_overflow(child->low_bytes, last_bytes < 0 ? last_bytes : 0, &loop->low_bytes);
+    loop->vast |= __builtin_add_overflow(child->high_bytes, last_bytes > 0 ? last_bytes : 0, &loop->high_bytes);
+}
+
+/* The run or loop itself when it has no other owner, else a copy in its place, whose sums are the caller's to make; NULL, and
+ * nothing done, when memory is exhausted. */
+static struct oriel_node *make_own(struct oriel_node *node)
+{
+    if (node->references == 1) {
+        forget(node);
+        node->number = number_next();
+        return node;
+    }
+    struct oriel_node *copy = make(node->form);
+    if (copy == NULL)
+        return NULL;
+    copy->kind = node->kind;
+    copy->count = node->count;
+    copy->stride_bytes = node->stride_bytes;
+    copy->child = oriel_node_share(node->child);
+    node->references--;
+    return copy;
+}
+
+/* A run or loop of count times as many. */
+static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
+{
+    struct oriel_node *own = make_own(node);
+    if (own == NULL) {
+        oriel_node_free(node);
+        return NULL;
+    }
+    bool vast = __builtin_mul_overflow(own->count, count, &own->count);
+    if (own->form == ORIEL_NODE_RUN)
+        sum_run(own);
+    else
+        sum_loop(own);
+    own->vast |= vast;
+    return own;
+}
+
+/* Whether the node, stride_bytes further on, goes on where it ends: two of them are one run, or one loop. */
+static bool continues(const struct oriel_node *node, int64_t stride_bytes)
+{
+    int64_t len_bytes;
+    if (node->vast || (node->form != ORIEL_NODE_RUN && node->form != ORIEL_NODE_LOOP))
+        return false;
+    if (node->form == ORIEL_NODE_RUN)
+        return stride_bytes == run_bytes(node);
+    return !__builtin_mul_overflow((int64_t)node->count, node->stride_bytes, &len_bytes) && stride_bytes == len_bytes;
+}
+
+struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct oriel_node *child)
+{
+    if (child == NULL || count == 1)
+        return child;
+    if (count == 0 || is_empty(child))
+        return make_empty(child);
+    if (continues(child, stride_bytes))
+        return repeat(child, count);
+    struct oriel_node *loop = make(ORIEL_NODE_LOOP);
+    if (loop == NULL) {
+        oriel_node_free(child);
+        return NULL;
+    }
+    loop->count = count;
+    loop->stride_bytes = stride_bytes;
+    loop->child = child;
+    sum_loop(loop);
+    return loop;
+}
+
+/* Whether b continues a where a ends. */
+static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
+{
+    int64_t end_bytes;
+    return a->node->form == ORIEL_NODE_RUN && b->node->form == ORIEL_NODE_RUN && a->node->kind == b->node->kind &&
+           !a->node->vast && !b->node->vast &&
+           !__builtin_add_overflow(a->offset_bytes, run_bytes(a->node), &end_bytes) && end_bytes == b->offset_bytes;
+}
+
+/* Makes run a as long as both; false when they do not touch, or memory is exhausted, and both stay as they are. */
+static bool join(struct oriel_branch *a, const struct oriel_branch *b)
+{
+    struct oriel_node *longer = touches(a, b) ? make_own(a->node) : NULL;
+    if (longer == NULL)
+        return false;
+    longer->count += b->node->count;
+    sum_run(longer);
+    oriel_node_free(b->node);
+    a->node = longer;
+    return true;
+}
+
+/* Drops what is empty and joins runs that touch; returns how many branches are left. */
+static uint64_t simplify(struct oriel_branch *branches, uint64_t count)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (is_empty(branches[i].node))
+            oriel_node_free(branches[i].node);
+        else if (kept == 0 || !join(&branches[kept - 1], &branches[i]))
+            branches[kept++] = branches[i];
+    }
+    return kept;
+}
+
+static void sum_list(struct oriel_node *list)
+{
+    bool mixed = false;
+    for (uint64_t i = 0; i < list->count; i++) {
+        const struct oriel_branch *branch = &list->branches[i];
+        int64_t low_bytes;
+        int64_t high_bytes;
+        list->vast |= branch->node->vast || branch->offset_bytes == ORIEL_NOWHERE;
+        list->padded |= branch->node->padded;
+        if (__builtin_add_overflow(list->runs, branch->node->runs, &list->runs))
+            list->runs = UINT64_MAX;
+        list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->low_bytes, &low_bytes);
+        list->vast |= __builtin_add_overflow(branch->offset_bytes, branch->node->high_bytes, &high_bytes);
+        list->vast |= __builtin_add_overflow(list->elements, branch->node->elements, &list->elements);
+        list->vast |= __builtin_add_overflow(list->size_bytes, branch->node->size_bytes, &list->size_bytes);
+        mixed = mixed || (i > 0 && list->kind != branch->node->kind) || branch->node->kind == ORIEL_KIND_NONE;
+        list->kind = mixed ? ORIEL_KIND_NONE : branch->node->kind;
+        list->low_bytes = i == 0 || low_bytes < list->low_bytes ? low_bytes : list->low_bytes;
+        list->high_bytes = i == 0 || high_bytes > list->high_bytes ? high_bytes : list->high_bytes;
+        list->depth = branch->node->depth + 1 > list->depth ? branch->node->depth + 1 : list->depth;
+    }
+}
+
+static bool is_complete(uint64_t count, const struct oriel_branch *branches)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (branches[i].node == NULL)
+            return false;
+    return true;
+}
+
+/* Whether the branches are runs without padding; a single one too, behind displacement 0. */
+static bool are_runs(const struct oriel_node *list)
+{
+    for (uint64_t i = 0; i < list->count; i++)
+        if (list->branches[i].node->form != ORIEL_NODE_RUN)
+            return false;
+    return list->count > 0 && !list->padded && !list->vast;
+}
+
+/* The distance of branches that are alike and equally far apart; 0 when they are not. */
+static int64_t distance_of(const struct oriel_node *list)
+{
+    const struct oriel_branch *branches = list->branches;
+    int64_t distance_bytes = 0;
+    for (uint64_t i = 1; i < list->count; i++) {
+        int64_t from_last;
+        if (branches[i].node->count != branches[0].node->count || branches[i].node->kind != branches[0].node->kind ||
+            __builtin_sub_overflow(branches[i].offset_bytes, branches[i - 1].offset_bytes, &from_last) ||
+            (i > 1 && from_last != distance_bytes))
+            return 0;
+        distance_bytes = from_last;
+    }
+    return distance_bytes;
+}
+
+static void free_branches(struct oriel_branch *branches, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        oriel_node_free(branches[i].node);
+    free(branches);
+}
+
+/* Leaves one branch, a loop over them all. */
+static void make_regular(struct oriel_node *list, int64_t distance_bytes)
+{
+    struct oriel_branch *branches = list->branches;
+    struct oriel_node *loop = oriel_node_loop(list->count, distance_bytes, oriel_node_share(branches[0].node));
+    if (loop == NULL)
+        return; /* for want of memory; a list it stays */
+    for (uint64_t i = 0; i < list->count; i++)
+        oriel_node_free(branches[i].node);
+    branches[0].node = loop;
+    list->count = 1;
+    list->depth = loop->depth + 1;
+}
+
+static bool are_equal(const uint64_t *numbers, uint64_t count)
+{
+    for (uint64_t i = 1; i < count; i++)
+        if (numbers[i] != numbers[0])
+            return false;
+    return true;
+}
+
+/* Runs of several kinds, which can only be moved, are joined where they touch. */
+static void make_blocks(struct oriel_node *list)
+{
+    int64_t *offsets = malloc(list->count * sizeof *offsets);
+    uint64_t *lengths = malloc(list->count * sizeof *lengths);
+    if (offsets == NULL || lengths == NULL) {
+        free(offsets);
+        free(lengths);
+        return; /* likewise */
+    }
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < list->count; i++) {
+        const struct oriel_branch *branch = &list->branches[i];
+        const uint64_t len_bytes = oriel_run_bytes(branch->node);
+        if (list->kind == ORIEL_KIND_NONE && count > 0 &&
+            offsets[count - 1] + (int64_t)lengths[count - 1] == branch->offset_bytes) {
+            lengths[count - 1] += len_bytes;
+        } else {
+            offsets[count] = branch->offset_bytes;
+            lengths[count++] = len_bytes;
+        }
+    }
+    if (are_equal(lengths, count)) {
+        list->block_bytes = lengths[0];
+        free(lengths);
+        lengths = NULL;
+    }
+    free_branches(list->branches, list->count);
+    list->branches = NULL;
+    list->count = count;
+    list->runs = count;
+    list->offsets = offsets;
+    list->lengths = lengths;
+    list->form = ORIEL_NODE_BLOCKS;
+    list->depth = 1;
+}
+
+/* A list whose branches all are runs becomes smaller and faster to walk. */
+static struct oriel_node *make_compact(struct oriel_node *list)
+{
+    int64_t distance_bytes = are_runs(list) ? distance_of(list) : 0;
+    if (distance_bytes != 0)
+        make_regular(list, distance_bytes);
+    else if (list->count > 1 && are_runs(list))
+        make_blocks(list);
+    if (list->form != ORIEL_NODE_LIST || list->count != 1 || list->branches[0].offset_bytes != 0)
+        return list;
+    struct oriel_node *only = list->branches[0].node;
+    free(list->branches);
+    free(list);
+    return only;
+}
+
+struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches)
+{
+    struct oriel_node *list = make(ORIEL_NODE_LIST);
+    if (list == NULL || branches == NULL || !is_complete(count, branches)) {
+        free_branches(branches, branches != NULL ? count : 0);
+        free(list);
+        return NULL;
+    }
+    list->branches = branches;
+    list->count = simplify(branches, count);
+    sum_list(list);
+    return make_compact(list);
+}
+
+/* ---- many blocks of one kind ---- */
+
+enum {
+    TOUCHING_PART = 2,   /* of the blocks, at most, and */
+    TOUCHING_BYTES = 16, /* at most: then blocks that touch are not joined */
+};
+
+/* Blocks on their way to a node. */
+struct blocks {
+    int64_t *offsets;
+    uint64_t *lengths; /* NULL: all are block_bytes long */
+    uint64_t block_bytes;
+    uint64_t count;
+    uint64_t size_bytes;
+    int64_t low_bytes, high_bytes;
+};
+
+/* What a walk over the blocks has seen. */
+struct seen {
+    int64_t low_bytes, high_bytes;
+    uint64_t size_bytes;
+    bool vast;
+};
+
+/* Where the next block begins, and how long it is; returns where it ends. */
+static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen, const struct oriel_listed *listed, uint64_t i,
+                                                               uint64_t len_bytes, int64_t *offset_bytes)
+{
+    int64_t end_bytes;
+    seen->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i), listed->unit_bytes, offset_bytes);
+    seen->vast |= __builtin_add_overflow(*offset_bytes, len_bytes, &end_bytes);
+    seen->vast |= __builtin_add_overflow(seen->size_bytes, len_bytes, &seen->size_bytes);
+    seen->low_bytes = *offset_bytes < seen->low_bytes ? *offset_bytes : seen->low_bytes;
+    seen->high_bytes = end_bytes > seen->high_bytes ? end_bytes : seen->high_bytes;
+    return end_bytes;
+}
+
+static bool sum_blocks(struct blocks *blocks, const struct seen *seen, uint64_t count)
+{
+    blocks->count = count;
+    blocks->size_bytes = seen->size_bytes;
+    blocks->low_bytes = seen->low_bytes;
+    blocks->high_bytes = seen->high_bytes;
+    return !seen->vast && count > 0;
+}
+
+/* The length of all blocks; 0 where they differ. */
+static uint64_t common_length(const struct oriel_listed *listed)
+{
+    const int64_t length = oriel_listed_length(listed, 0);
+    const bool has_lengths = listed->lengths.narrow != NULL || listed->lengths.wide != NULL;
+    int64_t others = 0;
+    for (uint64_t i = 1; has_lengths && i < listed->count; i++)
+        others |= oriel_number(&listed->lengths, i) ^ length;
+    return others == 0 ? (uint64_t)length : 0;
+}
+
+/* Blocks of len_bytes, of which only few touch; they stay as they are, since a loop over words is faster than one over two words
+ * now and three then.  False when it is another list. */
+static bool add_alike(struct blocks *blocks, uint64_t len_bytes, const struct oriel_listed *listed)
+{
+    int64_t *const offsets = blocks->offsets;
+    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
+    int64_t end_bytes = ORIEL_NOWHERE;
+    uint64_t touching = 0;
+    for (uint64_t i = 0; i < listed->count; i++) {
+        int64_t offset_bytes;
+        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        touching += offset_bytes == end_bytes;
+        end_bytes = after_bytes;
+        offsets[i] = offset_bytes;
+    }
+    blocks->block_bytes = len_bytes;
+    return sum_blocks(blocks, &seen, listed->count) && touching <= listed->count / TOUCHING_PART &&
+           (touching == 0 || len_bytes <= TOUCHING_BYTES);
+}
+
+/* All blocks, joined where they touch.  No jump depends on whether they do.  False where a number overflows, or a block has holes. */
+static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
+                       const struct oriel_listed *listed)
+{
+    const bool dense = (uint64_t)extent_bytes == item->size_bytes;
+    int64_t *const offsets = blocks->offsets;
+    uint64_t *const lengths = blocks->lengths;
+    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
+    int64_t start_bytes = 0, end_bytes = 0;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < listed->count; i++) {
+        const uint64_t length = (uint64_t)oriel_listed_length(listed, i);
+        int64_t offset_bytes;
+        uint64_t len_bytes;
+        if (length == 0)
+            continue;
+        if (length != 1 && !dense)
+            return false;
+        seen.vast |= __builtin_mul_overflow(length, item->size_bytes, &len_bytes);
+        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        const bool touches = count > 0 && offset_bytes == end_bytes;
+        start_bytes = touches ? start_bytes : offset_bytes;
+        count += !touches;
+        end_bytes = after_bytes;
+        offsets[count - 1] = start_bytes;
+        lengths[count - 1] = (uint64_t)end_bytes - (uint64_t)start_bytes;
+    }
+    return sum_blocks(blocks, &seen, count);
+}
+
+/* False where it is nothing for blocks, or memory is exhausted. */
+static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
+                       const struct oriel_listed *listed)
+{
+    const uint64_t length = common_length(listed);
+    uint64_t len_bytes;
+    blocks->offsets = malloc(listed->count * sizeof *blocks->offsets);
+    if (blocks->offsets == NULL)
+        return false;
+    if (length > 0 && (length == 1 || (uint64_t)extent_bytes == item->size_bytes) &&
+        !__builtin_mul_overflow(length, item->size_bytes, &len_bytes) && add_alike(blocks, len_bytes, listed))
+        return true;
+    blocks->lengths = malloc(listed->count * sizeof *blocks->lengths);
+    if (blocks->lengths == NULL || !add_joined(blocks, item, extent_bytes, listed))
+        return false;
+    const bool alike = are_equal(blocks->lengths, blocks->count);
+    blocks->block_bytes = alike ? blocks->lengths[0] : 0;
+    if (alike) {
+        free(blocks->lengths);
+        blocks->lengths = NULL;
+    }
+    return true;
+}
+
+/* As distance_of, of blocks; 0 when they are not, or there is one. */
+static int64_t distance_of_blocks(const struct blocks *blocks)
+{
+    const int64_t *offsets = blocks->offsets;
+    int64_t distance_bytes;
+    if (blocks->lengths != NULL || blocks->count == 1 || __builtin_sub_overflow(offsets[1], offsets[0], &distance_bytes))
+        return 0;
+    for (uint64_t i = 2; i < blocks->count; i++) {
+        int64_t from_last;
+        if (__builtin_sub_overflow(offsets[i], offsets[i - 1], &from_last) || from_last != distance_bytes)
+            return 0;
+    }
+    return distance_bytes;
+}
+
+/* Takes over the arrays. */
+static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
+{
+    const uint64_t element_bytes = oriel_kinds[kind].extent_bytes;
+    const int64_t distance_bytes = distance_of_blocks(blocks);
+    if (blocks->count == 1 || distance_bytes != 0) {
+        struct oriel_branch *branch = malloc(sizeof *branch);
+        if (branch != NULL)
+            *branch = (struct oriel_branch){blocks->offsets[0],
+                                            oriel_node_loop(blocks->count, distance_bytes,
+                                                            oriel_node_run(kind, blocks->block_bytes / element_bytes))};
+        return oriel_node_list(1, branch);
+    }
+    struct oriel_node *node = make(ORIEL_NODE_BLOCKS);
+    if (node == NULL)
+        return NULL;
+    node->kind = kind;
+    node->count = node->runs = blocks->count;
+    node->offsets = blocks->offsets;
+    node->lengths = blocks->lengths;
+    node->block_bytes = blocks->block_bytes;
+    node->elements = blocks->size_bytes / element_bytes;
+    node->size_bytes = blocks->size_bytes;
+    node->low_bytes = blocks->low_bytes;
+    node->high_bytes = blocks->high_bytes;
+    blocks->offsets = NULL;
+    blocks->lengths = NULL;
+    return node;
+}
+
+struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes, const struct oriel_listed *listed)
+{
+    if (item->form != ORIEL_NODE_RUN || item->padded || item->vast || item->elements == 0 || listed->count == 0)
+        return NULL;
+    struct blocks blocks = {.offsets = NULL};
+    struct oriel_node *node = add_blocks(&blocks, item, extent_bytes, listed) ? node_of(&blocks, item->kind) : NULL;
+    free(blocks.offsets);
+    free(blocks.lengths);
+    return node;
+}
+
+bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t extent_bytes, int64_t *low_bytes,
+                         int64_t *high_bytes)
+{
+    int64_t last_bytes;
+    uint64_t size_bytes;
+    *low_bytes = node->low_bytes;
+    *high_bytes = node->high_bytes;
+    if (node->vast || count > INT64_MAX || __builtin_mul_overflow((int64_t)count - 1, extent_bytes, &last_bytes) ||
+        __builtin_mul_overflow(count, node->size_bytes, &size_bytes))
+        return false;
+    return last_bytes < 0 ? !__builtin_add_overflow(*low_bytes, last_bytes, low_bytes)
+                          : !__builtin_add_overflow(*high_bytes, last_bytes, high_bytes);
+}
+
+/* ---- no byte twice ---- */
+
+static uint64_t span_of(const struct oriel_node *node)
+{
+    return (uint64_t)node->high_bytes - (uint64_t)node->low_bytes;
+}
+
+static bool are_branches_apart(const struct oriel_node *list)
+{
+    int64_t end_bytes = INT64_MIN;
+    for (uint64_t i = 0; i < list->count; i++) {
+        const struct oriel_branch *branch = &list->branches[i];
+        if (branch->offset_bytes + branch->node->low_bytes < end_bytes ||
+            !oriel_layout_apart(branch->node, 1, 0))
+            return false;
+        end_bytes = branch->offset_bytes + branch->node->high_bytes;
+    }
+    return true;
+}
+
+static bool are_blocks_apart(const struct oriel_node *blocks)
+{
+    bool apart = true;
+    for (uint64_t i = 1; i < blocks->count; i++)
+        apart &= blocks->offsets[i] >=
+                 blocks->offsets[i - 1] + (int64_t)oriel_block_bytes(blocks, i - 1);
+    return apart;
+}
+
+/* Threads that ask at the same time store the same.  It stays true of a node that a constructor
+ * makes longer in place: that goes on as it was. */
+static bool is_apart(const struct oriel_node *node)
+{
+    _Atomic uint8_t *const memo = (_Atomic uint8_t *)(uintptr_t)&node->apart;
+    const uint8_t known = atomic_load_explicit(memo, memory_order_relaxed);
+    bool apart = true;
+    if (known != ORIEL_APART_UNKNOWN)
+        return known == ORIEL_APART_YES;
+    if (node->form == ORIEL_NODE_LOOP)
+        apart = oriel_layout_apart(node->child, node->count, node->stride_bytes);
+    else if (node->form == ORIEL_NODE_LIST)
+        apart = are_branches_apart(node);
+    else if (node->form == ORIEL_NODE_BLOCKS)
+        apart = are_blocks_apart(node);
+    atomic_store_explicit(memo, apart ? ORIEL_APART_YES : ORIEL_APART_UNCLEAR,
+                          memory_order_relaxed);
+    return apart;
+}
+
+/* Each item lies outside the others, or all items lie in the gaps of the first, as the columns of a
+ * matrix do. */
+bool oriel_layout_apart(const struct oriel_node *node, uint64_t count, int64_t extent_bytes)
+{
+    const uint64_t distance_bytes =
+        extent_bytes < 0 ? -(uint64_t)extent_bytes : (uint64_t)extent_bytes;
+    uint64_t reach_bytes;
+    if (node->vast || node->depth > ORIEL_CURSOR_DEPTH || !is_apart(node))
+        return false;
+    if (count < 2 || distance_bytes >= span_of(node))
+        return true;
+    return node->form == ORIEL_NODE_LOOP && distance_bytes >= span_of(node->child) &&
+           !__builtin_mul_overflow(count - 1, distance_bytes, &reach_bytes) &&
+           !__builtin_add_overflow(reach_bytes, span_of(node->child), &reach_bytes) &&
+           reach_bytes <= (node->stride_bytes < 0 ? -(uint64_t)node->stride_bytes
+                                                  : (uint64_t)node->stride_bytes);
+}

@@ -1,0 +1,128 @@
+/* What a process keeps of a window whose ranks are on several machines, and what the processes of two machines tell each other
+ * about it.  A target on another machine has mechanism ORIEL_BY_NETWORK in this machine's table of targets: offset is the id of
+ * the window there, control_offset the number of its machine.  Creation makes it; sync/ and ops/ work on it.
+ *
+ * The messages of a window go to the agent of the process at whose rank they are aimed (transport/ucx/net.h), which does there
+ * what the origin would do by itself on one machine: so each target has one atomicity domain and one lock. */
+#ifndef ORIEL_INTERNODE_INTERNODE_H
+#define ORIEL_INTERNODE_INTERNODE_H
+
+#include "base/table.h"
+#include "transport/ucx/net.h"
+#include "window/window.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+enum oriel_far_kind {
+    ORIEL_FAR_FLUSH, /* asked: all before has been done */
+    ORIEL_FAR_PUT,
+    ORIEL_FAR_GET,        /* asked */
+    ORIEL_FAR_ACCUMULATE, /* asked where it returns the old contents */
+    ORIEL_FAR_SWAP,       /* asked */
+    ORIEL_FAR_LOCK, /* asked: answered when it is held; a: enum oriel_far_wanted; b: 1 where its epoch does not wait for it */
+    ORIEL_FAR_UNLOCK, /* asked, and a flush as well */
+    ORIEL_FAR_POST,
+    ORIEL_FAR_COMPLETE,
+    ORIEL_FAR_ARRIVED, /* at a barrier, round a: for the machine of the receiver */
+    ORIEL_FAR_LOST,    /* rank a of the window, as the sender's machine has found: likewise */
+    ORIEL_FAR_ADDRESS, /* asked: identity and address of rank a, of the receiver's machine */
+    ORIEL_FAR_KEY,     /* asked: how devices reach the receiver's memory; nothing: they do not */
+};
+
+enum oriel_far_wanted {
+    ORIEL_FAR_WANTS_SHARED,
+    ORIEL_FAR_WANTS_EXCLUSIVE,
+    ORIEL_FAR_WANTS_ALL,         /* for lock_all, by an operation (internode/target/lock_all_queue.c) */
+    ORIEL_FAR_WANTS_ALL_IN_TURN, /* by lock_all itself */
+};
+
+/* At most, of heads and data that follow a lock which is not awaited (internode/origin/lazy_lock.c). */
+enum { ORIEL_FAR_RIDE_BYTES = 8 << 10 };
+
+/* The head of every message.  The receiver believes nothing of it: window, numbers and ranges are checked there. */
+struct oriel_far_head {
+    uint64_t window; /* the receiver's id of it */
+    uint32_t kind;   /* enum oriel_far_kind */
+    int32_t from;    /* the sender's rank in the window */
+    uint64_t a;      /* as the kind says: internode/origin/origin_sync.h, internode/origin/origin_rma.h */
+    uint64_t b;
+    uint32_t c;
+    uint32_t d;
+};
+
+/* The head of every answer, which ends before the text where nothing failed. */
+struct oriel_far_answer {
+    uint32_t status; /* enum oriel_status: of the first message of this window and origin that failed since the last answer */
+    char text[124];  /* its message */
+};
+#define ORIEL_FAR_WELL_BYTES offsetof(struct oriel_far_answer, text)
+_Static_assert(sizeof(struct oriel_far_answer) <= ORIEL_NET_HEAD_BYTES, "it is an answer's head");
+
+/* Something asked of a target, with what is to be done with the answer; from malloc, freed by a flush, or by the end of its
+ * answer where that comes later (internode/origin/rma_requests.h). */
+struct oriel_far_request {
+    struct oriel_net_request net;
+    struct oriel_far_request *next;
+    struct oriel_window *window;
+    struct oriel_pending *pending; /* the request-based operation that it belongs to, or NULL */
+    _Atomic uint32_t owners;       /* where there is one */
+    int32_t target;
+    bool by_device; /* there is no answer, but what was got */
+};
+
+/* Of a target, for this process. */
+enum oriel_far_mark {
+    ORIEL_FAR_TOLD = 1, /* something, since the last flush */
+    ORIEL_FAR_HELD = 2, /* its lock, since this lock_all epoch */
+    ORIEL_FAR_FOLLOWED = 4, /* the last lock_all epoch kept an exclusive lock waiting there */
+    ORIEL_FAR_PLACED = 8,   /* something by a device, since it was last asked whether all has arrived */
+    ORIEL_FAR_REFUSED = 16, /* its lock, which was not awaited, and which was not given back yet (internode/origin/lazy_lock.c, K3) */
+};
+
+/* In refused: its lock was refused, and its epoch goes on, of which nothing is done (internode/target/target_sync.c, K3). */
+enum { ORIEL_FAR_SHUT = 0x80 };
+
+struct oriel_far {
+    uint64_t id; /* of the window, for the others */
+    _Atomic bool is_finished; /* its words here are there: messages may be served (internode/target/am_dispatch.c) */
+    _Atomic bool is_settled;  /* it is complete everywhere: messages may be sent */
+    uint32_t barriers; /* so far, by this process; wraps */
+    /* by win_rank: struct oriel_partner in the place of the entry that a rank on this machine would have for this process; its
+     * messages count there */
+    struct oriel_table partners;
+    struct oriel_partner *spare_partner; /* for the next, with room for it in the table; mutex */
+    _Atomic uint32_t uncounted; /* win_rank + 1 of the last whose post or complete came where memory lacked to count it; or 0 */
+    struct oriel_far_lock *locks;       /* that ranks elsewhere want or hold of this process; the agent's thread alone */
+    struct oriel_far_lock *spare_lock;  /* for one that comes where there is no memory; likewise */
+    uint32_t rides; /* those of them whose epochs do not wait, and that are not held; likewise */
+    struct oriel_far_share *shares;     /* places of lock_all epochs in its queue, oldest first (internode/target/lock_all_queue.c); likewise */
+    /* by win_rank, enum oriel_status: what a rank's messages failed with and is not told yet; with ORIEL_FAR_SHUT; likewise */
+    uint8_t *refused;
+    struct oriel_far_refusal *refusals; /* the messages that belong to these, but where there was no memory; likewise */
+    uint64_t looked_ns;                 /* when it was last seen whether the holders of locks live; these three likewise */
+    struct oriel_net_exposed *exposed;  /* the own memory, once somebody has asked for a key (internode/target/rkey_target.c); likewise */
+    bool is_refused;                    /* or it cannot be; likewise */
+    struct oriel_table keys; /* by win_rank + 1: what devices reach its memory with, or that they do not; set with entering */
+    struct oriel_far_question *asked;   /* for asked_rank's process, of a leader (internode/origin/origin_peers.c) */
+    int32_t asked_rank;
+    _Atomic uint8_t *marks; /* by win_rank, enum oriel_far_mark */
+    pthread_mutex_t mutex;  /* of all below */
+    int32_t *marked;        /* ranks with a mark, each once; room for n */
+    int32_t marked_count;
+    struct oriel_far_request *open; /* not awaited yet, newest first */
+    unsigned open_count;
+    struct oriel_far_request *put_by; /* one for each lock that is held: for its unlock */
+    enum oriel_status failure; /* the first that an answer told since the last flush, with its message */
+    uint64_t failure_number;   /* of the request-based operation whose answer that was, or 0 */
+    char failure_text[200];
+    pthread_mutex_t entering; /* held while a target's lock is taken inside lock_all */
+    pthread_mutex_t flushing; /* held by a flush: others wait until it is done; taken before mutex */
+};
+
+static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_rank)
+{
+    return window->targets[win_rank].mechanism == ORIEL_BY_NETWORK;
+}
+
+#endif

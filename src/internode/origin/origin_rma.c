@@ -1,0 +1,417 @@
+/* The origin's side of operations on far targets (origin_rma.h has the messages).  What is sent has been copied when an
+ * operation returns; what comes back goes to places that the request itself knows, since datatypes may be freed before.
+ * put_get.c and accumulate.c call. */
+#include "internode/origin/origin_rma.h"
+
+#include "rma/cpu_swap.h"
+#include "internode/origin/origin_sync.h"
+#include "transport/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FEW_BATCHES = 16,    /* have room on the stack */
+    MOST_BATCHES = 1024, /* in one message, and about as many where its answer goes */
+};
+_Static_assert(MOST_BATCHES * sizeof(struct oriel_far_batch) <= ORIEL_NET_DATA_BYTES, "a message has room for them");
+
+/* A cursor over one side, if it is there. */
+struct walker {
+    struct oriel_cursor cursor;
+    struct oriel_node run; /* a dense side as what it is */
+    char *here;            /* NULL at the target */
+    uint64_t run_bytes;    /* on the average, at least 1 */
+    bool open;
+    bool plain; /* one run without padding */
+};
+
+static bool walker_open(struct walker *walker, const struct oriel_side *side, const void *here)
+{
+    const struct oriel_node *layout = side->type->layout;
+    uint64_t count = side->count;
+    walker->here = (char *)(uintptr_t)here;
+    walker->run_bytes = UINT64_MAX;
+    walker->plain = false;
+    if (side->type->dense && layout->form == ORIEL_NODE_RUN) {
+        walker->run = *layout;
+        walker->run.count *= count;
+        layout = &walker->run;
+        count = count > 0 ? 1 : 0;
+        walker->plain = !walker->run.padded;
+    } else if (layout->runs > 0) {
+        walker->run_bytes = layout->size_bytes / layout->runs + (layout->size_bytes < layout->runs);
+    }
+    walker->open = oriel_cursor_open(&walker->cursor, layout, count, side->type->extent_bytes);
+    return walker->open;
+}
+
+static void walker_close(struct walker *walker)
+{
+    if (walker->open)
+        oriel_cursor_close(&walker->cursor);
+}
+
+/* Something asked, and where the answer goes. */
+struct wanted {
+    struct oriel_far_request request;
+    uint64_t len_bytes;
+    uint64_t count;
+    uint64_t room;
+    struct oriel_far_batch batches[]; /* at addresses */
+};
+
+/* Any thread's; an answer of another length, which no Oriel gives, brings nothing. */
+static void take(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+{
+    struct wanted *wanted = (struct wanted *)request;
+    const char *next = answer->data;
+    if (!oriel_far_took(&wanted->request, answer) || answer->len_bytes != wanted->len_bytes)
+        return;
+    for (uint64_t i = 0; i < wanted->count; i++)
+        next += oriel_far_unpack(next, &wanted->batches[i], NULL);
+}
+
+static struct wanted *wanted_make(struct wanted *old, uint64_t room)
+{
+    struct wanted *wanted = realloc(old, sizeof *wanted + room * sizeof wanted->batches[0]);
+    if (wanted == NULL) {
+        free(old);
+        return NULL;
+    }
+    if (old == NULL)
+        *wanted = (struct wanted){.request.net.take = take};
+    wanted->room = room;
+    return wanted;
+}
+
+static enum oriel_status no_memory_for(int32_t rank)
+{
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d answers", (int)rank);
+}
+
+/* One run; NULL likewise. */
+static struct wanted *wanted_run(void *here, uint64_t len_bytes)
+{
+    struct wanted *wanted = wanted_make(NULL, 1);
+    if (wanted == NULL)
+        return NULL;
+    wanted->count = 1;
+    wanted->len_bytes = len_bytes;
+    wanted->batches[0] = (struct oriel_far_batch){
+        .at_bytes = (int64_t)(uintptr_t)here, .run_bytes = (uint32_t)len_bytes, .runs = 1, .kind = ORIEL_KIND_CHAR};
+    return wanted;
+}
+
+/* The next len_bytes of a side; NULL when memory is exhausted. */
+static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
+{
+    struct wanted *wanted = wanted_make(NULL, 1);
+    if (wanted == NULL)
+        return NULL;
+    while (wanted->len_bytes < len_bytes && oriel_cursor_fill(&side->cursor)) {
+        if (wanted->count == wanted->room && (wanted = wanted_make(wanted, 4 * wanted->room)) == NULL)
+            return NULL;
+        struct oriel_far_batch *batch = &wanted->batches[wanted->count++];
+        wanted->len_bytes += oriel_far_describe(&side->cursor.batch, len_bytes - wanted->len_bytes, batch);
+        batch->at_bytes = (int64_t)(uintptr_t)oriel_at(side->here, batch->at_bytes);
+    }
+    return wanted;
+}
+
+/* One operation on its way. */
+struct sender {
+    struct oriel_window *window;
+    int32_t rank;
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head; /* of all messages: kind and d */
+    uint64_t offset_bytes;
+    uint64_t unit_bytes;  /* is not parted */
+    uint64_t limit_bytes; /* that move in one message, at most */
+    struct walker target;
+    struct walker origin; /* if operands are sent */
+    struct walker result; /* if something comes back */
+    char *stage;          /* room for a message's operands, or NULL */
+    uint64_t moved_bytes; /* by the present message */
+    uint32_t count;       /* its batches */
+    uint32_t room;
+    struct oriel_far_batch *batches;
+    int64_t *blocks; /* the same as blocks: places, then lengths */
+    struct oriel_far_batch few[FEW_BATCHES];
+    int64_t few_blocks[2 * FEW_BATCHES];
+};
+
+/* How many bytes the next batch may have.  A first run that fills the message needs no description. */
+static uint64_t room_left(const struct sender *sender, const struct oriel_batch *next, uint64_t left_bytes)
+{
+    uint64_t most = sender->limit_bytes - sender->moved_bytes;
+    most = left_bytes - sender->moved_bytes < most ? left_bytes - sender->moved_bytes : most;
+    const bool fills = sender->count == 0 && next->left_bytes >= most && !oriel_kinds[next->kind].padded;
+    if (sender->origin.open && !fills) {
+        uint64_t taken = sender->moved_bytes + (sender->count + 1) * sizeof *sender->batches;
+        uint64_t room = taken < ORIEL_NET_DATA_BYTES ? ORIEL_NET_DATA_BYTES - taken : 0;
+        most = room < most ? room : most;
+    }
+    return most - most % sender->unit_bytes;
+}
+
+/* Describes as much of the target as one message has room for. */
+static void plan(struct sender *sender, uint64_t left_bytes)
+{
+    struct oriel_cursor *cursor = &sender->target.cursor;
+    sender->count = 0;
+    sender->moved_bytes = 0;
+    while (sender->count < sender->room && oriel_cursor_fill(cursor)) {
+        uint64_t most = room_left(sender, &cursor->batch, left_bytes);
+        if (most == 0)
+            return;
+        sender->moved_bytes += oriel_far_describe(&cursor->batch, most, &sender->batches[sender->count++]);
+    }
+}
+
+/* Whether the batches are runs without padding, which take half of the room. */
+static bool are_blocks(const struct sender *sender)
+{
+    for (uint32_t i = 0; i < sender->count; i++)
+        if (sender->batches[i].runs != 1 || oriel_kinds[sender->batches[i].kind].padded)
+            return false;
+    return true;
+}
+
+/* How the target's places are told. */
+static struct iovec describe(struct sender *sender, struct oriel_far_head *head)
+{
+    const uint32_t count = sender->count;
+    const struct oriel_far_batch *first = sender->batches;
+    const bool elements = head->kind == ORIEL_FAR_ACCUMULATE;
+    head->a = sender->offset_bytes;
+    head->b = sender->moved_bytes / sender->unit_bytes;
+    head->c = count;
+    if (count == 1 && first->runs == 1 && (elements || !oriel_kinds[first->kind].padded)) {
+        head->a += (uint64_t)first->at_bytes;
+        head->c = 0;
+        return (struct iovec){NULL, 0};
+    }
+    if (!are_blocks(sender))
+        return (struct iovec){sender->batches, count * sizeof *sender->batches};
+    for (uint32_t i = 0; i < count; i++) {
+        sender->blocks[i] = sender->batches[i].at_bytes;
+        sender->blocks[count + i] = sender->batches[i].run_bytes;
+    }
+    head->d |= ORIEL_FAR_BLOCKS << 16;
+    return (struct iovec){sender->blocks, 2 * count * sizeof *sender->blocks};
+}
+
+/* The next operands: from where they lie if they lie in one piece. */
+static struct iovec operands(struct sender *sender)
+{
+    struct oriel_cursor *cursor = &sender->origin.cursor;
+    uint64_t left_bytes = sender->moved_bytes;
+    char *next = sender->stage;
+    while (left_bytes > 0 && oriel_cursor_fill(cursor)) {
+        struct oriel_far_batch batch;
+        uint64_t now = oriel_far_describe(&cursor->batch, left_bytes, &batch);
+        if (now == sender->moved_bytes && batch.runs == 1 && !oriel_kinds[batch.kind].padded)
+            return (struct iovec){oriel_at(sender->origin.here, batch.at_bytes), now};
+        oriel_far_pack(next, &batch, sender->origin.here);
+        next += now;
+        left_bytes -= now;
+    }
+    return (struct iovec){sender->stage, sender->moved_bytes};
+}
+
+/* One message; left_bytes of the operation have not been moved yet. */
+static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
+{
+    struct oriel_far_head head = sender->head;
+    struct iovec data[2];
+    unsigned pieces = 0;
+    plan(sender, left_bytes);
+    if (sender->moved_bytes == 0)
+        return oriel_fail(ORIEL_E_OTHER, "a datatype has less than it says");
+    data[pieces] = describe(sender, &head);
+    pieces += data[pieces].iov_len > 0;
+    if (sender->origin.open)
+        data[pieces++] = operands(sender);
+    if (!sender->result.open)
+        return oriel_far_tell(sender->window, sender->rank, sender->peer, &head, data, pieces);
+    struct wanted *wanted = wanted_of(&sender->result, sender->moved_bytes);
+    if (wanted == NULL)
+        return no_memory_for(sender->rank);
+    return oriel_far_ask(sender->window, sender->rank, sender->peer, &head, data, pieces, &wanted->request);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How much one message may move: places are described in at most about MOST_BATCHES each, here and there. */
+static uint64_t limit_of(const struct sender *sender)
+{
+    const uint64_t most = ORIEL_NET_DATA_BYTES;
+    if (!sender->result.open || sender->result.run_bytes > most / MOST_BATCHES)
+        return most;
+    return smaller(most, MOST_BATCHES * sender->result.run_bytes);
+}
+
+/* Room for the batches of one message, and for the operands that must be packed. */
+static bool make_room(struct sender *sender, uint64_t total_bytes)
+{
+    const bool packs = sender->origin.open && !sender->origin.plain;
+    uint64_t most = smaller(total_bytes / sender->target.run_bytes + 2, MOST_BATCHES);
+    sender->room = FEW_BATCHES;
+    sender->batches = sender->few;
+    sender->blocks = sender->few_blocks;
+    sender->limit_bytes = limit_of(sender);
+    if (most > FEW_BATCHES) {
+        sender->room = (uint32_t)most;
+        sender->batches = malloc(most * (sizeof *sender->batches + 2 * sizeof *sender->blocks));
+        sender->blocks = (int64_t *)(void *)(sender->batches + most);
+    }
+    if (packs)
+        sender->stage = malloc(smaller(total_bytes, sender->limit_bytes));
+    return sender->batches != NULL && (!packs || sender->stage != NULL);
+}
+
+static void free_room(struct sender *sender)
+{
+    if (sender->batches != sender->few)
+        free(sender->batches);
+    free(sender->stage);
+}
+
+/* All messages of an operation that moves total_bytes.  operand, result: what is sent, where the answer goes; or NULL. */
+static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target, uint64_t total_bytes,
+                                  const struct oriel_buffer *operand, const struct oriel_buffer *result)
+{
+    sender->origin.open = sender->result.open = false;
+    sender->stage = NULL;
+    sender->batches = sender->few;
+    sender->rank = target->rank;
+    sender->offset_bytes = target->offset_bytes;
+    enum oriel_status status = oriel_far_enter(sender->window, target->rank, &sender->peer);
+    if (status != ORIEL_OK)
+        return status;
+    bool opened = walker_open(&sender->target, &target->side, NULL) &&
+                  (operand == NULL || walker_open(&sender->origin, &operand->side, operand->here)) &&
+                  (result == NULL || walker_open(&sender->result, &result->side, result->here));
+    if (!opened || !make_room(sender, total_bytes))
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    for (uint64_t done = 0; done < total_bytes && status == ORIEL_OK; done += sender->moved_bytes)
+        status = send_some(sender, total_bytes - done);
+    free_room(sender);
+    walker_close(&sender->result);
+    walker_close(&sender->origin);
+    walker_close(&sender->target);
+    return status;
+}
+
+/* How devices do a put or get by themselves: one run at both sides. */
+struct way {
+    struct oriel_net_peer *peer;
+    struct oriel_net_key *key; /* NULL: they do not */
+};
+
+static enum oriel_status find_way(struct oriel_window *window, const struct oriel_span *target, const struct oriel_side *origin,
+                                  struct way *out)
+{
+    out->key = NULL;
+    if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) || !oriel_side_is_plain(origin))
+        return ORIEL_OK;
+    enum oriel_status status = oriel_far_enter(window, target->rank, &out->peer);
+    if (status == ORIEL_OK)
+        out->key = oriel_far_key(window, target->rank, out->peer);
+    return status;
+}
+
+static enum oriel_status place(struct oriel_window *window, const struct oriel_span *target, const struct way *way,
+                               const char *here, uint64_t len_bytes)
+{
+    enum oriel_status status = ORIEL_OK;
+    for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
+        now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
+        status = oriel_far_place(window, target->rank, way->key, target->offset_bytes + done, here + done, now);
+    }
+    return status;
+}
+
+static enum oriel_status fetch(struct oriel_window *window, const struct oriel_span *target, const struct way *way, char *here,
+                               uint64_t len_bytes)
+{
+    enum oriel_status status = ORIEL_OK;
+    for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
+        now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
+        struct wanted *wanted = wanted_run(here + done, now);
+        if (wanted == NULL)
+            return no_memory_for(target->rank);
+        status = oriel_far_fetch(window, target->rank, way->peer, way->key, target->offset_bytes + done, now, &wanted->request);
+    }
+    return status;
+}
+
+enum oriel_status oriel_far_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
+                                const struct oriel_side *origin)
+{
+    struct way way;
+    enum oriel_status status = find_way(window, target, origin, &way);
+    if (status != ORIEL_OK)
+        return status;
+    if (way.key != NULL)
+        return place(window, target, &way, here, origin->count * origin->type->size_bytes);
+    struct sender sender;
+    struct oriel_buffer operand = {(char *)(uintptr_t)here, *origin};
+    sender.window = window;
+    sender.head = (struct oriel_far_head){.kind = ORIEL_FAR_PUT};
+    sender.unit_bytes = 1;
+    return send_all(&sender, target, origin->count * origin->type->size_bytes, &operand, NULL);
+}
+
+enum oriel_status oriel_far_get(struct oriel_window *window, const struct oriel_span *target, void *here,
+                                const struct oriel_side *origin)
+{
+    struct way way;
+    enum oriel_status status = find_way(window, target, origin, &way);
+    if (status != ORIEL_OK)
+        return status;
+    if (way.key != NULL)
+        return fetch(window, target, &way, here, target->side.count * target->side.type->size_bytes);
+    struct sender sender;
+    struct oriel_buffer result = {here, *origin};
+    sender.window = window;
+    sender.head = (struct oriel_far_head){.kind = ORIEL_FAR_GET};
+    sender.unit_bytes = 1;
+    return send_all(&sender, target, target->side.count * target->side.type->size_bytes, NULL, &result);
+}
+
+enum oriel_status oriel_far_accumulate(struct oriel_window *window, const struct oriel_span *target,
+                                       struct oriel_elements elements, enum oriel_operator operator, const struct oriel_buffer *origin,
+                                       const struct oriel_buffer *result)
+{
+    struct sender sender;
+    sender.window = window;
+    sender.head = (struct oriel_far_head){
+        .kind = ORIEL_FAR_ACCUMULATE,
+        .d = oriel_far_word(operator, elements.kind, result != NULL ? ORIEL_FAR_RETURNS : 0)};
+    sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
+    return send_all(&sender, target, elements.count * sender.unit_bytes, operator != ORIEL_OPERATOR_NO_OP ? origin : NULL,
+                    result);
+}
+
+enum oriel_status oriel_far_compare_and_swap(struct oriel_window *window, const struct oriel_span *target,
+                                             const void *origin, const void *compare, void *result)
+{
+    const enum oriel_kind kind = target->side.type->kind;
+    const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head = {
+        .kind = ORIEL_FAR_SWAP, .a = target->offset_bytes, .b = 1, .d = oriel_far_word(0, kind, 0)};
+    struct iovec data[2] = {{(void *)(uintptr_t)origin, len_bytes}, {(void *)(uintptr_t)compare, len_bytes}};
+    enum oriel_status status = oriel_far_enter(window, target->rank, &peer);
+    if (status != ORIEL_OK)
+        return status;
+    struct wanted *wanted = wanted_run(result, len_bytes);
+    if (wanted == NULL)
+        return no_memory_for(target->rank);
+    return oriel_far_ask(window, target->rank, peer, &head, data, 2, &wanted->request);
+}

@@ -1,0 +1,512 @@
+/* What an origin does with memory and locks of ranks of other machines: tells and asks them, and waits until what it has asked
+ * for is done.
+ *
+ * Flush.  A message's mark TOLD is set after it has been sent (F1); a flush takes the mark away (F2) before it sends its own
+ * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the
+ * mark set at F1 was sent before F2, so before F3: this flush completes it.  One that finds it taken away sets it again: for
+ * the next. What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing),
+ * since the first may have taken what the second must wait for.
+ *
+ * Devices.  What is put by them is in no order with messages.  The mark PLACED is set, and taken away by a flush, as TOLD is (F1,
+ * F2); the flush asks then whether all has arrived (F3), and an unlock or complete is told when that is known (D1).
+ *
+ * lock_all takes no lock of far targets but where the epoch before kept an exclusive lock waiting (FOLLOWED): the first
+ * operation on one does (HELD), and unlock_all gives these back.  Epochs that take them in any order, and single locks, do not
+ * wait for each other in a circle (lock_all_queue.c, J1 to J4).  Two origins that hold locks of several targets each, one by lock_all
+ * and one by exclusive locks, can, where on one machine the gate would have let one of them in first; no order of locks is
+ * promised by MPI.
+ *
+ * A lock is awaited before oriel_far_lock returns, and one that goes with its epoch before any other lock is asked for
+ * (lazy_lock.c), though MPI lets it come later: programs that take several locks in one order everywhere rely on it.  With
+ * MPI_MODE_NOCHECK none is taken (TRUSTED).
+ *
+ * far->mutex is never held around calls of the net, which calls oriel_far_took with its own lock held. */
+#include "internode/origin/origin_sync.h"
+
+#include "base/delay.h"
+#include "internode/origin/target_flags.h"
+#include "internode/origin/origin_peers.h"
+#include "internode/origin/rma_requests.h"
+#include "sync/sync.h"
+#include "sync/liveness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPEN_MOST = 1024 };
+
+/* --- messages --- */
+
+enum oriel_status oriel_far_tell(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                 struct oriel_far_head *head, const struct iovec *data, unsigned pieces)
+{
+    oriel_far_ride(window, target, data, pieces);
+    oriel_far_address(window, target, head);
+    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
+    enum oriel_status status = oriel_net_tell_later(peer, &bytes);
+    if (status != ORIEL_OK)
+        return oriel_far_missed(status, target);
+    oriel_delay();
+    oriel_far_set_mark(window->far, target, ORIEL_FAR_TOLD); /* F1 */
+    return ORIEL_OK;
+}
+
+void oriel_far_note_failure(struct oriel_far *far, enum oriel_status status, uint64_t number, const char *text, bool is_cause)
+{
+    pthread_mutex_lock(&far->mutex);
+    if (far->failure == ORIEL_OK || is_cause) {
+        far->failure = status;
+        far->failure_number = number;
+        snprintf(far->failure_text, sizeof far->failure_text, "%s", text);
+    }
+    pthread_mutex_unlock(&far->mutex);
+}
+
+bool oriel_far_took(struct oriel_far_request *request, const struct oriel_net_arrived *answer)
+{
+    struct oriel_far *far = request->window->far;
+    const struct oriel_far_answer *told = answer->head;
+    if (request->by_device)
+        return true;
+    if (answer->head_bytes == ORIEL_FAR_WELL_BYTES && told->status == ORIEL_OK)
+        return true;
+    char text[sizeof far->failure_text];
+    bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK && told->status < ORIEL_STATUS_COUNT;
+    enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
+    snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target, (int)sizeof told->text,
+             whole ? told->text : "an answer that makes no sense");
+    oriel_far_note_failure(far, status, request->pending != NULL ? request->pending->number : 0, text, false);
+    if (request->pending != NULL && request->pending->status == ORIEL_OK) {
+        request->pending->status = status;
+        memcpy(request->pending->text, text, sizeof text);
+    }
+    return false;
+}
+
+/* The open requests of a target, or of all for -1, taken out of the window's. */
+static struct oriel_far_request *take_open(struct oriel_far *far, int32_t target)
+{
+    struct oriel_far_request *taken = NULL;
+    pthread_mutex_lock(&far->mutex);
+    for (struct oriel_far_request **link = &far->open; *link != NULL;) {
+        struct oriel_far_request *request = *link;
+        if (target >= 0 && request->target != target) {
+            link = &request->next;
+            continue;
+        }
+        *link = request->next;
+        far->open_count--;
+        request->next = taken;
+        taken = request;
+    }
+    pthread_mutex_unlock(&far->mutex);
+    return taken;
+}
+
+/* The first of several failures, whose message others must not replace. */
+struct first {
+    enum oriel_status status;
+    char text[400];
+};
+
+static void note_first(struct first *first, enum oriel_status status)
+{
+    if (status == ORIEL_OK || first->status != ORIEL_OK)
+        return;
+    first->status = status;
+    snprintf(first->text, sizeof first->text, "%s", oriel_fail_message());
+}
+
+static enum oriel_status fail_first(const struct first *first)
+{
+    return first->status == ORIEL_OK ? ORIEL_OK : oriel_fail(first->status, "%s", first->text);
+}
+
+/* Waits for them, oldest first. */
+static void await_open(struct oriel_window *window, int32_t target, struct first *first)
+{
+    oriel_far_settle_at(window, target);
+    struct oriel_far_request *request = take_open(window->far, target);
+    while (request != NULL) {
+        struct oriel_far_request *next = request->next;
+        struct oriel_watched watched = {.window = window, .win_rank = request->target};
+        struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_MACHINE};
+        note_first(first, oriel_far_missed(oriel_net_await(&request->net, &watch), request->target));
+        oriel_pending_release(request);
+        request = next;
+    }
+}
+
+enum oriel_status oriel_far_take_failure(struct oriel_far *far)
+{
+    char text[sizeof far->failure_text];
+    pthread_mutex_lock(&far->mutex);
+    enum oriel_status status = far->failure;
+    memcpy(text, far->failure_text, sizeof text);
+    far->failure = ORIEL_OK;
+    pthread_mutex_unlock(&far->mutex);
+    return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
+}
+
+/* With far->mutex held: nobody need await those whose answers have come, where nobody is lost.  How many are left. */
+static unsigned drop_done(struct oriel_far *far)
+{
+    for (struct oriel_far_request **link = &far->open; *link != NULL;) {
+        struct oriel_far_request *request = *link;
+        if (!atomic_load_explicit(&request->net.done, memory_order_acquire) || request->net.status != ORIEL_OK) {
+            link = &request->next;
+            continue;
+        }
+        *link = request->next;
+        far->open_count--;
+        oriel_pending_release(request);
+    }
+    return far->open_count;
+}
+
+static void begin_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                          struct oriel_far_request *request)
+{
+    request->window = window;
+    request->target = target;
+    oriel_pending_attach(request, peer);
+}
+
+/* It has been sent, or not. */
+static enum oriel_status begun(enum oriel_status status, struct oriel_far_request *request, bool *many)
+{
+    struct oriel_far *far = request->window->far;
+    const int32_t target = request->target;
+    *many = false;
+    if (status != ORIEL_OK) {
+        oriel_pending_detach(request);
+        return oriel_far_missed(status, target);
+    }
+    pthread_mutex_lock(&far->mutex);
+    request->next = far->open;
+    far->open = request;
+    *many = ++far->open_count > OPEN_MOST && drop_done(far) > OPEN_MOST;
+    pthread_mutex_unlock(&far->mutex);
+    return ORIEL_OK;
+}
+
+/* Asks; *many: so much is open now that some of it is to be awaited. */
+static enum oriel_status open_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                      struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
+                                      struct oriel_far_request *request, bool *many)
+{
+    oriel_far_address(window, target, head);
+    struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
+    begin_request(window, target, peer, request);
+    return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
+}
+
+/* What is open is awaited: where tells, for a flush, else since it is very much, and what was refused is left to whatever
+ * completes it. */
+static enum oriel_status await_here(struct oriel_window *window, int32_t target, bool tells)
+{
+    struct first first = {.status = ORIEL_OK};
+    pthread_mutex_lock(&window->far->flushing);
+    await_open(window, target, &first);
+    if (tells)
+        note_first(&first, oriel_far_take_failure(window->far));
+    pthread_mutex_unlock(&window->far->flushing);
+    return fail_first(&first);
+}
+
+enum oriel_status oriel_far_ask(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                struct oriel_far_head *head, const struct iovec *data, unsigned pieces,
+                                struct oriel_far_request *request)
+{
+    bool many;
+    oriel_far_ride(window, target, data, pieces);
+    enum oriel_status status = open_request(window, target, peer, head, data, pieces, request, &many);
+    return many ? await_here(window, -1, false) : status;
+}
+
+static bool is_refused(const struct oriel_window *window, int32_t target)
+{
+    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) & ORIEL_FAR_REFUSED);
+}
+
+/* They do not wait for a lock, nor are they kept out by its target (lazy_lock.c, K3). */
+static enum oriel_status may_ask_devices(const struct oriel_window *window, int32_t target)
+{
+    oriel_far_settle_at(window, target);
+    if (!is_refused(window, target))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_OTHER, "access to rank %d: nothing was done, since the lock was refused", (int)target);
+}
+
+enum oriel_status oriel_far_place(struct oriel_window *window, int32_t target, struct oriel_net_key *key, uint64_t offset_bytes,
+                                  const void *from, size_t len_bytes)
+{
+    enum oriel_status status = may_ask_devices(window, target);
+    if (status != ORIEL_OK)
+        return status;
+    status = oriel_net_put(key, offset_bytes, from, len_bytes);
+    if (status != ORIEL_OK)
+        return oriel_far_missed(status, target);
+    oriel_delay();
+    oriel_far_set_mark(window->far, target, ORIEL_FAR_PLACED); /* F1 */
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_far_fetch(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                  struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
+                                  struct oriel_far_request *request)
+{
+    bool many;
+    enum oriel_status status = may_ask_devices(window, target);
+    begin_request(window, target, peer, request);
+    if (status != ORIEL_OK) {
+        oriel_pending_detach(request);
+        return status;
+    }
+    request->by_device = true;
+    status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
+    return many ? await_here(window, -1, false) : status;
+}
+
+/* F3 of what devices have put. */
+static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target)
+{
+    bool many;
+    struct oriel_net_peer *peer;
+    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    if (status != ORIEL_OK)
+        return status;
+    struct oriel_far_request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
+    begin_request(window, target, peer, request);
+    request->by_device = true;
+    return begun(oriel_net_ask_arrival(peer, &request->net), request, &many);
+}
+
+/* With flushing held: asks all that have the mark PLACED.  Whether there were any; *lacks: memory for some, which are still to be
+ * flushed. */
+static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first, bool *lacks)
+{
+    bool any = false;
+    int32_t rank;
+    *lacks = false;
+    while ((rank = oriel_far_take_mark(window->far, target, ORIEL_FAR_PLACED)) >= 0) { /* F2 */
+        oriel_delay();
+        enum oriel_status status = ask_arrival(window, rank);
+        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+            await_open(window, -1, first);
+            status = ask_arrival(window, rank);
+        }
+        note_first(first, status);
+        if (status == ORIEL_E_NO_MEM) {
+            oriel_far_set_mark(window->far, rank, ORIEL_FAR_PLACED);
+            *lacks = true;
+            return any;
+        }
+        any = true;
+    }
+    return any;
+}
+
+static void take_nothing(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+{
+    (void)oriel_far_took((struct oriel_far_request *)request, answer);
+}
+
+/* What a lock has put by for its unlock; NULL where there is none. */
+static struct oriel_far_request *take_put_by(struct oriel_far *far)
+{
+    pthread_mutex_lock(&far->mutex);
+    struct oriel_far_request *request = far->put_by;
+    if (request != NULL)
+        far->put_by = request->next;
+    pthread_mutex_unlock(&far->mutex);
+    return request;
+}
+
+static void put_by(struct oriel_far *far, struct oriel_far_request *request)
+{
+    pthread_mutex_lock(&far->mutex);
+    request->next = far->put_by;
+    far->put_by = request;
+    pthread_mutex_unlock(&far->mutex);
+}
+
+/* F3, or an unlock in its place. */
+static enum oriel_status ask_flush(struct oriel_window *window, int32_t target, enum oriel_far_kind kind)
+{
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head = {.kind = kind};
+    enum oriel_status status = oriel_far_peer(window, target, &peer);
+    if (status != ORIEL_OK)
+        return status;
+    struct oriel_far_request *request = kind == ORIEL_FAR_UNLOCK ? take_put_by(window->far) : NULL;
+    if (request == NULL)
+        request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
+    request->net.take = take_nothing;
+    bool many; /* or not: the flush awaits them all */
+    return open_request(window, target, peer, &head, NULL, 0, request, &many);
+}
+
+/* Asks all that have the mark, then waits for all that is open.  *is_asked: but not where memory lacks. */
+static enum oriel_status finish(struct oriel_window *window, int32_t target, enum oriel_far_mark mark, enum oriel_far_kind kind,
+                                bool *is_asked)
+{
+    struct oriel_far *far = window->far;
+    struct first first = {.status = ORIEL_OK};
+    pthread_mutex_lock(&far->flushing);
+    bool lacks;
+    if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_FAR_UNLOCK)
+        await_open(window, target, &first); /* D1 */
+    /* F2; nothing is told behind what may not have arrived */
+    int32_t rank = lacks ? -1 : oriel_far_take_mark(far, target, mark);
+    if (kind == ORIEL_FAR_UNLOCK && target >= 0 && !lacks)
+        rank = target; /* also where another thread has flushed it */
+    *is_asked = !lacks;
+    while (rank >= 0) {
+        oriel_delay();
+        enum oriel_status status = ask_flush(window, rank, kind);
+        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+            await_open(window, -1, &first);
+            status = ask_flush(window, rank, kind);
+        }
+        note_first(&first, status);
+        *is_asked = status != ORIEL_E_NO_MEM;
+        if (!*is_asked)
+            oriel_far_set_mark(far, rank, mark); /* this and all that follow are still to be flushed */
+        rank = target < 0 && *is_asked ? oriel_far_take_mark(far, -1, mark) : -1;
+    }
+    await_open(window, target, &first);
+    note_first(&first, oriel_far_take_failure(far));
+    pthread_mutex_unlock(&far->flushing);
+    return fail_first(&first);
+}
+
+enum oriel_status oriel_far_flush(struct oriel_window *window, int32_t target)
+{
+    bool is_asked;
+    return finish(window, target, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, &is_asked);
+}
+
+enum oriel_status oriel_far_flush_placed(struct oriel_window *window, int32_t target)
+{
+    struct first first = {.status = ORIEL_OK};
+    pthread_mutex_lock(&window->far->flushing);
+    bool lacks;
+    (void)ask_arrivals(window, target, &first, &lacks);
+    await_open(window, target, &first);
+    pthread_mutex_unlock(&window->far->flushing);
+    return fail_first(&first);
+}
+
+enum oriel_status oriel_far_flush_local(struct oriel_window *window, int32_t target)
+{
+    return await_here(window, target, true);
+}
+
+/* --- locks --- */
+
+typedef enum oriel_status question_fn(const struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+                                      struct oriel_far_head *head, struct oriel_far_question **out);
+
+static enum oriel_status ask_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, question_fn *by,
+                                  struct oriel_far_question **question)
+{
+    struct oriel_net_peer *peer;
+    struct oriel_far_head head = {.kind = ORIEL_FAR_LOCK, .a = wanted, .b = by == oriel_far_question_later};
+    struct oriel_far_request *unlock = calloc(1, sizeof *unlock); /* who has a lock can give it back */
+    enum oriel_status status = unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
+                                              : oriel_far_peer(window, target, &peer);
+    if (status == ORIEL_OK)
+        status = by(window, target, peer, &head, question);
+    if (status == ORIEL_OK)
+        put_by(window->far, unlock);
+    else
+        free(unlock);
+    return status;
+}
+
+/* *is_followed: what its target tells a lock_all epoch. */
+static enum oriel_status take_lock(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted, bool *is_followed)
+{
+    struct oriel_far_question *question;
+    oriel_far_settle();
+    enum oriel_status status = ask_lock(window, target, wanted, oriel_far_question, &question);
+    if (status != ORIEL_OK)
+        return status;
+    *is_followed = oriel_far_answered(question) != 0;
+    free(question);
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_far_lock(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    bool is_followed;
+    return take_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED, &is_followed);
+}
+
+enum oriel_status oriel_far_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
+{
+    struct oriel_far_question *question;
+    enum oriel_status status = ask_lock(window, target, exclusive ? ORIEL_FAR_WANTS_EXCLUSIVE : ORIEL_FAR_WANTS_SHARED,
+                                        oriel_far_question_later, &question);
+    if (status == ORIEL_OK)
+        oriel_far_ride_begin(window, target, question);
+    return status;
+}
+
+/* Inside lock_all; with far->entering held. */
+static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target, enum oriel_far_wanted wanted)
+{
+    bool is_followed;
+    enum oriel_status status = take_lock(window, target, wanted, &is_followed);
+    if (status != ORIEL_OK)
+        return status;
+    oriel_delay();
+    oriel_far_set_mark(window->far, target, ORIEL_FAR_HELD);
+    if (is_followed)
+        oriel_far_set_mark(window->far, target, ORIEL_FAR_FOLLOWED); /* J2 */
+    return ORIEL_OK;
+}
+
+void oriel_far_take_turns(struct oriel_window *window)
+{
+    pthread_mutex_lock(&window->far->entering);
+    for (int32_t rank = -1; (rank = oriel_far_next_marked(window->far, rank, ORIEL_FAR_FOLLOWED)) >= 0;) { /* J3 */
+        (void)oriel_far_take_mark(window->far, rank, ORIEL_FAR_FOLLOWED);
+        (void)take_one_of_all(window, rank, ORIEL_FAR_WANTS_ALL_IN_TURN);
+    }
+    pthread_mutex_unlock(&window->far->entering);
+}
+
+enum oriel_status oriel_far_unlock(struct oriel_window *window, int32_t target, bool trusted, bool *is_given_back)
+{
+    enum oriel_status status = finish(window, target, ORIEL_FAR_TOLD, trusted ? ORIEL_FAR_FLUSH : ORIEL_FAR_UNLOCK, is_given_back);
+    if (*is_given_back && is_refused(window, target))
+        (void)oriel_far_take_mark(window->far, target, ORIEL_FAR_REFUSED);
+    return status;
+}
+
+enum oriel_status oriel_far_unlock_all(struct oriel_window *window, bool trusted, bool *is_given_back)
+{
+    return trusted ? finish(window, -1, ORIEL_FAR_TOLD, ORIEL_FAR_FLUSH, is_given_back)
+                   : finish(window, -1, ORIEL_FAR_HELD, ORIEL_FAR_UNLOCK, is_given_back);
+}
+
+enum oriel_status oriel_far_enter(struct oriel_window *window, int32_t target, struct oriel_net_peer **peer)
+{
+    enum oriel_status status = oriel_far_peer(window, target, peer);
+    uint32_t epoch = oriel_load_relaxed(&window->epoch);
+    if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_TRUSTED) ||
+        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
+        return status;
+    pthread_mutex_lock(&window->far->entering); /* one thread takes it */
+    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) & ORIEL_FAR_HELD))
+        status = take_one_of_all(window, target, ORIEL_FAR_WANTS_ALL);
+    pthread_mutex_unlock(&window->far->entering);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* How this process's devices reach the memory of far targets (transport/ucx/native.c): an origin asks at its first operation
+ * there, and keeps what it was told until the window ends.  One thread asks for a target.  window_state.c and internode/origin/origin_rma.c call; the
+ * target's side is rkey_target.c. */
+#include "internode/origin/origin_sync.h"
+
+#include "base/log.h"
+#include "internode/origin/origin_peers.h"
+
+#include <stdlib.h>
+
+static char none; /* in the place of a key: the target has none */
+
+static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
+{
+    struct oriel_far_head head = {.kind = ORIEL_FAR_KEY};
+    struct oriel_far_question *question;
+    size_t len_bytes;
+    if (oriel_far_question(window, target, peer, &head, &question) != ORIEL_OK)
+        return &none; /* what follows finds out why */
+    const void *text = oriel_far_answered_bytes(question, &len_bytes);
+    struct oriel_net_key *key = oriel_net_key_open(peer, text, len_bytes);
+    free(question);
+    if (key == NULL)
+        return &none;
+    oriel_note("window %llu: devices put to rank %d and get from it by themselves", (unsigned long long)window->serial, (int)target);
+    return key;
+}
+
+struct oriel_net_key *oriel_far_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
+{
+    struct oriel_far *far = window->far;
+    const uint64_t at = (uint64_t)target + 1;
+    if (window->flavour != ORIEL_FLAVOUR_ALLOCATE || !oriel_net_has_devices())
+        return NULL;
+    void *key = oriel_table_find(&far->keys, at);
+    if (key == NULL) {
+        pthread_mutex_lock(&far->entering); /* one thread asks */
+        key = oriel_table_find(&far->keys, at);
+        if (key == NULL && oriel_table_reserve(&far->keys)) {
+            key = ask_key(window, target, peer);
+            (void)oriel_table_set(&far->keys, at, key); /* there is room */
+        }
+        pthread_mutex_unlock(&far->entering);
+    }
+    return key == &none ? NULL : key;
+}
+
+static void close_key(void *key, void *context)
+{
+    (void)context;
+    if (key != &none)
+        oriel_net_key_close(key);
+}
+
+void oriel_far_keys_close(struct oriel_far *far)
+{
+    oriel_table_visit(&far->keys, close_key, NULL);
+    oriel_table_close(&far->keys);
+}

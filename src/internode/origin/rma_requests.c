@@ -1,0 +1,144 @@
+/* Operations whose answers are outstanding (rma_requests.h).  A message's request has two owners where it belongs to one: a flush,
+ * which awaits it, and the end of its answer, which counts; the last of them frees it.  So a flush completes an operation and
+ * need not know of it, and it may be freed, waited for and flushed in any order and by any threads. */
+#include "internode/origin/rma_requests.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHECK_NS = 100000000 };
+
+static _Thread_local struct oriel_pending *begun;       /* by this thread, and not sent */
+static _Atomic uint64_t last_number;
+static _Atomic uint32_t unanswered;                     /* operations: not ended */
+static _Atomic(struct oriel_pending *) ended;           /* newest first */
+static _Atomic uint64_t checked_ns;
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* taken before the net's own */
+static struct oriel_pending *watched;                   /* all that nobody has taken; watching */
+
+static void give_share(struct oriel_pending *pending)
+{
+    if (atomic_fetch_sub_explicit(&pending->open, 1, memory_order_acq_rel) != 1)
+        return;
+    pending->next_ended = atomic_load_explicit(&ended, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&ended, &pending->next_ended, pending, memory_order_release,
+                                                  memory_order_relaxed)) /* E1 */
+        ;
+    atomic_fetch_sub_explicit(&unanswered, 1, memory_order_release);
+}
+
+void oriel_pending_begin(struct oriel_pending *pending, int32_t target)
+{
+    *pending = (struct oriel_pending){.target = target, .status = ORIEL_OK};
+    pending->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+    atomic_init(&pending->open, 1); /* E2 */
+    atomic_fetch_add_explicit(&unanswered, 1, memory_order_relaxed);
+    pthread_mutex_lock(&watching);
+    pending->next = watched;
+    if (watched != NULL)
+        watched->before = pending;
+    watched = pending;
+    pthread_mutex_unlock(&watching);
+    begun = pending;
+}
+
+void oriel_pending_sent(struct oriel_pending *pending)
+{
+    begun = NULL;
+    give_share(pending);
+}
+
+struct oriel_pending *oriel_pending_take_ended(void)
+{
+    if (atomic_load_explicit(&ended, memory_order_relaxed) == NULL)
+        return NULL;
+    struct oriel_pending *taken = atomic_exchange_explicit(&ended, NULL, memory_order_acquire); /* E1 */
+    pthread_mutex_lock(&watching);
+    for (struct oriel_pending *pending = taken; pending != NULL; pending = pending->next_ended) {
+        if (pending->next != NULL)
+            pending->next->before = pending->before;
+        if (pending->before != NULL)
+            pending->before->next = pending->next;
+        else
+            watched = pending->next;
+    }
+    pthread_mutex_unlock(&watching);
+    return taken;
+}
+
+/* Asks of each target, once where many operations follow each other, whether it lives: who is lost ends its operations. */
+static void check_targets(void)
+{
+    struct oriel_net_peer *last = NULL;
+    pthread_mutex_lock(&watching);
+    for (struct oriel_pending *pending = watched; pending != NULL; pending = pending->next) {
+        struct oriel_net_peer *peer = atomic_load_explicit(&pending->peer, memory_order_relaxed);
+        if (peer == NULL || peer == last || atomic_load_explicit(&pending->open, memory_order_relaxed) == 0)
+            continue;
+        (void)oriel_net_check(peer);
+        last = peer;
+    }
+    pthread_mutex_unlock(&watching);
+}
+
+void oriel_pending_progress(void)
+{
+    if (atomic_load_explicit(&unanswered, memory_order_acquire) == 0)
+        return;
+    oriel_net_progress();
+    uint64_t now_ns = oriel_now_ns();
+    uint64_t before_ns = atomic_load_explicit(&checked_ns, memory_order_relaxed);
+    if (now_ns - before_ns >= CHECK_NS &&
+        atomic_compare_exchange_strong_explicit(&checked_ns, &before_ns, now_ns, memory_order_relaxed, memory_order_relaxed))
+        check_targets();
+}
+
+enum oriel_status oriel_pending_tell(const struct oriel_pending *pending, struct oriel_window *window)
+{
+    if (window != NULL) {
+        pthread_mutex_lock(&window->far->mutex);
+        if (window->far->failure_number == pending->number)
+            window->far->failure = ORIEL_OK;
+        pthread_mutex_unlock(&window->far->mutex);
+    }
+    return oriel_fail(pending->status, "%s", pending->text);
+}
+
+/* The last of a message, with the net's lock held. */
+static void end(struct oriel_net_request *net)
+{
+    struct oriel_far_request *request = (struct oriel_far_request *)net;
+    struct oriel_pending *pending = request->pending;
+    if (net->status != ORIEL_OK && pending->status == ORIEL_OK) {
+        pending->status = net->status;
+        snprintf(pending->text, sizeof pending->text, "rank %d is lost", (int)request->target);
+    }
+    oriel_pending_release(request);
+    give_share(pending);
+}
+
+void oriel_pending_attach(struct oriel_far_request *request, struct oriel_net_peer *peer)
+{
+    request->pending = begun;
+    request->net.end = NULL;
+    if (begun == NULL)
+        return;
+    request->net.end = end;
+    atomic_init(&request->owners, 2);
+    atomic_store_explicit(&begun->peer, peer, memory_order_relaxed);
+    atomic_fetch_add_explicit(&begun->open, 1, memory_order_relaxed);
+}
+
+void oriel_pending_detach(struct oriel_far_request *request)
+{
+    if (request->pending != NULL)
+        atomic_fetch_sub_explicit(&request->pending->open, 1, memory_order_relaxed); /* not the last share: E2 */
+    free(request);
+}
+
+void oriel_pending_release(struct oriel_far_request *request)
+{
+    if (request->pending == NULL || atomic_fetch_sub_explicit(&request->owners, 1, memory_order_acq_rel) == 1)
+        free(request);
+}

@@ -1,0 +1,193 @@
+/* Leads messages from other machines to their windows.  A window is found from before all have agreed on it until after the
+ * barrier of its end, and served from when this process has finished it, before all tell each other so (create.c): whoever may
+ * send something for it is served.  What is for no window is for one that ended after an error, and is answered so.  The agent's
+ * thread serves, one message at a time, under serving, which removal takes too. */
+#include "internode/target/am_dispatch.h"
+
+#include "memory/net_address.h"
+#include "internode/origin/origin_rma.h"
+#include "internode/origin/origin_sync.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static struct oriel_table windows = ORIEL_TABLE_INIT;
+static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
+
+/* The last windows that ended after a death: who asks for one is told of whose. */
+enum { GIVEN_UP = 64 };
+static struct {
+    uint64_t id;
+    int32_t dead;
+} given_up[GIVEN_UP];
+static unsigned given_up_count;
+
+bool oriel_serve_add(struct oriel_window *window)
+{
+    return oriel_table_set(&windows, window->far->id, window);
+}
+
+void oriel_serve_remove(struct oriel_window *window)
+{
+    pthread_mutex_lock(&serving);
+    oriel_table_remove(&windows, window->far->id, window);
+    oriel_far_close(window);
+    pthread_mutex_unlock(&serving);
+}
+
+void oriel_serve_give_up(struct oriel_window *window, int32_t dead)
+{
+    if (window->far == NULL)
+        return;
+    pthread_mutex_lock(&serving);
+    unsigned place = given_up_count++ % GIVEN_UP;
+    given_up[place].id = window->far->id;
+    given_up[place].dead = dead;
+    pthread_mutex_unlock(&serving);
+}
+
+static bool is_asked(const struct oriel_far_head *head)
+{
+    switch ((enum oriel_far_kind)head->kind) {
+    case ORIEL_FAR_POST:
+    case ORIEL_FAR_COMPLETE:
+    case ORIEL_FAR_ARRIVED:
+    case ORIEL_FAR_LOST:
+    case ORIEL_FAR_PUT:
+        return false;
+    case ORIEL_FAR_ACCUMULATE:
+        return (head->d >> 16 & ORIEL_FAR_RETURNS) != 0;
+    default:
+        return true;
+    }
+}
+
+static void answer_nowhere(const struct oriel_net_asker *asker, const struct oriel_far_head *head, enum oriel_status status,
+                           const char *why)
+{
+    struct oriel_far_answer answer = {.status = status};
+    struct oriel_net_bytes bytes = {&answer, sizeof answer, NULL, 0};
+    snprintf(answer.text, sizeof answer.text, "%s", why);
+    if (is_asked(head))
+        oriel_net_answer(asker, &bytes);
+}
+
+static void answer_given_up(const struct oriel_net_asker *asker, const struct oriel_far_head *head, int32_t dead)
+{
+    struct oriel_far_answer answer = {.status = ORIEL_E_PEER};
+    uint64_t number = (uint64_t)dead + 1;
+    struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number}, 1};
+    snprintf(answer.text, sizeof answer.text, "rank %d has died, and the window is gone here", (int)dead);
+    if (is_asked(head))
+        oriel_net_answer(asker, &bytes);
+}
+
+static void answer_gone(const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+{
+    for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
+        if (given_up[i].id != head->window)
+            continue;
+        answer_given_up(asker, head, given_up[i].dead);
+        return;
+    }
+    answer_nowhere(asker, head, ORIEL_E_WIN, "the window is gone");
+}
+
+/* Identity and address of a process of this machine. */
+static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head)
+{
+    const struct oriel_peer *peer = head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
+    const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
+    if (reached == NULL) {
+        answer_nowhere(asker, head, ORIEL_E_WIN, "no such process on this machine");
+        return;
+    }
+    struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
+                           {(void *)(uintptr_t)reached->address, reached->address_bytes}};
+    oriel_far_answer_well(asker, data, 2);
+}
+
+/* Whether the sender is the rank that it says. */
+static bool is_from(const struct oriel_window *window, const struct oriel_far_head *head, const struct oriel_identity *from)
+{
+    if (head->from < 0 || head->from >= window->n)
+        return false;
+    const struct oriel_group_id *id = &window->group->ids[head->from];
+    return id->id[0] == from->id[0] && id->id[1] == from->id[1];
+}
+
+/* Also again, what a target has kept for a while. */
+static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker, const struct oriel_far_head *head,
+                      const struct oriel_net_arrived *message)
+{
+    switch ((enum oriel_far_kind)head->kind) {
+    case ORIEL_FAR_PUT:
+    case ORIEL_FAR_GET:
+    case ORIEL_FAR_ACCUMULATE:
+    case ORIEL_FAR_SWAP:
+        oriel_far_serve_operation(window, asker, head, message);
+        break;
+    case ORIEL_FAR_ADDRESS:
+        tell_address(window, asker, head);
+        break;
+    case ORIEL_FAR_KEY:
+        oriel_far_tell_key(window, asker);
+        break;
+    default:
+        oriel_far_serve(window, asker, head);
+        break;
+    }
+}
+
+static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from, const struct oriel_net_arrived *message)
+{
+    const struct oriel_far_head *head = message->head;
+    if (message->head_bytes != sizeof *head || head->kind > ORIEL_FAR_KEY)
+        return;
+    pthread_mutex_lock(&serving);
+    struct oriel_window *window = oriel_table_find(&windows, head->window);
+    if (window == NULL)
+        answer_gone(asker, head);
+    else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
+        answer_nowhere(asker, head, ORIEL_E_WIN, "the window is not made yet"); /* from one that does not keep to settle() */
+    else if (!is_from(window, head, from))
+        answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
+    else if (!oriel_far_keeps(window, asker, head, message, is_asked(head), serve_now))
+        serve_now(window, asker, head, message);
+    pthread_mutex_unlock(&serving);
+}
+
+static void look_at(void *window, void *context)
+{
+    (void)context;
+    oriel_far_look(window);
+}
+
+static bool look(void)
+{
+    pthread_mutex_lock(&serving);
+    if (oriel_far_waits())
+        oriel_table_visit(&windows, look_at, NULL);
+    bool waiting = oriel_far_waits();
+    pthread_mutex_unlock(&serving);
+    return waiting;
+}
+
+static void forget_in(void *value, void *context)
+{
+    struct oriel_window *window = value;
+    const struct oriel_identity *identity = context;
+    for (int32_t i = 0; i < window->n; i++)
+        if (window->group->ids[i].id[0] == identity->id[0] && window->group->ids[i].id[1] == identity->id[1])
+            oriel_far_forget(window, i);
+}
+
+static void lost(const struct oriel_identity *who)
+{
+    struct oriel_identity copy = *who;
+    pthread_mutex_lock(&serving);
+    oriel_table_visit(&windows, forget_in, &copy);
+    pthread_mutex_unlock(&serving);
+}
+
+const struct oriel_net_service oriel_service = {.serve = serve, .look = look, .lost = lost};

@@ -1,0 +1,83 @@
+/* A list of copies, oldest first (deferred_queue.h). */
+#include "internode/target/deferred_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 2 * ORIEL_FAR_RIDE_BYTES }; /* a flush is in no count of the origin's */
+
+struct oriel_far_message {
+    struct oriel_far_message *next;
+    struct oriel_net_asker asker;
+    struct oriel_far_head head;
+    oriel_far_again *again;
+    bool is_asked;
+    size_t len_bytes;
+    _Alignas(uint64_t) char data[];
+};
+
+enum oriel_status oriel_far_keep(struct oriel_far_kept *kept, const struct oriel_net_asker *asker,
+                                 const struct oriel_far_head *head, const struct oriel_net_arrived *message, bool is_asked,
+                                 oriel_far_again *again)
+{
+    if (head->kind == ORIEL_FAR_UNLOCK && !kept->has_unlock) {
+        kept->has_unlock = true;
+        kept->unlock = *asker;
+        return ORIEL_OK;
+    }
+    if (kept->has_unlock)
+        return oriel_fail(ORIEL_E_SYNC, "a message of rank %d behind its unlock", (int)head->from);
+    size_t counted_bytes = sizeof *head + message->len_bytes;
+    struct oriel_far_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes ? NULL : malloc(sizeof *copy + message->len_bytes);
+    if (copy == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d does inside a lock that is not held yet", (int)head->from);
+    *copy = (struct oriel_far_message){
+        .asker = *asker, .head = *head, .again = again, .is_asked = is_asked, .len_bytes = message->len_bytes};
+    if (message->len_bytes != 0)
+        memcpy(copy->data, message->data, message->len_bytes);
+    if (kept->last == NULL)
+        kept->first = copy;
+    else
+        kept->last->next = copy;
+    kept->last = copy;
+    kept->len_bytes += counted_bytes;
+    return ORIEL_OK;
+}
+
+static struct oriel_far_message *take_first(struct oriel_far_kept *kept)
+{
+    struct oriel_far_message *first = kept->first;
+    if (first == NULL)
+        return NULL;
+    kept->first = first->next;
+    if (kept->first == NULL)
+        kept->last = NULL;
+    return first;
+}
+
+void oriel_far_kept_serve(struct oriel_window *window, struct oriel_far_kept *kept)
+{
+    struct oriel_far_message *message;
+    while ((message = take_first(kept)) != NULL) {
+        const struct oriel_net_arrived arrived = {&message->head, sizeof message->head, message->data, message->len_bytes};
+        message->again(window, &message->asker, &message->head, &arrived);
+        free(message);
+    }
+}
+
+void oriel_far_kept_refuse(struct oriel_far_kept *kept, enum oriel_status status)
+{
+    struct oriel_far_message *message;
+    while ((message = take_first(kept)) != NULL) {
+        if (message->is_asked)
+            oriel_far_refuse(&message->asker, status);
+        free(message);
+    }
+}
+
+void oriel_far_kept_drop(struct oriel_far_kept *kept)
+{
+    struct oriel_far_message *message;
+    while ((message = take_first(kept)) != NULL)
+        free(message);
+}

@@ -1,0 +1,91 @@
+/* What a target answers to ranks of other machines.  What fails where nobody waits for an answer is kept, the first of each rank,
+ * and told by the next answer to it.  The agent's thread alone calls, from sync/, ops/ and window/. */
+#include "internode/origin/origin_sync.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Why a message failed that nobody waits for. */
+struct oriel_far_refusal {
+    struct oriel_far_refusal *next;
+    int32_t from;
+    struct oriel_far_answer answer;
+};
+
+static void send_answer(const struct oriel_net_asker *asker, const struct oriel_far_answer *head, const struct iovec *data,
+                        unsigned pieces)
+{
+    struct oriel_net_bytes bytes = {head, head->status == ORIEL_OK ? ORIEL_FAR_WELL_BYTES : sizeof *head, data, pieces};
+    oriel_net_answer(asker, &bytes);
+}
+
+static struct oriel_far_refusal **find_refusal(struct oriel_window *window, int32_t from)
+{
+    struct oriel_far_refusal **link = &window->far->refusals;
+    while (*link != NULL && (*link)->from != from)
+        link = &(*link)->next;
+    return link;
+}
+
+/* What the next answer to this origin is to tell. */
+static enum oriel_status told(const struct oriel_window *window, int32_t from)
+{
+    return (enum oriel_status)(window->far->refused[from] & ~ORIEL_FAR_SHUT);
+}
+
+void oriel_far_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
+{
+    if (told(window, from) != ORIEL_OK)
+        return; /* the first counts */
+    window->far->refused[from] |= (uint8_t)status;
+    struct oriel_far_refusal *refusal = calloc(1, sizeof *refusal);
+    if (refusal == NULL)
+        return; /* it is told all the same */
+    refusal->from = from;
+    refusal->answer.status = status;
+    snprintf(refusal->answer.text, sizeof refusal->answer.text, "%s", oriel_fail_message());
+    refusal->next = window->far->refusals;
+    window->far->refusals = refusal;
+}
+
+void oriel_far_answer_well(const struct oriel_net_asker *asker, const struct iovec *data, unsigned pieces)
+{
+    static const struct oriel_far_answer well = {.status = ORIEL_OK};
+    send_answer(asker, &well, data, pieces);
+}
+
+void oriel_far_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
+{
+    struct oriel_far_answer answer = {.status = status};
+    snprintf(answer.text, sizeof answer.text, "%s", oriel_fail_message());
+    send_answer(asker, &answer, NULL, 0);
+}
+
+void oriel_far_answer(struct oriel_window *window, const struct oriel_net_asker *asker, int32_t from, const struct iovec *data,
+                      unsigned pieces)
+{
+    enum oriel_status status = told(window, from);
+    if (status == ORIEL_OK) {
+        oriel_far_answer_well(asker, data, pieces);
+        return;
+    }
+    window->far->refused[from] &= ORIEL_FAR_SHUT;
+    struct oriel_far_refusal **link = find_refusal(window, from);
+    struct oriel_far_refusal *refusal = *link;
+    if (refusal == NULL) {
+        oriel_far_refuse(asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
+        return;
+    }
+    *link = refusal->next;
+    send_answer(asker, &refusal->answer, NULL, 0);
+    free(refusal);
+}
+
+void oriel_far_answers_close(struct oriel_far *far)
+{
+    while (far->refusals != NULL) {
+        struct oriel_far_refusal *refusal = far->refusals;
+        far->refusals = refusal->next;
+        free(refusal);
+    }
+}

@@ -1,0 +1,89 @@
+/* Owns which pieces of mapped memory files go into core files.
+ *
+ * 1. The kernel writes a core file page by page, and brings in each page that a mapping of a file has not yet.  The reserve is a
+ *    thousand times what programs use: it would be walked for many seconds, and holes would become pages.
+ * 2. So all is left out, but for the pieces in use.  Of the own file these are the pieces in which a block lies; of a peer's
+ *    file those in which this rank's part of a window lies (MPI_Win_allocate_shared).  A piece is a huge page: no advice cuts one.
+ * 3. A boundary between pieces that are in and pieces that are out costs a mapping, of which a process has 65,530.  allocator.c
+ *    therefore leaves pieces out again only in large free ranges.
+ * 4. Advice is all this is: where the kernel refuses it, the core file is larger, or lacks a block. */
+#include "memory/core_dump.h"
+
+#include "memory/pages.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PIECE_BYTES ORIEL_HUGE_BYTES
+enum { BITS = 8 };
+
+static bool is_included(const struct oriel_dumps *dumps, uint64_t piece)
+{
+    return (dumps->included[piece / BITS] >> (piece % BITS) & 1) != 0;
+}
+
+static void advise(const struct oriel_dumps *dumps, uint64_t first, uint64_t end, int advice)
+{
+    if (first < end)
+        madvise(dumps->base + first * PIECE_BYTES, (end - first) * PIECE_BYTES, advice);
+}
+
+/* One call for each stretch of pieces that are not yet as wanted. */
+static void set(struct oriel_dumps *dumps, uint64_t first, uint64_t end, bool included)
+{
+    int advice = included ? MADV_DODUMP : MADV_DONTDUMP;
+    uint64_t from = first;
+    for (uint64_t piece = first; piece < end; piece++) {
+        if (is_included(dumps, piece) == included) {
+            advise(dumps, from, piece, advice);
+            from = piece + 1;
+        } else {
+            dumps->included[piece / BITS] ^= (uint8_t)(1U << (piece % BITS));
+        }
+    }
+    advise(dumps, from, end, advice);
+}
+
+void oriel_dumps_open(struct oriel_dumps *dumps, char *base, uint64_t len_bytes)
+{
+    *dumps = (struct oriel_dumps){.base = base, .pieces = (len_bytes + PIECE_BYTES - 1) / PIECE_BYTES};
+    dumps->included = calloc(dumps->pieces / BITS + 1, 1);
+    if (dumps->included != NULL)
+        madvise(base, len_bytes, MADV_DONTDUMP);
+}
+
+void oriel_dumps_close(struct oriel_dumps *dumps)
+{
+    free(dumps->included);
+    *dumps = (struct oriel_dumps){.base = NULL};
+}
+
+void oriel_dumps_include(struct oriel_dumps *dumps, uint64_t offset, uint64_t len_bytes)
+{
+    if (dumps->included != NULL)
+        set(dumps, offset / PIECE_BYTES, (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES, true);
+}
+
+void oriel_dumps_exclude(struct oriel_dumps *dumps, uint64_t offset, uint64_t len_bytes)
+{
+    uint64_t first = (offset + PIECE_BYTES - 1) / PIECE_BYTES;
+    uint64_t end = (offset + len_bytes) / PIECE_BYTES;
+    if (dumps->included != NULL && first < end)
+        set(dumps, first, end, false);
+}
+
+void oriel_dumps_renew(const struct oriel_dumps *dumps, uint64_t end_bytes)
+{
+    uint64_t end = (end_bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    uint64_t from = 0;
+    if (dumps->included == NULL)
+        return;
+    for (uint64_t piece = 0; piece < end; piece++) {
+        if (!is_included(dumps, piece))
+            continue;
+        advise(dumps, from, piece, MADV_DONTDUMP);
+        from = piece + 1;
+    }
+    advise(dumps, from, end, MADV_DONTDUMP);
+}

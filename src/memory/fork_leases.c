@@ -1,0 +1,105 @@
+/* Counts forks, and asks the kernel which of their children live.  A lease is a lock on one byte of the memory file, the one with
+ * the number of the fork, that belongs to a descriptor of its own (F_OFD_SETLK): the kernel keeps it until nobody has what was
+ * opened there any more, by descriptor or by mapping.  All run under promote.c's mutex, which forks take, too.
+ *
+ * The child maps its pages with that descriptor and closes it.  So the lease ends with the last such mapping: by exit, by exec,
+ * by munmap, in the child and in its own children, to whom it passes with the mappings.  A child that closes all descriptors
+ * (daemons do) changes nothing, and the parent keeps none open for it.  A block has been seen by the children of the forks
+ * between its making and its end; others cannot hold it, or a program that always has a child would lose all its blocks.
+ *
+ * Not covered are children that are made without fork's handlers (the bare system call, _Fork): these share promoted pages with
+ * the parent, as they share all other window memory. */
+#include "memory/fork_leases.h"
+
+#include "base/log.h"
+#include "memory/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOKS = 16 }; /* at blocks that wait, at a time: there may be as many as there were windows */
+
+static uint64_t forks; /* that had a lease, or should have had */
+static struct oriel_run_block *first; /* of those that wait; NULL when there is none */
+static struct oriel_run_block *last;  /* meaningless then */
+
+void oriel_leases_admit(struct oriel_run_block *block)
+{
+    block->first_fork = forks + 1;
+}
+
+int oriel_leases_grant(const struct oriel_runs *runs)
+{
+    char path[48];
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)++forks, .l_len = 1};
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", (int)oriel_file_identity()->memory_fd);
+    errno = EBADF;
+    int fd = oriel_file_is_open() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0)
+        return fd;
+    oriel_note("fork: window memory that the child inherits will not be given back: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    for (size_t at = 0; at < runs->count; at++)
+        runs->list[at].block->is_kept = true;
+    return -1;
+}
+
+/* Where the kernel does not tell, somebody may. */
+static bool is_seen(const struct oriel_run_block *block, uint64_t last_fork)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)block->first_fork};
+    if (block->is_kept || last_fork < block->first_fork)
+        return block->is_kept;
+    lock.l_len = (off_t)(last_fork - block->first_fork + 1);
+    return !oriel_file_is_open() || fcntl(oriel_file_identity()->memory_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+bool oriel_leases_cover(const struct oriel_run_block *block)
+{
+    return is_seen(block, forks);
+}
+
+static void wait_for_end(struct oriel_run_block *block)
+{
+    block->next = NULL;
+    if (first == NULL)
+        first = block;
+    else
+        last->next = block;
+    last = block;
+}
+
+static void finish(struct oriel_run_block *block)
+{
+    if (block->is_lost || block->is_kept) {
+        free(block);
+    } else if (is_seen(block, block->last_fork)) {
+        wait_for_end(block);
+    } else {
+        oriel_file_free(block->offset);
+        free(block);
+    }
+}
+
+void oriel_leases_give_back(struct oriel_run_block *block)
+{
+    block->last_fork = forks;
+    finish(block);
+}
+
+void oriel_leases_look(void)
+{
+    struct oriel_run_block *end = last;
+    for (int looks = 0; looks < LOOKS && first != NULL; looks++) {
+        struct oriel_run_block *block = first;
+        first = block->next;
+        finish(block);
+        if (block == end)
+            return;
+    }
+}

@@ -1,0 +1,126 @@
+/* First fit over a sorted array of extents.  The list is short in practice, since neighbours merge; a search for the
+ * place is binary, the fit is linear.  allocator.c alone calls. */
+#include "memory/free_extents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool oriel_arena_prepare(struct oriel_arena *arena)
+{
+    if (arena->count + 2 <= arena->capacity)
+        return true;
+    size_t capacity = 2 * arena->capacity + 64;
+    struct oriel_extent *extents = realloc(arena->extents, capacity * sizeof *extents);
+    if (extents == NULL)
+        return false;
+    arena->extents = extents;
+    arena->capacity = capacity;
+    return true;
+}
+
+static void insert(struct oriel_arena *arena, size_t at, uint64_t offset, uint64_t len_bytes)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what is inserted has been prepared for */
+    memmove(&arena->extents[at + 1], &arena->extents[at], (arena->count - at) * sizeof *arena->extents);
+    arena->extents[at] = (struct oriel_extent){offset, len_bytes};
+    arena->count++;
+}
+
+static void erase(struct oriel_arena *arena, size_t at)
+{
+    arena->count--;
+    memmove(&arena->extents[at], &arena->extents[at + 1], (arena->count - at) * sizeof *arena->extents);
+}
+
+/* Takes len_bytes that begin before_bytes into the extent. */
+static void take_from(struct oriel_arena *arena, size_t at, uint64_t before_bytes, uint64_t len_bytes)
+{
+    struct oriel_extent *extent = &arena->extents[at];
+    uint64_t after_bytes = extent->len_bytes - before_bytes - len_bytes;
+    extent->len_bytes = before_bytes;
+    if (after_bytes > 0)
+        insert(arena, at + 1, arena->extents[at].offset + before_bytes + len_bytes, after_bytes);
+    if (before_bytes == 0)
+        erase(arena, at);
+}
+
+bool oriel_arena_take(struct oriel_arena *arena, uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+{
+    if (!oriel_arena_prepare(arena))
+        return false;
+    for (size_t i = 0; i < arena->count; i++) {
+        struct oriel_extent *extent = &arena->extents[i];
+        uint64_t start = (extent->offset + align_bytes - 1) & ~(align_bytes - 1);
+        uint64_t before = start - extent->offset;
+        if (before >= extent->len_bytes || extent->len_bytes - before < len_bytes)
+            continue;
+        take_from(arena, i, before, len_bytes);
+        *offset = start;
+        return true;
+    }
+    return false;
+}
+
+/* The first extent that starts at offset or behind it. */
+static size_t first_from(const struct oriel_arena *arena, uint64_t offset)
+{
+    size_t low = 0;
+    size_t high = arena->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (arena->extents[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct oriel_extent *oriel_arena_find(const struct oriel_arena *arena, uint64_t offset)
+{
+    size_t after = first_from(arena, offset + 1);
+    const struct oriel_extent *extent = after > 0 ? &arena->extents[after - 1] : NULL;
+    return extent != NULL && offset - extent->offset < extent->len_bytes ? extent : NULL;
+}
+
+bool oriel_arena_take_at(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+{
+    size_t at = first_from(arena, offset + 1);
+    if (!oriel_arena_prepare(arena) || at == 0)
+        return false;
+    struct oriel_extent *extent = &arena->extents[--at];
+    uint64_t before = offset - extent->offset;
+    if (before >= extent->len_bytes || extent->len_bytes - before < len_bytes)
+        return false;
+    take_from(arena, at, before, len_bytes);
+    return true;
+}
+
+bool oriel_arena_give(struct oriel_arena *arena, uint64_t offset, uint64_t len_bytes)
+{
+    if (!oriel_arena_prepare(arena))
+        return false;
+    size_t low = first_from(arena, offset);
+    struct oriel_extent *before = low > 0 ? &arena->extents[low - 1] : NULL;
+    struct oriel_extent *after = low < arena->count ? &arena->extents[low] : NULL;
+    bool joins_before = before != NULL && before->offset + before->len_bytes == offset;
+    bool joins_after = after != NULL && offset + len_bytes == after->offset;
+    if (joins_before && joins_after) {
+        before->len_bytes += len_bytes + after->len_bytes;
+        erase(arena, low);
+    } else if (joins_before) {
+        before->len_bytes += len_bytes;
+    } else if (joins_after) {
+        after->offset = offset;
+        after->len_bytes += len_bytes;
+    } else {
+        insert(arena, low, offset, len_bytes);
+    }
+    return true;
+}
+
+void oriel_arena_close(struct oriel_arena *arena)
+{
+    free(arena->extents);
+    *arena = (struct oriel_arena){0};
+}

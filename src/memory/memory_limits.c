@@ -1,0 +1,264 @@
+/* Reads /proc/meminfo, /proc/self/statm, the limits of the memory cgroups and the resource limits.  A file that cannot be read
+ * limits nothing.  allocator.c, file.c and creation call.
+ *
+ * Which memory is reserved when it is allocated, and which comes at first touch:
+ * 1. A host's memory comes at first touch, so a program may allocate more than its cgroup can give, if it touches little.  Here
+ *    it may, too: a cgroup's limit never refuses, it only makes that pages come at first touch.
+ * 2. A cgroup may have a limit, and so may each one above it.  The least that one of them has left counts.  What files have in
+ *    its page cache and nobody has used for a while is left as well.
+ * 3. All ranks of a machine may allocate as much at the same moment, each before it sees what the others have taken.  So the
+ *    length is taken as often as the machine has ranks.
+ * 4. At most half of what is left is reserved: a rank that is still at its last allocation has no more than the other half, and
+ *    the program needs other memory, too. */
+#include "memory/memory_limits.h"
+
+#include "base/options.h"
+#include "base/valgrind.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define GIB (UINT64_C(1) << 30)
+#define NO_LIMIT (UINT64_C(1) << 60) /* version 1 writes a number of this kind where there is none */
+
+enum {
+    LEAST_BYTES = 4 << 20,
+    PEERS = 8, /* so many files of the least size must fit, or none is made: the host needs address space, too */
+    PATH_BYTES = 1200,
+    LINE_BYTES = 4200,
+};
+
+const char *oriel_limit_root = "";
+static _Atomic uint32_t ranks = 1;
+
+static FILE *open_file(const char *folder, const char *name)
+{
+    char path[PATH_BYTES + 64];
+    snprintf(path, sizeof path, "%s%s%s", oriel_limit_root, folder, name);
+    return fopen(path, "re");
+}
+
+static uint64_t read_number(const char *folder, const char *name)
+{
+    uint64_t value = UINT64_MAX; /* "max" stays unlimited */
+    FILE *file = open_file(folder, name);
+    if (file == NULL)
+        return value;
+    if (fscanf(file, "%lu", &value) != 1)
+        value = UINT64_MAX;
+    fclose(file);
+    return value;
+}
+
+/* The number in the line that begins with the word; otherwise where there is none. */
+static uint64_t read_row(const char *folder, const char *name, const char *word, uint64_t otherwise)
+{
+    char line[128];
+    size_t word_len = strlen(word);
+    FILE *file = open_file(folder, name);
+    if (file == NULL)
+        return otherwise;
+    while (fgets(line, sizeof line, file) != NULL) {
+        uint64_t value;
+        if (strncmp(line, word, word_len) == 0 && sscanf(line + word_len, "%lu", &value) == 1) {
+            fclose(file);
+            return value;
+        }
+    }
+    fclose(file);
+    return otherwise;
+}
+
+/* --- memory cgroups --- */
+
+/* A hierarchy of cgroups as this process sees it: what is mounted, and where. */
+struct hierarchy {
+    bool is_there;
+    char root[PATH_BYTES];
+    char point[PATH_BYTES];
+};
+
+static struct hierarchy first_version, second_version;
+static pthread_once_t found = PTHREAD_ONCE_INIT;
+
+/* Whether one of the words in a list with commas is the word. */
+static bool has_word(const char *list, const char *word)
+{
+    size_t word_len = strlen(word);
+    for (const char *at = list; *at != '\0';) {
+        size_t len = strcspn(at, ",\n ");
+        if (len == word_len && memcmp(at, word, len) == 0)
+            return true;
+        at += len + (at[len] != '\0');
+    }
+    return false;
+}
+
+/* A line of mountinfo. */
+static void take_mount(const char *line)
+{
+    struct hierarchy hierarchy = {.is_there = true};
+    char kind[16];
+    char options[512];
+    const char *rest = strstr(line, " - ");
+    if (rest == NULL || sscanf(rest, " - %15s %*s %511s", kind, options) != 2 ||
+        sscanf(line, "%*s %*s %*s %1199s %1199s", hierarchy.root, hierarchy.point) != 2)
+        return;
+    if (strcmp(kind, "cgroup2") == 0 && !second_version.is_there)
+        second_version = hierarchy;
+    else if (strcmp(kind, "cgroup") == 0 && has_word(options, "memory") && !first_version.is_there)
+        first_version = hierarchy;
+}
+
+static void find_hierarchies(void)
+{
+    char line[LINE_BYTES];
+    FILE *file = open_file("/proc/self/", "mountinfo");
+    if (file == NULL)
+        return;
+    while (fgets(line, sizeof line, file) != NULL)
+        take_mount(line);
+    fclose(file);
+}
+
+/* What one cgroup has left; UINT64_MAX where it has no limit. */
+static uint64_t left_in(const char *folder, bool is_first)
+{
+    uint64_t limit = read_number(folder, is_first ? "/memory.limit_in_bytes" : "/memory.max");
+    if (limit >= NO_LIMIT)
+        return UINT64_MAX;
+    uint64_t used = read_number(folder, is_first ? "/memory.usage_in_bytes" : "/memory.current");
+    if (used == UINT64_MAX)
+        return UINT64_MAX;
+    uint64_t cache = read_row(folder, "/memory.stat", is_first ? "total_inactive_file " : "inactive_file ", 0);
+    used -= cache < used ? cache : used;
+    return limit <= used ? 0 : limit - used;
+}
+
+/* The least that the group or one above it has left.  A container may see its own group as the root. */
+static uint64_t left_above(const struct hierarchy *hierarchy, const char *group, bool is_first)
+{
+    char folder[2 * PATH_BYTES];
+    uint64_t least = UINT64_MAX;
+    size_t root_len = strcmp(hierarchy->root, "/") == 0 ? 0 : strlen(hierarchy->root);
+    size_t point_len = strlen(hierarchy->point);
+    if (!hierarchy->is_there)
+        return UINT64_MAX;
+    bool is_below = strncmp(group, hierarchy->root, root_len) == 0 && (group[root_len] == '/' || group[root_len] == '\0');
+    snprintf(folder, sizeof folder, "%s%s", hierarchy->point, is_below ? group + root_len : "");
+    for (;;) {
+        uint64_t left = left_in(folder, is_first);
+        least = left < least ? left : least;
+        char *last = strrchr(folder, '/');
+        if (last == NULL || (size_t)(last - folder) < point_len)
+            return least;
+        *last = '\0';
+    }
+}
+
+/* A line of /proc/self/cgroup: number, controllers, group. */
+static uint64_t left_by_line(char *line)
+{
+    char *controllers = strchr(line, ':');
+    char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    if (group == NULL)
+        return UINT64_MAX;
+    *group++ = '\0';
+    group[strcspn(group, "\n")] = '\0';
+    if (controllers[1] == '\0')
+        return left_above(&second_version, group, false);
+    return has_word(controllers + 1, "memory") ? left_above(&first_version, group, true) : UINT64_MAX;
+}
+
+static uint64_t cgroups_left(void)
+{
+    char line[LINE_BYTES];
+    uint64_t least = UINT64_MAX;
+    pthread_once(&found, find_hierarchies);
+    FILE *file = open_file("/proc/self/", "cgroup");
+    if (file == NULL)
+        return UINT64_MAX;
+    while (fgets(line, sizeof line, file) != NULL) {
+        uint64_t left = left_by_line(line);
+        least = left < least ? left : least;
+    }
+    fclose(file);
+    return least;
+}
+
+/* --- what is asked --- */
+
+static uint64_t memory_left(void)
+{
+    uint64_t kib = read_row("/proc/", "meminfo", "MemAvailable:", UINT64_MAX);
+    return kib == UINT64_MAX ? UINT64_MAX : kib * 1024;
+}
+
+static uint64_t with_swap(uint64_t memory)
+{
+    return memory == UINT64_MAX ? UINT64_MAX : memory + read_row("/proc/", "meminfo", "SwapFree:", 0) * 1024;
+}
+
+uint64_t oriel_limit_available(void)
+{
+    return with_swap(memory_left());
+}
+
+void oriel_limit_share(uint32_t ranks_here)
+{
+    ranks = ranks_here > 0 ? ranks_here : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+enum oriel_room oriel_limit_room(uint64_t len_bytes, bool of_all)
+{
+    uint64_t memory = memory_left();
+    if (len_bytes > memory && len_bytes > with_swap(memory))
+        return ORIEL_ROOM_NONE;
+    uint64_t cgroups = cgroups_left();
+    uint64_t left = memory < cgroups ? memory : cgroups;
+    return len_bytes <= left / 2 / (of_all ? 1 : ranks) ? ORIEL_ROOM_RESERVED : ORIEL_ROOM_AT_TOUCH;
+}
+
+/* Address space that this process may still take; UINT64_MAX without a limit. */
+static uint64_t space_left(const struct rlimit *space)
+{
+    uint64_t pages = 0;
+    FILE *file = space->rlim_cur == RLIM_INFINITY ? NULL : fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return UINT64_MAX;
+    if (fscanf(file, "%lu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < space->rlim_cur ? space->rlim_cur - used : 0;
+}
+
+uint64_t oriel_limit_reserve(void)
+{
+    uint64_t wanted = (uint64_t)oriel_options()->reserve_bytes;
+    if (wanted == 0) {
+        uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+        long processors = sysconf(_SC_NPROCESSORS_CONF);
+        uint64_t sharers = processors > 16 ? (uint64_t)processors : 16;
+        struct rlimit space = {RLIM_INFINITY, RLIM_INFINITY};
+        uint64_t cap = 65536 * GIB / sharers;
+        getrlimit(RLIMIT_AS, &space);
+        if (space_left(&space) / PEERS < LEAST_BYTES)
+            return 0;
+        if (space.rlim_cur != RLIM_INFINITY && space.rlim_cur / 64 < cap)
+            cap = space.rlim_cur / 64;
+        for (wanted = GIB / 16; wanted < physical && wanted < cap;)
+            wanted *= 2;
+        if (wanted > cap)
+            wanted = cap;
+        if (wanted > ORIEL_VALGRIND_RESERVE && oriel_valgrind())
+            wanted = ORIEL_VALGRIND_RESERVE;
+    }
+    return (wanted > LEAST_BYTES ? wanted : LEAST_BYTES) & ~UINT64_C(0xfff);
+}

@@ -1,0 +1,272 @@
+/* Owns the list of promoted ranges that madvise reads.  Its invariant: between two calls of
+ * oriel_discard_publish each promoted page lies in a range of the list.  In a forked child these are
+ * the pages that were promoted at the fork.
+ *
+ * The list exists twice, and no reader or writer waits for a lock.  A reader may be inside an
+ * allocator, in a signal handler, or in a thread that is stopped for a freeze; the writer may be in
+ * the same allocator.
+ *   W1 the writer makes the count of changes of the other copy odd
+ *   W2 writes its ranges      W3 makes the count even      W4 makes it the current copy
+ *   R1 the reader loads which copy is current      R2 loads its count; odd: begins anew
+ *   R3 reads the ranges      R4 loads the count again; another one: begins anew
+ * W3 release -> R2 acquire and W4 release -> R1 acquire: what R3 reads was written before.
+ * W1 -> W2 (release stores) and R3 (acquire loads) -> R4: a reader that meets a range of the next
+ * list also meets its odd count.  A reader begins anew only when two lists were published meanwhile.
+ * One that interrupts the writer finds the current copy untouched.
+ *
+ * The list only says where to look: a program may have put other memory there since.  The kernel
+ * says what is mapped (proc_maps.h), and only mappings of the memory file are treated in another way:
+ *   - The owner punches the pages out of the file: they read as zeroes, by peers as well.
+ *   - A forked child gets anonymous memory in their place: the file is the parent's.  The same holds
+ *     for children that run no fork handlers, whose promoted pages are still shared.
+ * The program gives the pages up: it neither remaps them meanwhile nor begins or ends a window there. */
+#include "memory/promote/discard.h"
+
+#include "base/atomic.h"
+#include "base/delay.h"
+#include "memory/file.h"
+#include "memory/proc_maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+enum { RANGES = 4096 }; /* more are joined with the last */
+
+struct range {
+    _Atomic uintptr_t start;
+    _Atomic uintptr_t end;
+};
+
+struct list {
+    _Atomic uint32_t changes; /* odd while the writer is at work */
+    _Atomic uint32_t count;
+    struct range ranges[RANGES]; /* ascending, apart from each other */
+};
+
+static struct list lists[2];
+static _Atomic uint32_t current;
+static _Atomic bool has_any;
+static dev_t device; /* the memory file's; written before has_any */
+static ino_t inode;
+static pid_t owner;
+
+/* --- the list --- */
+
+static uintptr_t load(const _Atomic uintptr_t *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire);
+}
+
+static void store(_Atomic uintptr_t *word, uintptr_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release);
+}
+
+/* Joins neighbours, whatever holds them. */
+static uint32_t write_ranges(struct list *list, const struct oriel_runs *runs)
+{
+    uint32_t count = 0;
+    for (size_t at = 0; at < runs->count; at++) {
+        const struct oriel_run *run = &runs->list[at];
+        if (count == RANGES || (count > 0 && load(&list->ranges[count - 1].end) == run->start)) {
+            store(&list->ranges[count - 1].end, run->end);
+        } else {
+            store(&list->ranges[count].start, run->start);
+            oriel_delay();
+            store(&list->ranges[count++].end, run->end);
+        }
+    }
+    return count;
+}
+
+/* A program that has closed the file's descriptor before has nothing promoted: the number stays
+ * unknown, and matches nothing. */
+static void learn_file(void)
+{
+    struct stat info;
+    if (inode != 0 || !oriel_file_is_open() || fstat(oriel_file_identity()->memory_fd, &info) != 0)
+        return;
+    device = info.st_dev;
+    inode = info.st_ino;
+    owner = getpid();
+}
+
+void oriel_discard_publish(const struct oriel_runs *runs)
+{
+    uint32_t other = 1 - oriel_load_relaxed(&current);
+    struct list *list = &lists[other];
+    uint32_t changes = oriel_load_relaxed(&list->changes);
+    learn_file();
+    oriel_store_relaxed(&list->changes, changes + 1);            /* W1 */
+    oriel_store_release(&list->count, write_ranges(list, runs)); /* W2 */
+    oriel_delay();
+    oriel_store_release(&list->changes, changes + 2); /* W3 */
+    oriel_delay();
+    oriel_store_release(&current, other); /* W4 */
+    atomic_store_explicit(&has_any, runs->count > 0, memory_order_release);
+}
+
+/* The first range that ends after start begins before end. */
+static bool meets(const struct list *list, uintptr_t start, uintptr_t end)
+{
+    uint32_t low = 0;
+    uint32_t count = oriel_load_acquire(&list->count);
+    uint32_t high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        oriel_delay();
+        if (load(&list->ranges[middle].end) <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && load(&list->ranges[low].start) < end;
+}
+
+static bool is_listed(uintptr_t start, uintptr_t end)
+{
+    for (;;) {
+        const struct list *list = &lists[oriel_load_acquire(&current)]; /* R1 */
+        oriel_delay();
+        uint32_t changes = oriel_load_acquire(&list->changes);                 /* R2 */
+        bool found = meets(list, start, end);                                  /* R3 */
+        if (changes % 2 == 0 && oriel_load_relaxed(&list->changes) == changes) /* R4 */
+            return found;
+    }
+}
+
+/* --- the advice --- */
+
+struct walk {
+    uintptr_t done; /* up to here */
+    uintptr_t end;
+    int advice;
+    oriel_advise *next;
+    bool is_owner;
+    bool has_gap; /* without a mapping: the rest is advised all the same, as by the kernel */
+    bool failed;  /* with errno */
+};
+
+static bool gives_up(int advice)
+{
+    return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE ||
+           advice == MADV_REMOVE;
+}
+
+static int protection_of(const struct oriel_mapping *mapping)
+{
+    return (mapping->access[0] == 'r' ? PROT_READ : 0) |
+           (mapping->access[1] == 'w' ? PROT_WRITE : 0) |
+           (mapping->access[2] == 'x' ? PROT_EXEC : 0);
+}
+
+/* What is not the memory file's, up to end. */
+static bool pass_on(struct walk *walk, uintptr_t end)
+{
+    if (walk->done < end && walk->next((void *)walk->done, end - walk->done, walk->advice) != 0) {
+        walk->has_gap |= errno == ENOMEM;
+        walk->failed = errno != ENOMEM;
+    }
+    walk->done = end;
+    return !walk->failed;
+}
+
+/* The kernel removes no locked pages by an address, but by the file. */
+static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
+{
+    return fallocate(oriel_file_identity()->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)file_offset,
+                     (off_t)len_bytes) == 0;
+}
+
+/* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those
+ * hear who keep memory registered with a device. */
+static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes, const struct oriel_mapping *mapping)
+{
+    if (walk->advice == MADV_REMOVE) {
+        errno = EINVAL;
+        return false;
+    }
+    if (walk->is_owner)
+        return walk->next((void *)start, len_bytes, MADV_REMOVE) == 0 ||
+               (walk->advice == MADV_DONTNEED_LOCKED &&
+                punch_locked(mapping->file_offset + (start - mapping->start), len_bytes));
+    const int protection = protection_of(mapping);
+    return mmap((void *)start, len_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                0) != MAP_FAILED;
+}
+
+static bool is_memory_file(const struct oriel_mapping *mapping)
+{
+    return mapping->inode == inode && makedev(mapping->device_major, mapping->device_minor) == device;
+}
+
+static bool visit(const struct oriel_mapping *mapping, void *context)
+{
+    struct walk *walk = context;
+    uintptr_t start = mapping->start > walk->done ? mapping->start : walk->done;
+    uintptr_t end = mapping->end < walk->end ? mapping->end : walk->end;
+    if (!is_memory_file(mapping))
+        return true;
+    if (!pass_on(walk, start))
+        return false;
+    walk->failed = !zero(walk, start, end - start, mapping);
+    walk->done = end;
+    return !walk->failed;
+}
+
+/* Where the kernel's list cannot be read (no descriptor is left) nothing is given up. */
+static int discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
+{
+    struct walk walk = {
+        .done = start, .end = end, .advice = advice, .next = next, .is_owner = getpid() == owner};
+    if (!oriel_maps_visit(start, end, false, visit, &walk)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (walk.failed || !pass_on(&walk, end))
+        return -1;
+    if (walk.has_gap)
+        errno = ENOMEM;
+    return walk.has_gap ? -1 : 0;
+}
+
+int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next)
+{
+    const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
+    uintptr_t from = (uintptr_t)start;
+    uintptr_t end = (from + len_bytes + in_page) & ~in_page;
+    if (!atomic_load_explicit(&has_any, memory_order_acquire) || !gives_up(advice) ||
+        (from & in_page) != 0 || end <= from || !is_listed(from, end))
+        return next(start, len_bytes, advice);
+    return discard(from, end, advice, next);
+}
+
+/* --- mremap --- */
+
+static bool find_file(const struct oriel_mapping *mapping, void *context)
+{
+    *(bool *)context = is_memory_file(mapping);
+    return !*(bool *)context;
+}
+
+/* Where the kernel's list cannot be read, nothing is made longer. */
+bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes)
+{
+    const uintptr_t from = (uintptr_t)start;
+    const uintptr_t end = from + (old_bytes > 0 ? old_bytes : 1);
+    bool has_file = false;
+    if (!atomic_load_explicit(&has_any, memory_order_acquire) || new_bytes <= old_bytes || end <= from ||
+        !is_listed(from, end) || (oriel_maps_visit(from, end, false, find_file, &has_file) && !has_file))
+        return true;
+    errno = EFAULT;
+    return false;
+}

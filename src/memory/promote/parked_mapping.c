@@ -1,0 +1,82 @@
+/* mremap with MREMAP_DONTUNMAP (Linux 5.7) takes the mapping with its pages and leaves an empty one behind, whose registration
+ * with a userfaultfd stands: whoever touches it waits.  Raw system calls, since threads may be stopped; nobody else knows these
+ * addresses.  page_migrate.c, demote.c and promote_fork.c call. */
+#include "memory/promote/parked_mapping.h"
+
+#include "memory/file.h"
+#include "memory/pages.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+/* Huge pages move whole only between addresses that agree modulo their size. */
+uintptr_t oriel_stash_reserve(uintptr_t start, uint64_t len_bytes)
+{
+    uint64_t slack_bytes = len_bytes >= ORIEL_HUGE_BYTES ? ORIEL_HUGE_BYTES : 0;
+    long room = syscall(SYS_mmap, NULL, len_bytes + slack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == -1)
+        return 0;
+    uint64_t before_bytes = slack_bytes > 0 ? (start - (uintptr_t)room) & (ORIEL_HUGE_BYTES - 1) : 0;
+    oriel_stash_drop((uintptr_t)room, before_bytes);
+    oriel_stash_drop((uintptr_t)room + before_bytes + len_bytes, slack_bytes - before_bytes);
+    return (uintptr_t)room + before_bytes;
+}
+
+void oriel_stash_prepare(uintptr_t start)
+{
+    syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_POPULATE_WRITE);
+}
+
+int oriel_stash_take(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+{
+    const int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    return syscall(SYS_mremap, start, len_bytes, len_bytes, how, stash) == (long)stash ? 0 : errno;
+}
+
+int oriel_stash_put_back(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+{
+    const int how = MREMAP_MAYMOVE | MREMAP_FIXED;
+    return syscall(SYS_mremap, stash, len_bytes, len_bytes, how, start) == (long)start ? 0 : errno;
+}
+
+void oriel_stash_undo(struct oriel_freeze *freeze, uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+{
+    if (oriel_stash_put_back(stash, start, len_bytes) != 0)
+        oriel_freeze_fill(freeze, start, stash, len_bytes);
+}
+
+/* By advice that means nothing in memory. */
+void oriel_stash_bound(uintptr_t start)
+{
+    syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_RANDOM);
+}
+
+/* Such pages cannot be advised to be cold, and these are about to go. */
+bool oriel_stash_is_locked(uintptr_t stash)
+{
+    return syscall(SYS_madvise, stash, ORIEL_PAGE_BYTES, MADV_COLD) != 0 && errno == EINVAL;
+}
+
+void oriel_stash_empty(uintptr_t stash, uint64_t len_bytes)
+{
+    syscall(SYS_madvise, stash, len_bytes, MADV_DONTNEED);
+}
+
+void oriel_stash_drop(uintptr_t stash, uint64_t len_bytes)
+{
+    if (stash != 0 && len_bytes > 0)
+        syscall(SYS_munmap, stash, len_bytes);
+}

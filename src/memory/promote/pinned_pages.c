@@ -1,0 +1,158 @@
+/* Looks at each descriptor by its sort: an fstat and one more call for most.  Harmless are files without O_DIRECT, pipes,
+ * ordinary sockets, terminals, and what is listed by name; every other device may be one that pins.  AIO contexts have no
+ * descriptor, but a mapping each.  What this does not see: a ring of io_uring that has never had a descriptor
+ * (IORING_SETUP_REGISTERED_FD_ONLY), or whose descriptor was closed while the ring stays registered; descriptors of a thread
+ * that has its own table; files whose file system goes around the page cache unasked (FUSE's direct I/O, CIFS without cache),
+ * while another thread reads from them. ORIEL_PROMOTE=never is for those. */
+#include "memory/promote/pinned_pages.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static bool is_listed(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+static void read_link(int fd, char *name, size_t name_bytes)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t got = readlink(path, name, name_bytes - 1);
+    name[got > 0 ? got : 0] = '\0';
+}
+
+/* Devices by the kernel's list of numbers (Documentation/admin-guide/devices.txt).  Those with numbers that differ from machine
+ * to machine are known by name. */
+static bool device_may_pin(int fd, dev_t device)
+{
+    enum { MEMORY = 1, TERMINAL = 4, CONSOLE = 5, MISCELLANEOUS = 10, INPUT = 13, PSEUDO = 136, PSEUDO_LAST = 143, MSR = 202 };
+    static const char *const known[] = {"/dev/userfaultfd", "/dev/cpu_dma_latency", "/dev/net/tun", "/dev/rtc0", "/dev/hpet"};
+    unsigned number = major(device);
+    if (number == MEMORY || number == TERMINAL || number == CONSOLE || number == INPUT || number == MSR ||
+        (number >= PSEUDO && number <= PSEUDO_LAST))
+        return false;
+    char name[64];
+    read_link(fd, name, sizeof name);
+    return number != MISCELLANEOUS || !is_listed(name, known, sizeof known / sizeof known[0]);
+}
+
+static bool object_may_pin(int fd)
+{
+    static const char *const known[] = {
+        "anon_inode:[eventpoll]",  "anon_inode:[eventfd]",  "anon_inode:[timerfd]",     "anon_inode:[signalfd]",
+        "anon_inode:[userfaultfd]", "anon_inode:inotify",    "anon_inode:[fanotify]",    "anon_inode:[pidfd]",
+        "anon_inode:[perf_event]", "anon_inode:bpf-prog",   "anon_inode:bpf-map",       "anon_inode:bpf_link",
+        "anon_inode:[bpf_link]",   "anon_inode:btf",        "anon_inode:seccomp notify", "anon_inode:landlock-ruleset",
+    };
+    char name[64];
+    read_link(fd, name, sizeof name);
+    return !is_listed(name, known, sizeof known / sizeof known[0]);
+}
+
+/* Sockets of RDS and of AF_XDP pin what is registered with them, those of AF_ALG what they are to fill. */
+static bool socket_may_pin(int fd)
+{
+    int domain = -1;
+    socklen_t len_bytes = sizeof domain;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len_bytes) != 0)
+        return true;
+    return domain != AF_UNIX && domain != AF_INET && domain != AF_INET6 && domain != AF_NETLINK && domain != AF_PACKET &&
+           domain != AF_VSOCK;
+}
+
+static bool may_pin(int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return false; /* closed meanwhile */
+    switch (info.st_mode & S_IFMT) {
+    case S_IFREG:
+    case S_IFBLK:
+        return (fcntl(fd, F_GETFL) & (O_DIRECT | O_PATH)) == O_DIRECT;
+    case S_IFSOCK:
+        return socket_may_pin(fd) && (fcntl(fd, F_GETFL) & O_PATH) == 0;
+    case S_IFCHR:
+        return device_may_pin(fd, info.st_rdev) && (fcntl(fd, F_GETFL) & O_PATH) == 0;
+    case S_IFDIR:
+    case S_IFLNK:
+    case S_IFIFO: /* which have O_DIRECT, too, with another meaning */
+        return false;
+    default:
+        return object_may_pin(fd);
+    }
+}
+
+/* The start of a small file of /proc. */
+static void read_text(const char *path, char *text, size_t text_bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, text_bytes - 1) : 0;
+    text[got > 0 ? got : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Whether a name is in the list of mappings; lines are not taken apart, which would cost more than the rest. */
+static bool is_mapped(const char *name)
+{
+    enum { ROOM = 8192 };
+    char text[ROOM];
+    size_t kept = 0;
+    bool found = false;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; !found && fd >= 0 && (got = read(fd, text + kept, ROOM - kept)) > 0;) {
+        size_t len_bytes = kept + (size_t)got;
+        found = memmem(text, len_bytes, name, strlen(name)) != NULL;
+        kept = len_bytes < strlen(name) ? len_bytes : strlen(name);
+        memmove(text, text + len_bytes - kept, kept);
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+/* How many requests all contexts of the machine have room for is most often 0, and quicker to read than the own mappings. */
+static bool has_aio_context(void)
+{
+    char text[32];
+    read_text("/proc/sys/fs/aio-nr", text, sizeof text);
+    return strcmp(text, "0\n") != 0 && is_mapped(" /[aio]");
+}
+
+bool oriel_pins_possible(char *reason, size_t reason_bytes)
+{
+    int found = -1;
+    DIR *descriptors = opendir("/proc/self/fd");
+    if (descriptors == NULL) {
+        snprintf(reason, reason_bytes, "its descriptors cannot be listed, which may pin pages");
+        return true;
+    }
+    for (const struct dirent *entry; found < 0 && (entry = readdir(descriptors)) != NULL;) {
+        int fd = (int)strtol(entry->d_name, NULL, 10);
+        if (entry->d_name[0] != '.' && may_pin(fd))
+            found = fd;
+    }
+    closedir(descriptors);
+    if (found >= 0) {
+        char name[200];
+        read_link(found, name, sizeof name);
+        snprintf(reason, reason_bytes, "descriptor %d (%s) may have pinned pages", found, name);
+        return true;
+    }
+    if (!has_aio_context())
+        return false;
+    snprintf(reason, reason_bytes, "an AIO context (io_setup) may have pinned pages");
+    return true;
+}

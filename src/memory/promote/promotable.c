@@ -1,0 +1,371 @@
+/* Judges a mapping by its flags, an allow list: state that promotion does not carry over is a refusal that names it.
+ * Stacks are recognised by what the kernel knows of each thread.  promote.c calls before anything is stopped or protected.
+ *
+ * The kernel tells flags only together with counts of pages, for which it walks the page tables of all lower mappings.  They are
+ * therefore remembered, for a hundred times as long as the look took and while the mapping keeps its access and its bounds, but
+ * for boundaries that promotion has made.  What the program may have changed since in a whole mapping: that it is locked, which
+ * parked_mapping.h sees anew; that another userfaultfd watches it, which is asked anew; and its advice on fork and core files, which is
+ * then not kept for as long as the pages are promoted, but is in force again afterwards (parked_mapping.h). */
+#include "memory/promote/promotable.h"
+
+#include "base/wait.h"
+#include "memory/file.h"
+#include "memory/promote/huge_pages.h"
+#include "memory/proc_maps.h"
+#include "memory/pages.h"
+#include "transport/writers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STACK_BELOW (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
+#define STACK_ABOVE (UINT64_C(16) << 10) /* the same where nobody knows where the stack ends */
+#define ARENA_ALIGN (UINT64_C(64) << 20) /* at multiples of it glibc's arenas of threads begin */
+#define ARENA_HEAD_MOST 128              /* what lies in front of the arena itself */
+
+enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
+
+static struct {
+    struct oriel_mapping mapping; /* nothing where it ends at 0 */
+    uint64_t until_ns;
+} remembered[REMEMBERED_MAX]; /* the caller has a mutex */
+static size_t remembered_next;
+
+static enum oriel_status refuse(const struct oriel_mapping *mapping, const char *why)
+{
+    return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx%s%s is %s", (unsigned long)mapping->start,
+                      mapping->name[0] != '\0' ? " " : "", mapping->name, why);
+}
+
+/* Whether new pages of a memory file may be huge without being asked for one by one. */
+static bool shared_memory_is_huge(void)
+{
+    char line[128] = "";
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
+    if (file == NULL)
+        return false;
+    if (fgets(line, sizeof line, file) == NULL)
+        line[0] = '\0';
+    fclose(file);
+    return strstr(line, "[always]") != NULL || strstr(line, "[within_size]") != NULL || strstr(line, "[force]") != NULL;
+}
+
+static bool has_flag(const struct oriel_mapping *mapping, const char *flag)
+{
+    return strstr(mapping->flags, flag) != NULL;
+}
+
+/* Flags that promotion either keeps or makes no difference to: access, accounting, advice on reading and on huge pages. */
+static bool is_ordinary_flag(const char *flag)
+{
+    static const char ordinary[] = "rd wr mr mw me ac nr sr rr hg nh sd mg";
+    for (const char *known = ordinary; known < ordinary + sizeof ordinary - 1; known += 3)
+        if (memcmp(known, flag, 2) == 0)
+            return true;
+    return false;
+}
+
+static enum oriel_status judge_flags(const struct oriel_mapping *mapping)
+{
+    static const struct {
+        const char flag[3];
+        const char *why;
+    } reasons[] = {
+        {"lo", "locked by mlock"},
+        {"gd", "a stack that grows"},
+        {"ht", "in huge pages of hugetlbfs"},
+        {"dc", "not inherited by children (MADV_DONTFORK)"},
+        {"wf", "wiped in children (MADV_WIPEONFORK)"},
+        {"dd", "left out of core files (MADV_DONTDUMP)"},
+        {"um", "watched by another userfaultfd"},
+        {"uw", "watched by another userfaultfd"},
+        {"ex", "executable"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (has_flag(mapping, reasons[i].flag))
+            return refuse(mapping, reasons[i].why);
+    for (const char *flag = mapping->flags; *flag != '\0';) {
+        flag += strspn(flag, " ");
+        if (strlen(flag) >= 2 && !is_ordinary_flag(flag))
+            return refuse(mapping, "of a sort that promotion does not know");
+        flag += strcspn(flag, " ");
+    }
+    return ORIEL_OK;
+}
+
+static enum oriel_status judge_mapping(const struct oriel_mapping *mapping, bool huge_allowed)
+{
+    if (mapping->access[3] != 'p')
+        return refuse(mapping, "shared already");
+    if (mapping->access[0] != 'r' || mapping->access[1] != 'w')
+        return refuse(mapping, "not writable");
+    if (strncmp(mapping->name, "[stack", 6) == 0)
+        return refuse(mapping, "a stack");
+    if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 && strncmp(mapping->name, "[anon:", 6) != 0)
+        return refuse(mapping, "the kernel's");
+    enum oriel_status status = judge_flags(mapping);
+    if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed && !shared_memory_is_huge() &&
+        !oriel_huge_can_collapse())
+        return refuse(mapping, "in transparent huge pages, which shared memory does not get here");
+    return status;
+}
+
+/* The policy of memory placement at address: mode and the first nodes; the process's own where the mapping has none. */
+static bool placement(uintptr_t address, unsigned flags, int *mode, unsigned long nodes[16])
+{
+    memset(nodes, 0, 16 * sizeof *nodes);
+    return syscall(SYS_get_mempolicy, mode, nodes, 16 * 8 * sizeof *nodes, address, flags) == 0;
+}
+
+static bool is_bound(uintptr_t address)
+{
+    enum { AT_ADDRESS = 2 }; /* MPOL_F_ADDR */
+    int mode, usual_mode;
+    unsigned long nodes[16], usual_nodes[16];
+    return placement(address, AT_ADDRESS, &mode, nodes) && placement(0, 0, &usual_mode, usual_nodes) &&
+           (mode != usual_mode || memcmp(nodes, usual_nodes, sizeof nodes) != 0);
+}
+
+/* A thread's control block lies at the top of its stack, above its thread-local variables; the kernel keeps an address in it, the
+ * list of robust mutexes.  What lies below it in the same mapping is the stack, what lies above is not.  The initial
+ * thread's block is elsewhere, and its stack has a name; the kernel writes to the block in a child, as fork does to an arena. */
+static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+{
+    enum oriel_status status = ORIEL_OK;
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL)
+        return oriel_fail(ORIEL_E_OTHER, "cannot list the threads: %s", strerror(errno));
+    for (struct dirent *entry = readdir(tasks); entry != NULL && status == ORIEL_OK; entry = readdir(tasks)) {
+        long tid = strtol(entry->d_name, NULL, 10);
+        void *block = NULL;
+        size_t len_bytes = 0;
+        if (tid <= 0 || syscall(SYS_get_robust_list, tid, &block, &len_bytes) != 0)
+            continue;
+        uintptr_t at = (uintptr_t)block;
+        if (tid == getpid())
+            status = at >= start && at < end ? refuse(mapping, "the initial thread's own") : ORIEL_OK;
+        else if (at >= mapping->start && at < mapping->end && start <= at)
+            status = oriel_fail(ORIEL_E_OTHER, "the memory at %#lx may be the stack of thread %ld",
+                                (unsigned long)start, tid);
+    }
+    closedir(tasks);
+    return status;
+}
+
+/* Whether somebody has touched the page; true where the kernel does not say. */
+static bool is_touched(int pagemap_fd, uintptr_t address)
+{
+    uint64_t entry;
+    return pread(pagemap_fd, &entry, sizeof entry, (off_t)(address / ORIEL_PAGE_BYTES * sizeof entry)) != (ssize_t)sizeof entry ||
+           (entry & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0;
+}
+
+/* An arena of glibc's malloc that is not the first begins with the address of its own state, right behind, and no heap before it.
+ * fork writes to that state in the child before any handler does, so while the page is still the parent's: threads that have the
+ * arena would be counted as gone, and its lock as free.  The program's memory, parts of which a sanitiser may think nobody should
+ * touch.  A page that nobody has touched is no arena's, and is left untouched: a sparse range has very many. */
+__attribute__((no_sanitize("address", "thread"))) static enum oriel_status
+judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+{
+    enum oriel_status status = ORIEL_OK;
+    uintptr_t first = (start + ARENA_ALIGN - 1) & ~(uintptr_t)(ARENA_ALIGN - 1);
+    if (first < start || first >= end)
+        return ORIEL_OK;
+    int pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    for (uintptr_t at = first; at >= start && at < end && status == ORIEL_OK; at += ARENA_ALIGN) {
+        const uintptr_t *head = (const uintptr_t *)at;
+        if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST && head[1] == 0)
+            status = refuse(mapping, "where an arena of malloc's begins, to which fork writes in the child");
+    }
+    if (pagemap_fd >= 0)
+        close(pagemap_fd);
+    return status;
+}
+
+/* glibc's, which no header tells: the list of all streams that are open. */
+void _IO_list_lock(void);   /* NOLINT(bugprone-reserved-identifier) */
+void _IO_list_unlock(void); /* NOLINT(bugprone-reserved-identifier) */
+FILE *_IO_iter_begin(void); /* NOLINT(bugprone-reserved-identifier) */
+enum { STREAM_LOCK_BYTES = 16 };
+
+/* The locks of streams, beside them in malloc's memory, are made free in the child as arenas are: in the parent two threads would
+ * have one stream.  Streams that are opened later may still come to lie in a page that was promoted. */
+static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+{
+    bool is_there = false;
+    _IO_list_lock();
+    for (const FILE *stream = _IO_iter_begin(); stream != NULL && !is_there; stream = stream->_chain) {
+        uintptr_t lock = (uintptr_t)stream->_lock;
+        is_there = lock < end && lock + STREAM_LOCK_BYTES > start;
+    }
+    _IO_list_unlock();
+    return is_there ? refuse(mapping, "where an open stream's lock is, to which fork writes in the child") : ORIEL_OK;
+}
+
+/* How much of what lies above an address on the caller's stack is stack: of a thread that is not the first all up to its end,
+ * the control block with it, and not a byte more, for the heap may go on there. */
+static uintptr_t stack_top(uintptr_t here)
+{
+    uintptr_t top = here + STACK_ABOVE;
+    pthread_attr_t attributes;
+    if (gettid() == getpid() || pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return top;
+    void *start = NULL;
+    size_t len_bytes = 0;
+    (void)pthread_attr_getstack(&attributes, &start, &len_bytes);
+    pthread_attr_destroy(&attributes);
+    uintptr_t end = (uintptr_t)start + len_bytes;
+    return here >= (uintptr_t)start && here < end && end < top ? end : top;
+}
+
+/* Memory that promotion itself reads or writes while it is frozen, through this thread. */
+static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t error = (uintptr_t)&errno;
+    uintptr_t block = (uintptr_t)pthread_self(); /* glibc's control block */
+    if (start < stack_top(here) && end > here - STACK_BELOW)
+        return oriel_fail(ORIEL_E_OTHER, "the calling thread's stack is in the range");
+    if ((start <= error && end > error) || (start <= block && end > block))
+        return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");
+    if (oriel_freeze_uses(start, end))
+        return oriel_fail(ORIEL_E_OTHER, "Oriel's own variables are in the range");
+    if (oriel_writers_has_place(start, end))
+        return oriel_fail(ORIEL_E_OTHER, "memory of UCX, whose threads are not stopped, is in the range");
+    return ORIEL_OK;
+}
+
+/* --- what the kernel says of a mapping --- */
+
+struct look {
+    struct oriel_mapping first; /* of those that hold a byte of the range; nothing where it ends at 0 */
+    bool details;
+};
+
+static void remember(const struct oriel_mapping *mapping)
+{
+    size_t at = 0;
+    while (at < REMEMBERED_MAX && remembered[at].mapping.start != mapping->start)
+        at++;
+    if (at == REMEMBERED_MAX)
+        at = remembered_next++ % REMEMBERED_MAX;
+    remembered[at].mapping = *mapping;
+    remembered[at].until_ns = UINT64_MAX; /* until the look has ended */
+}
+
+static bool see(const struct oriel_mapping *mapping, void *context)
+{
+    struct look *look = context;
+    if (look->first.end == 0)
+        look->first = *mapping;
+    if (look->details)
+        remember(mapping);
+    return look->details;
+}
+
+static void set_times(uint64_t from_ns)
+{
+    uint64_t now_ns = oriel_now_ns();
+    for (size_t i = 0; i < REMEMBERED_MAX; i++)
+        if (remembered[i].until_ns == UINT64_MAX)
+            remembered[i].until_ns = now_ns + TIMES_THE_LOOK * (now_ns - from_ns);
+}
+
+static void forget(const struct oriel_mapping *mapping)
+{
+    for (size_t i = 0; i < REMEMBERED_MAX; i++)
+        if (remembered[i].mapping.start <= mapping->start && remembered[i].mapping.end >= mapping->end)
+            remembered[i].mapping.end = 0;
+}
+
+void oriel_candidate_forget(void)
+{
+    memset(remembered, 0, sizeof remembered);
+}
+
+static bool is_run_start(const struct oriel_runs *runs, uintptr_t address)
+{
+    size_t at = oriel_runs_after(runs, address);
+    return at < runs->count && runs->list[at].start == address;
+}
+
+static bool is_run_end(const struct oriel_runs *runs, uintptr_t address)
+{
+    size_t at = oriel_runs_after(runs, address - 1);
+    return at < runs->count && runs->list[at].end == address;
+}
+
+/* What is remembered of a mapping as it stands now. */
+static bool recall(const struct oriel_mapping *now, const struct oriel_runs *runs, struct oriel_mapping *out)
+{
+    for (size_t i = 0; i < REMEMBERED_MAX; i++) {
+        const struct oriel_mapping *then = &remembered[i].mapping;
+        if (then->start > now->start || then->end < now->end || then->inode != now->inode)
+            continue;
+        if (remembered[i].until_ns > oriel_now_ns() && memcmp(then->access, now->access, sizeof now->access) == 0 &&
+            (then->start == now->start || is_run_end(runs, now->start)) &&
+            (then->end == now->end || is_run_start(runs, now->end))) {
+            *out = *then;
+            out->start = now->start;
+            out->end = now->end;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first mapping that has a byte of the range, with details. */
+static enum oriel_status inspect(uintptr_t start, uintptr_t end, const struct oriel_runs *runs, struct oriel_mapping *out,
+                                 bool *is_recalled)
+{
+    struct look look = {.details = false};
+    if (!oriel_maps_visit(start, end, false, see, &look))
+        return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/maps: %s", strerror(errno));
+    *is_recalled = look.first.end != 0 && recall(&look.first, runs, out);
+    if (*is_recalled)
+        return ORIEL_OK;
+    uint64_t from_ns = oriel_now_ns();
+    look = (struct look){.details = true};
+    if (!oriel_maps_visit(start, end, true, see, &look))
+        return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/smaps: %s", strerror(errno));
+    set_times(from_ns);
+    *out = look.first;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed, enum oriel_means means,
+                                        const struct oriel_runs *runs, struct oriel_candidate *out)
+{
+    struct oriel_mapping mapping;
+    bool is_recalled = false;
+    *out = (struct oriel_candidate){.end = start};
+    enum oriel_status status = judge_own(start, end);
+    if (status == ORIEL_OK)
+        status = inspect(start, end, runs, &mapping, &is_recalled);
+    if (status != ORIEL_OK)
+        return status;
+    if (mapping.end <= start || mapping.start > start)
+        return oriel_fail(ORIEL_E_OTHER, "nothing is mapped at %#lx", (unsigned long)start);
+    out->end = mapping.end < end ? mapping.end : end;
+    out->file_backed = mapping.inode != 0;
+    out->huge = mapping.huge_bytes > 0;
+    status = judge_mapping(&mapping, huge_allowed);
+    if (status != ORIEL_OK && mapping.huge_bytes == 0)
+        forget(&mapping); /* the program may be about to change what was in the way */
+    if (status == ORIEL_OK && is_bound(start))
+        status = refuse(&mapping, "bound to memory nodes (mbind)");
+    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE && oriel_freeze_is_watched(start, out->end - start))
+        status = refuse(&mapping, "watched by another userfaultfd");
+    if (status == ORIEL_OK)
+        status = judge_arenas(&mapping, start, out->end);
+    if (status == ORIEL_OK)
+        status = judge_streams(&mapping, start, out->end);
+    return status == ORIEL_OK ? judge_stacks(&mapping, start, out->end) : status;
+}

@@ -1,0 +1,413 @@
+/* Owns which pages are promoted, and how many hold them.  The list changes under one mutex and never during a freeze; fork takes
+ * the mutex, so that no child is made half way.  The window layer calls (promote.h). */
+#include "memory/promote/promote.h"
+
+#include "base/fork.h"
+#include "base/log.h"
+#include "memory/promote/promotable.h"
+#include "memory/promote/discard.h"
+#include "memory/file.h"
+#include "memory/fork_leases.h"
+#include "memory/pages.h"
+#include "memory/promote/pinned_pages.h"
+#include "memory/promote/promote_fork.h"
+#include "memory/promote/demote.h"
+#include "memory/promote/promoted_ranges.h"
+#include "memory/promote/split_mappings.h"
+#include "memory/promote/page_migrate.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SMALLEST_BLOCK (UINT64_C(64) << 10) /* of the file: whole pages by itself */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool watches_forks;
+static struct oriel_runs runs;
+static bool is_child; /* the memory file is the parent's */
+static enum oriel_means usual_means; /* what AUTO came to when it was last tried; AUTO before that */
+
+/* --- fork --- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&mutex);
+    oriel_restore_forget(&runs);
+    oriel_promote_fork_before(&runs);
+}
+
+static void after_fork(void)
+{
+    oriel_promote_fork_parent();
+    pthread_mutex_unlock(&mutex);
+}
+
+static void in_child(void)
+{
+    oriel_promote_fork_child(&runs);
+    runs.count = 0;
+    is_child = true;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* --- moving pages --- */
+
+/* Everything that moves pages, into the file or out of it, happens between these two, under the mutex: no other process copies
+ * into this one meanwhile.  in_any_case: pages go back, which nothing may refuse. */
+static enum oriel_status begin_moving(bool in_any_case)
+{
+    return oriel_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(), in_any_case);
+}
+
+static void end_moving(void)
+{
+    oriel_writers_resume(oriel_file_writers(oriel_file_base()));
+}
+
+/* As late as can be: who asks for pins afterwards does so while its pages move. */
+static enum oriel_status may_move(const struct oriel_promote_how *how)
+{
+    char reason[300];
+    if (how->pins_allowed || !oriel_pins_possible(reason, sizeof reason))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_OTHER, "%s", reason);
+}
+
+/* Of a hold that ends: what was registered with a device or a ring in the meantime has pinned the shared pages. */
+static bool may_move_back(const struct oriel_promoted *promoted)
+{
+    char reason[300];
+    if (promoted->pins_allowed || !oriel_pins_possible(reason, sizeof reason))
+        return true;
+    oriel_note("the window memory at %#lx stays shared: %s", (unsigned long)promoted->start, reason);
+    return false;
+}
+
+/* --- promotion --- */
+
+/* A range that is not promoted yet and lies in one mapping. */
+struct part {
+    uintptr_t start;
+    uintptr_t end;
+    bool file_backed;
+    bool huge;
+};
+
+static struct part *parts; /* of the request at hand */
+static size_t parts_capacity;
+
+struct request {
+    uintptr_t base;
+    uint64_t len_bytes;
+    const struct oriel_promote_how *how;
+    enum oriel_means means;
+    uintptr_t start; /* the pages */
+    uintptr_t end;
+    size_t parts_count;
+    bool file_backed; /* one of the parts is */
+    uint64_t offset;  /* of start, in the block */
+    struct oriel_run_block *block;
+    struct oriel_transfer transfer;
+};
+
+/* The pages of a range, by the means: outward, or inward. */
+static enum oriel_status choose_pages(struct request *request)
+{
+    const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
+    bool inward = request->means == ORIEL_MEANS_QUIESCE;
+    uintptr_t end = request->base + request->len_bytes;
+    request->start = (inward ? request->base + in_page : request->base) & ~in_page;
+    request->end = (inward ? end : end + in_page) & ~in_page;
+    if (request->start < request->end)
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_OTHER, "%lu bytes at %#lx hold no whole page", (unsigned long)request->len_bytes,
+                      (unsigned long)request->base);
+}
+
+/* The first range from *start on that is not promoted, up to end. */
+static bool next_gap(uintptr_t *start, uintptr_t end, uintptr_t *gap_end)
+{
+    size_t at = oriel_runs_after(&runs, *start);
+    while (at < runs.count && runs.list[at].start <= *start)
+        *start = runs.list[at++].end;
+    *gap_end = at < runs.count && runs.list[at].start < end ? runs.list[at].start : end;
+    return *start < end;
+}
+
+static enum oriel_status add_part(struct request *request, uintptr_t start, const struct oriel_candidate *found)
+{
+    if (request->parts_count == parts_capacity) {
+        size_t capacity = 2 * parts_capacity + 16;
+        struct part *larger = realloc(parts, capacity * sizeof *larger);
+        if (larger == NULL)
+            return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
+        parts = larger;
+        parts_capacity = capacity;
+    }
+    parts[request->parts_count++] = (struct part){start, found->end, found->file_backed, found->huge};
+    request->file_backed |= found->file_backed;
+    return ORIEL_OK;
+}
+
+/* Each part costs three mappings while it is promoted, and may leave two boundaries behind. */
+static enum oriel_status judge_counts(const struct request *request)
+{
+    const struct oriel_promote_how *how = request->how;
+    uint32_t most = how->runs_max > 0 ? how->runs_max : ORIEL_PROMOTED_RUNS_MAX;
+    size_t scars_most = how->scars_max > 0 ? how->scars_max : ORIEL_SCARS_MAX;
+    if (request->parts_count > 0 && runs.count + request->parts_count > most)
+        return oriel_fail(ORIEL_E_OTHER, "%zu separate ranges are promoted already, and %u is the most", runs.count, most);
+    if (request->parts_count > 0 && oriel_scars_exceed(scars_most))
+        return oriel_fail(ORIEL_E_OTHER, "earlier promotions have left more than %zu boundaries between mappings", scars_most);
+    return ORIEL_OK;
+}
+
+/* Looks at all that is to be promoted, and lists its parts. */
+static enum oriel_status judge(struct request *request)
+{
+    uintptr_t gap_end;
+    enum oriel_status status = choose_pages(request);
+    request->parts_count = 0;
+    request->file_backed = false;
+    for (uintptr_t at = request->start; status == ORIEL_OK && next_gap(&at, request->end, &gap_end);) {
+        struct oriel_candidate found;
+        status = oriel_candidate_check(at, gap_end, request->how->huge_allowed, request->means, &runs, &found);
+        if (status == ORIEL_OK)
+            status = add_part(request, at, &found);
+        at = found.end;
+    }
+    return status == ORIEL_OK ? judge_counts(request) : status;
+}
+
+static void add_run(struct request *request, uintptr_t start, uintptr_t end, uintptr_t stash)
+{
+    struct oriel_run run = {.start = start,
+                            .end = end,
+                            .offset = request->offset + (start - request->start),
+                            .stash = stash,
+                            .block = request->block};
+    request->block->live_bytes += end - start;
+    oriel_runs_insert(&runs, &run);
+}
+
+/* Promotes the parts.  What was promoted has no hold yet; after a failure the caller restores it. */
+static enum oriel_status fill(struct request *request)
+{
+    enum oriel_status status = ORIEL_OK;
+    for (size_t i = 0; status == ORIEL_OK && i < request->parts_count; i++) {
+        const struct part *part = &parts[i];
+        uintptr_t stash, stuck_start, stuck_end;
+        request->transfer.keeps_huge = part->huge;
+        status = oriel_transfer_in(&request->transfer, part->start, part->end - part->start,
+                                   request->offset + (part->start - request->start), part->file_backed, &stash, &stuck_start,
+                                   &stuck_end);
+        if (status == ORIEL_OK)
+            add_run(request, part->start, part->end, stash);
+        else if (stuck_start < stuck_end)
+            add_run(request, stuck_start, stuck_end, stash + (stuck_start - part->start));
+    }
+    return status;
+}
+
+/* One block of the file for the whole range, so that one difference leads from addresses to offsets. */
+static enum oriel_status make_block(struct request *request)
+{
+    uint64_t len_bytes = request->end - request->start;
+    request->block = calloc(1, sizeof *request->block);
+    if (request->block == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
+    uint64_t slack_bytes = len_bytes >= ORIEL_HUGE_BYTES ? ORIEL_HUGE_BYTES : 0;
+    enum oriel_status status = oriel_file_alloc_sparse(
+        len_bytes > SMALLEST_BLOCK ? len_bytes + slack_bytes : SMALLEST_BLOCK, &request->block->offset);
+    request->offset = request->block->offset;
+    if (slack_bytes > 0) /* a huge page is mapped as one only where address and offset agree */
+        request->offset += (request->start - request->offset) & (ORIEL_HUGE_BYTES - 1);
+    request->block->live_bytes = 1; /* until the request is done */
+    oriel_leases_admit(request->block);
+    if (status != ORIEL_OK)
+        free(request->block);
+    return status;
+}
+
+static void hold(uintptr_t start, uintptr_t end)
+{
+    oriel_runs_split(&runs, start);
+    oriel_runs_split(&runs, end);
+    for (size_t at = oriel_runs_after(&runs, start); at < runs.count && runs.list[at].start < end; at++)
+        runs.list[at].holds++;
+    oriel_runs_join(&runs, start, end);
+}
+
+/* Each hold may need two more runs when it ends. */
+static enum oriel_status prepare_lists(const struct request *request)
+{
+    if (oriel_held_prepare() && oriel_runs_prepare(&runs, request->parts_count + 2 * (oriel_held_count() + 1)))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of promoted ranges");
+}
+
+static enum oriel_status promote(struct request *request)
+{
+    enum oriel_status status = prepare_lists(request);
+    if (status != ORIEL_OK || request->parts_count == 0)
+        return status;
+    status = make_block(request);
+    if (status != ORIEL_OK)
+        return status;
+    status = may_move(request->how);
+    if (status == ORIEL_OK)
+        status = begin_moving(false);
+    if (status != ORIEL_OK) {
+        oriel_restore_drop(request->block, 1);
+        return status;
+    }
+    status = fill(request);
+    if (status != ORIEL_OK) {
+        char reason[400];
+        snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+        oriel_restore_unheld(&runs, request->start, request->end, request->how->means);
+        oriel_fail(status, "%s", reason);
+    }
+    end_moving();
+    oriel_restore_drop(request->block, 1);
+    return status;
+}
+
+static enum oriel_status open_and_judge(struct request *request, enum oriel_means means)
+{
+    enum oriel_status status = oriel_transfer_open(means, &request->transfer);
+    if (status != ORIEL_OK)
+        return status;
+    request->means = request->transfer.freeze.means;
+    status = judge(request);
+    if (status != ORIEL_OK)
+        oriel_transfer_close(&request->transfer);
+    return status;
+}
+
+/* Private copies of files cannot be watched by userfaultfd. */
+static enum oriel_status choose_means(struct request *request)
+{
+    enum oriel_means asked = request->how->means;
+    enum oriel_status status = open_and_judge(request, asked);
+    if (asked == ORIEL_MEANS_AUTO)
+        usual_means = status == ORIEL_OK ? request->means : ORIEL_MEANS_AUTO;
+    if (status != ORIEL_OK || !request->file_backed || request->means != ORIEL_MEANS_PROTECT)
+        return status;
+    oriel_transfer_close(&request->transfer);
+    if (asked == ORIEL_MEANS_PROTECT)
+        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is a private copy of a file, which userfaultfd cannot protect",
+                          (unsigned long)request->start);
+    return open_and_judge(request, ORIEL_MEANS_QUIESCE);
+}
+
+/* Whether all pages are promoted already: nothing needs to be opened then. */
+static bool is_promoted_already(struct request *request)
+{
+    uintptr_t gap_end;
+    request->means = request->how->means != ORIEL_MEANS_AUTO ? request->how->means : usual_means;
+    if (runs.count == 0 || request->means == ORIEL_MEANS_AUTO || choose_pages(request) != ORIEL_OK)
+        return false;
+    uintptr_t at = request->start;
+    request->parts_count = 0;
+    return !next_gap(&at, request->end, &gap_end);
+}
+
+static enum oriel_status promote_locked(struct request *request)
+{
+    uint64_t offset;
+    if (is_child)
+        return oriel_fail(ORIEL_E_OTHER, "the memory file belongs to the process that forked this one");
+    if (oriel_file_find((void *)request->base, 1, &offset))
+        return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is in the memory file already", (unsigned long)request->base);
+    if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
+        return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
+    if (request->len_bytes > oriel_file_reserve()) /* told before anything is looked at, which takes long for much memory */
+        return oriel_fail(ORIEL_E_OTHER, "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE)",
+                          (unsigned long)request->len_bytes, (unsigned long)oriel_file_reserve());
+    oriel_restore_forget(&runs);
+    oriel_leases_look();
+    if (is_promoted_already(request))
+        return prepare_lists(request);
+    enum oriel_status status = choose_means(request);
+    if (status != ORIEL_OK)
+        return status;
+    status = promote(request);
+    oriel_transfer_close(&request->transfer);
+    return status;
+}
+
+enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes, const struct oriel_promote_how *how,
+                                struct oriel_promoted *out)
+{
+    static const struct oriel_promote_how usual = {.means = ORIEL_MEANS_AUTO};
+    struct request request = {.base = base, .len_bytes = len_bytes, .how = how != NULL ? how : &usual};
+    *out = (struct oriel_promoted){.start = 0};
+    if (len_bytes == 0)
+        return ORIEL_OK;
+    enum oriel_status status = oriel_fork_watch(&watches_forks, before_fork, after_fork, in_child);
+    if (status != ORIEL_OK)
+        return status;
+    pthread_mutex_lock(&mutex);
+    status = promote_locked(&request);
+    if (status == ORIEL_OK) {
+        hold(request.start, request.end);
+        *out = (struct oriel_promoted){
+            request.start, request.end, {base, base + len_bytes}, request.how->means, request.how->pins_allowed};
+        oriel_held_add(&out->bytes);
+    }
+    oriel_discard_publish(&runs);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+uint64_t oriel_promote_release(struct oriel_promoted *promoted)
+{
+    uint64_t lost_bytes = 0;
+    if (promoted->start == promoted->end)
+        return 0;
+    pthread_mutex_lock(&mutex);
+    if (!is_child) {
+        oriel_held_forget(&promoted->bytes);
+        oriel_runs_split(&runs, promoted->start);
+        oriel_runs_split(&runs, promoted->end);
+        bool moves = false;
+        for (size_t at = oriel_runs_after(&runs, promoted->start); at < runs.count && runs.list[at].start < promoted->end; at++) {
+            if (runs.list[at].holds > 0)
+                runs.list[at].holds--;
+            moves |= runs.list[at].holds == 0;
+        }
+        if (moves && may_move_back(promoted)) {
+            begin_moving(true);
+            lost_bytes = oriel_restore_unheld(&runs, promoted->start, promoted->end, promoted->means);
+            end_moving();
+        }
+        oriel_restore_bound(&runs, promoted->start, promoted->end);
+        oriel_runs_join(&runs, promoted->start, promoted->end);
+        oriel_discard_publish(&runs);
+        oriel_leases_look();
+    }
+    pthread_mutex_unlock(&mutex);
+    *promoted = (struct oriel_promoted){.start = 0};
+    return lost_bytes;
+}
+
+bool oriel_promote_find(uintptr_t address, uint64_t len_bytes, uint64_t *offset, uint64_t *held_bytes)
+{
+    pthread_mutex_lock(&mutex);
+    size_t at = oriel_runs_after(&runs, address);
+    bool found = at < runs.count && runs.list[at].start <= address;
+    if (found) {
+        const struct oriel_run *run = &runs.list[at];
+        uintptr_t end = run->end;
+        *offset = run->offset + (address - run->start);
+        while (++at < runs.count && runs.list[at].start == end && runs.list[at].offset - end == run->offset - run->start)
+            end = runs.list[at].end;
+        *held_bytes = end - address < len_bytes ? end - address : len_bytes;
+    } else {
+        *held_bytes = at < runs.count && runs.list[at].start - address < len_bytes ? runs.list[at].start - address : len_bytes;
+    }
+    pthread_mutex_unlock(&mutex);
+    return found;
+}

@@ -1,0 +1,74 @@
+/* A sorted list of addresses, which is compared with the kernel's list of mappings only when it has become long.  A full list
+ * takes no more addresses: promotion is refused by then.  Callers have promote.c's mutex. */
+#include "memory/promote/split_mappings.h"
+
+#include "memory/proc_maps.h"
+
+#include <string.h>
+
+enum { ROOM = 3 * ORIEL_SCARS_MAX }; /* the limit, and what the ranges of one time may add */
+
+static uintptr_t scars[ROOM];
+static size_t count;
+
+static size_t first_from(uintptr_t address)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (scars[middle] < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void note(uintptr_t address)
+{
+    size_t at = first_from(address);
+    if (count == ROOM || (at < count && scars[at] == address))
+        return;
+    memmove(&scars[at + 1], &scars[at], (count - at) * sizeof *scars);
+    scars[at] = address;
+    count++;
+}
+
+void oriel_scars_note(uintptr_t start, uintptr_t end)
+{
+    note(start);
+    note(end);
+}
+
+struct sweep {
+    struct oriel_mapping before;
+    size_t next; /* to be compared */
+    size_t kept;
+};
+
+/* Mappings that differ in what is seen of them were not one. */
+static bool look(const struct oriel_mapping *mapping, void *context)
+{
+    struct sweep *sweep = context;
+    bool is_like = sweep->before.end == mapping->start && mapping->inode == sweep->before.inode &&
+                   mapping->access[3] == 'p' && strcmp(mapping->access, sweep->before.access) == 0 &&
+                   strcmp(mapping->name, sweep->before.name) == 0;
+    while (sweep->next < count && scars[sweep->next] < mapping->start)
+        sweep->next++;
+    if (is_like && sweep->next < count && scars[sweep->next] == mapping->start)
+        scars[sweep->kept++] = scars[sweep->next++];
+    sweep->before = *mapping;
+    return true;
+}
+
+bool oriel_scars_exceed(size_t most)
+{
+    struct sweep sweep = {.kept = 0};
+    if (count <= most)
+        return false;
+    if (!oriel_maps_visit(0, UINTPTR_MAX, false, look, &sweep))
+        return true;
+    count = sweep.kept;
+    return count > most;
+}

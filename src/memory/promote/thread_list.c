@@ -1,0 +1,156 @@
+/* Lists the threads without stdio and without allocating.  During a visit their files are opened from the folder that was
+ * listed, which takes half the time.
+ *
+ * The kernel's list is not one of a moment: it goes from thread to thread, and where the one at which it stands ends, listed or
+ * not, so does the list, without those that come after.  Therefore
+ *
+ *     L1 reads the list     L2 reads how many threads there are: the folder's links     L3 finds all that L1 read alive
+ *
+ * and begins anew unless L2 counts as many as L1 read.  Each of L1's was alive at L2, since it was before and after and numbers
+ * are not given out again so soon; as many as there were are all there were.
+ *
+ * stop_threads.c, futex_waiters.c and syscall_restart.c call, under promote.c's mutex. */
+#include "memory/promote/thread_list.h"
+
+#include "transport/writers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LISTED_MAX = 16384, TRIES = 1000, VALUE_BYTES = 24 };
+
+/* Of the visit under way. */
+static int folder = -1;
+static int32_t listed[LISTED_MAX];
+static size_t listed_count;
+
+bool oriel_threads_read(int32_t tid, const char *name, char *text, size_t text_bytes)
+{
+    char path[64];
+    snprintf(path, sizeof path, folder >= 0 ? "%d/%s" : "/proc/self/task/%d/%s", (int)tid, name);
+    int fd = (int)syscall(SYS_openat, folder >= 0 ? folder : AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    long got = syscall(SYS_read, fd, text, text_bytes - 1);
+    syscall(SYS_close, fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+static bool read_status(int32_t tid, const char *key, char *value)
+{
+    char text[2048];
+    const char *found = oriel_threads_read(tid, "status", text, sizeof text) ? strstr(text, key) : NULL;
+    if (found != NULL)
+        snprintf(value, VALUE_BYTES, "%s", found + strlen(key));
+    return found != NULL;
+}
+
+bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked)
+{
+    char mask[VALUE_BYTES];
+    if (!read_status(tid, "\nSigBlk:\t", mask))
+        return false;
+    *blocked = strtoull(mask, NULL, 16);
+    return true;
+}
+
+bool oriel_threads_has_ended(int32_t tid)
+{
+    char state[VALUE_BYTES];
+    if (syscall(SYS_tgkill, getpid(), tid, 0) != 0)
+        return errno == ESRCH;
+    return read_status(tid, "\nState:\t", state) && (state[0] == 'Z' || state[0] == 'X');
+}
+
+bool oriel_threads_is_running(int32_t tid)
+{
+    char state[VALUE_BYTES];
+    return read_status(tid, "\nState:\t", state) && state[0] == 'R';
+}
+
+uint64_t oriel_threads_ran_ns(int32_t tid)
+{
+    char text[VALUE_BYTES];
+    return oriel_threads_read(tid, "schedstat", text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+}
+
+struct entry { /* the kernel's linux_dirent64 */
+    uint64_t inode;
+    int64_t next;
+    uint16_t len_bytes;
+    uint8_t type;
+    char name[];
+};
+
+/* Adds the entries of a part of the folder's list; false when there are too many. */
+static bool add_entries(const char *buffer, long len_bytes)
+{
+    for (long at = 0; at < len_bytes; at += ((const struct entry *)(buffer + at))->len_bytes) {
+        int32_t tid = (int32_t)strtol(((const struct entry *)(buffer + at))->name, NULL, 10);
+        if (tid > 0 && listed_count == LISTED_MAX)
+            return false;
+        if (tid > 0)
+            listed[listed_count++] = tid;
+    }
+    return true;
+}
+
+/* 0, or an errno. */
+static int read_list(void)
+{
+    _Alignas(8) char buffer[4096];
+    listed_count = 0;
+    if (syscall(SYS_lseek, folder, 0, SEEK_SET) != 0)
+        return errno;
+    for (;;) {
+        long got = syscall(SYS_getdents64, folder, buffer, sizeof buffer);
+        if (got <= 0)
+            return got < 0 ? errno : 0;
+        if (!add_entries(buffer, got))
+            return EMFILE;
+    }
+}
+
+/* L2, L3 */
+static bool is_whole(void)
+{
+    struct stat info;
+    if (fstat(folder, &info) != 0 || info.st_nlink != (nlink_t)listed_count + 2)
+        return false;
+    for (size_t i = 0; i < listed_count; i++)
+        if (syscall(SYS_tgkill, getpid(), listed[i], 0) != 0)
+            return false;
+    return true;
+}
+
+static int list_all(void)
+{
+    for (int tries = 0; tries < TRIES; tries++) {
+        int error = read_list();
+        if (error != 0 || is_whole())
+            return error;
+    }
+    return EAGAIN;
+}
+
+bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error)
+{
+    int32_t self = (int32_t)syscall(SYS_gettid);
+    folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *error = folder >= 0 ? list_all() : errno;
+    bool wanted = *error == 0;
+    for (size_t i = 0; wanted && i < listed_count; i++)
+        if (listed[i] != self && !oriel_writers_is_helper(listed[i]))
+            wanted = visit(listed[i], context);
+    if (folder >= 0)
+        syscall(SYS_close, folder);
+    folder = -1;
+    return wanted;
+}

@@ -1,0 +1,113 @@
+/* PROTECT: userfaultfd.  A private range is registered for accesses to missing pages: all wait from the moment when its pages
+ * are taken away.  In a range of the memory file writes wait (write protection) while its pages are read.  write_barrier.c calls. */
+#include "memory/promote/write_barrier.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
+
+static bool fail(struct oriel_freeze *freeze, const char *step)
+{
+    snprintf(freeze->reason, sizeof freeze->reason, "userfaultfd: %s: %s", step, strerror(errno));
+    return false;
+}
+
+/* The full mode only: in the user mode a write by the kernel (read into the range) fails instead of waiting. */
+static int open_full(void)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0)
+        return fd;
+    int refusal = errno;
+    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    if (device >= 0) {
+        fd = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+        close(device);
+    }
+    errno = refusal;
+    return fd;
+}
+
+/* A userfaultfd serves one promotion: the program may close descriptors that it does not know. */
+bool oriel_protect_open(struct oriel_freeze *freeze)
+{
+    freeze->fd = open_full();
+    if (freeze->fd < 0)
+        return fail(freeze, "refused");
+    struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
+    if (ioctl(freeze->fd, UFFDIO_API, &api) == 0)
+        return true;
+    fail(freeze, "write protection of shared memory (Linux 5.19)");
+    close(freeze->fd);
+    freeze->fd = -1;
+    return false;
+}
+
+static void unregister(const struct oriel_freeze *freeze, struct uffdio_range range)
+{
+    ioctl(freeze->fd, UFFDIO_UNREGISTER, &range); /* takes the protection away, too */
+    ioctl(freeze->fd, UFFDIO_WAKE, &range);
+}
+
+bool oriel_protect_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
+{
+    uint64_t mode = private_pages ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP;
+    struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = mode};
+    struct uffdio_writeprotect protect = {.range = range.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+    if (ioctl(freeze->fd, UFFDIO_REGISTER, &range) != 0)
+        return fail(freeze, "registering a range");
+    if (private_pages || ioctl(freeze->fd, UFFDIO_WRITEPROTECT, &protect) == 0)
+        return true;
+    fail(freeze, "write-protecting a range");
+    unregister(freeze, range.range);
+    return false;
+}
+
+void oriel_protect_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
+{
+    struct uffdio_range range = {.start = start, .len = len_bytes};
+    if (replaced)
+        ioctl(freeze->fd, UFFDIO_WAKE, &range); /* the registered mapping is gone */
+    else
+        unregister(freeze, range);
+}
+
+/* Wakes nobody: that is for the end. */
+void oriel_protect_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+{
+    for (uint64_t done = 0; done < len_bytes;) {
+        struct uffdio_copy copy = {
+            .dst = start + done, .src = from + done, .len = len_bytes - done, .mode = UFFDIO_COPY_MODE_DONTWAKE};
+        if (ioctl(freeze->fd, UFFDIO_COPY, &copy) != 0 && copy.copy <= 0 && errno != EAGAIN)
+            return; /* no memory at all */
+        done += copy.copy > 0 ? (uint64_t)copy.copy : 0;
+    }
+}
+
+/* A second registration is refused.  Write protection that protects no page disturbs nobody meanwhile. */
+bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes)
+{
+    struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+    struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
+    int fd = open_full();
+    if (fd < 0)
+        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (fd < 0)
+        return false;
+    bool is_watched =
+        ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &range) != 0 && errno == EBUSY;
+    close(fd);
+    return is_watched;
+}

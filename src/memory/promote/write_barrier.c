@@ -1,0 +1,114 @@
+/* Chooses the means and keeps signals from the calling thread: a handler of the program would write into the range and wait for
+ * itself, or write into pages that were copied already.  promote.c and page_migrate.c call. */
+#include "memory/promote/write_barrier.h"
+
+#include "memory/promote/syscall_restart.h"
+#include "memory/promote/futex_waiters.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MASK_BYTES = 8 }; /* the kernel's signal set; libc's functions leave out two signals of its own */
+
+static void hold_signals(struct oriel_freeze *freeze)
+{
+    uint64_t all = UINT64_MAX;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &freeze->mask, MASK_BYTES);
+}
+
+static void give_signals(const struct oriel_freeze *freeze)
+{
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &freeze->mask, NULL, MASK_BYTES);
+}
+
+enum oriel_status oriel_freeze_open(enum oriel_means means, struct oriel_freeze *out)
+{
+    oriel_interrupted_prepare();
+    *out = (struct oriel_freeze){.means = ORIEL_MEANS_QUIESCE, .fd = -1};
+    if (means == ORIEL_MEANS_QUIESCE)
+        return ORIEL_OK;
+    if (oriel_protect_open(out)) {
+        out->means = ORIEL_MEANS_PROTECT;
+        return ORIEL_OK;
+    }
+    return means == ORIEL_MEANS_AUTO ? ORIEL_OK : oriel_fail(ORIEL_E_OTHER, "%s", out->reason);
+}
+
+/* Closing the userfaultfd also ends what it protects and wakes who waits for a page; then who waits for others' wake-ups. */
+void oriel_freeze_close(struct oriel_freeze *freeze)
+{
+    if (freeze->fd >= 0)
+        close(freeze->fd);
+    freeze->fd = -1;
+    if (freeze->moved_start < freeze->moved_end)
+        oriel_waiters_restart(freeze->moved_start, freeze->moved_end);
+    freeze->moved_start = freeze->moved_end = 0;
+}
+
+void oriel_freeze_nudge(bool (*is_wanted)(const struct oriel_call *call, const void *context), const void *context)
+{
+    struct oriel_freeze freeze = {.means = ORIEL_MEANS_QUIESCE, .fd = -1};
+    hold_signals(&freeze);
+    oriel_quiesce_nudge(&freeze, is_wanted, context);
+    give_signals(&freeze);
+}
+
+bool oriel_freeze_begin(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool private_pages)
+{
+    hold_signals(freeze);
+    bool frozen = freeze->means == ORIEL_MEANS_PROTECT ? oriel_protect_begin(freeze, start, len_bytes, private_pages)
+                                                       : oriel_quiesce_begin(freeze, start, len_bytes);
+    if (!frozen)
+        give_signals(freeze);
+    return frozen;
+}
+
+static void note_moved(struct oriel_freeze *freeze, uintptr_t start, uintptr_t end)
+{
+    bool is_first = freeze->moved_start == freeze->moved_end;
+    if (is_first || start < freeze->moved_start)
+        freeze->moved_start = start;
+    if (is_first || end > freeze->moved_end)
+        freeze->moved_end = end;
+}
+
+void oriel_freeze_end(struct oriel_freeze *freeze, uintptr_t start, uint64_t len_bytes, bool replaced)
+{
+    if (freeze->means == ORIEL_MEANS_PROTECT) {
+        oriel_protect_end(freeze, start, len_bytes, replaced);
+        if (replaced)
+            note_moved(freeze, start, start + len_bytes);
+    } else {
+        oriel_quiesce_end(freeze);
+    }
+    give_signals(freeze);
+}
+
+/* Pages of zeroes stay untouched.  The program's memory, parts of which a sanitiser may think nobody should touch. */
+__attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t start, uintptr_t from, uint64_t len_bytes)
+{
+    const uint64_t *source = (const uint64_t *)from;
+    uint64_t *target = (uint64_t *)start;
+    for (uint64_t i = 0; i < len_bytes / sizeof *source; i++)
+        if (source[i] != 0)
+            *(volatile uint64_t *)&target[i] = source[i];
+}
+
+void oriel_freeze_fill(struct oriel_freeze *freeze, uintptr_t start, uintptr_t from, uint64_t len_bytes)
+{
+    if (freeze->means == ORIEL_MEANS_PROTECT)
+        oriel_protect_fill(freeze, start, from, len_bytes);
+    else
+        fill(start, from, len_bytes);
+}
+
+bool oriel_freeze_is_watched(uintptr_t start, uint64_t len_bytes)
+{
+    return oriel_protect_is_watched(start, len_bytes);
+}
+
+bool oriel_freeze_uses(uintptr_t start, uintptr_t end)
+{
+    return oriel_quiesce_uses(start, end);
+}

@@ -1,0 +1,70 @@
+/* compare_and_swap: by the CPU where it has an instruction for it, like a single accumulate (sync/atomic_mode.h), else under the
+ * target's accumulate lock.  api/ calls. */
+#include "rma/deferred.h"
+#include "internode/origin/origin_rma.h"
+#include "rma/rma.h"
+#include "rma/path_select.h"
+#include "rma/cpu_swap.h"
+#include "sync/accumulate_mutex.h"
+#include "sync/atomic_mode.h"
+
+#include <string.h>
+
+static enum oriel_status swap_apart(const struct oriel_way *way, const char *desired, const char *wanted, char *found,
+                                    uint64_t len_bytes)
+{
+    enum oriel_status status = way->by->read(&way->there, found, len_bytes);
+    if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
+        status = way->by->write(&way->there, desired, len_bytes);
+    return status;
+}
+
+static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank, const struct oriel_way *way,
+                                     uint64_t len_bytes, const void *origin, const void *compare, void *result)
+{
+    char found[ORIEL_SWAP_BYTES];
+    char wanted[ORIEL_SWAP_BYTES];
+    char desired[ORIEL_SWAP_BYTES];
+    memcpy(wanted, compare, len_bytes); /* result may be the same buffer */
+    memcpy(desired, origin, len_bytes);
+    enum oriel_status status = oriel_mutex_lock(window, rank);
+    if (status != ORIEL_OK)
+        return status;
+    const struct oriel_polled_wanted asked = {
+        .operation = ORIEL_POLLED_SWAP, .in = wanted, .desired = desired, .out = found, .len_bytes = len_bytes};
+    if (oriel_polled_ask(&way->there, &asked, &status))
+        ;
+    else if (way->by == &oriel_transport_agent)
+        status = oriel_agent_swap(&way->there, desired, wanted, found, len_bytes);
+    else
+        status = swap_apart(way, desired, wanted, found, len_bytes);
+    oriel_mutex_unlock(window, rank);
+    if (status == ORIEL_OK)
+        memcpy(result, found, len_bytes);
+    return oriel_remote_status(status, window, rank);
+}
+
+enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
+                                         const void *compare, void *result)
+{
+    uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
+    if (oriel_unlikely(oriel_is_far(window, target->rank)))
+        return oriel_far_compare_and_swap(window, target, origin, compare, result);
+    oriel_deferred_do(window, target->rank);
+    struct oriel_way way = oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
+    if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES || ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
+        return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
+    _Atomic uint32_t *inside = oriel_single_enter(window, target->rank);
+    if (inside != NULL) {
+        oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
+        oriel_store_release(inside, 0);
+        return ORIEL_OK;
+    }
+    enum oriel_status status = oriel_mutex_lock(window, target->rank);
+    if (status != ORIEL_OK)
+        return status;
+    oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
+    oriel_single_count(window, target->rank);
+    oriel_mutex_unlock(window, target->rank);
+    return ORIEL_OK;
+}

@@ -1,0 +1,180 @@
+/* Memory that this process loads and stores is copied from layout to layout (copy_layout.c).  A get of many pieces that lie near each
+ * other fetches everything from the first to the last and copies from there.  Otherwise two cursors, one for each side, are
+ * walked together, and what both have without a hole is collected into pieces for the transport; where that is the CPU after
+ * all, runs of equal length at equal distances move in one loop.  put_get.c calls. */
+#include "rma/copy_remote.h"
+
+#include "base/atomic.h"
+#include "transport/shared/runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PIECES = 256,
+    WHOLE_PIECES = 4,       /* at least, of what is fetched with its gaps */
+    WHOLE_BYTES = 1 << 20,  /* at most */
+    BYTES_OF_A_PIECE = 512, /* take no longer than a piece of its own: the kernel takes 360 ns for one, an agent 40 */
+};
+
+struct mover {
+    const struct oriel_transport *by;
+    const struct oriel_remote *there;
+    char *here;
+    bool to_target;
+    struct oriel_cursor target;
+    struct oriel_cursor origin;
+    unsigned collected;
+    struct oriel_piece pieces[PIECES];
+};
+
+static enum oriel_status deliver(struct mover *mover)
+{
+    unsigned count = mover->collected;
+    mover->collected = 0;
+    if (count == 0)
+        return ORIEL_OK;
+    return mover->to_target ? mover->by->write_pieces(mover->there, mover->pieces, count)
+                            : mover->by->read_pieces(mover->there, mover->pieces, count);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static char *at_origin(const struct mover *mover)
+{
+    return oriel_at(mover->here, mover->origin.batch.at_bytes);
+}
+
+/* What both sides have without a hole, as one piece. */
+static enum oriel_status collect(struct mover *mover)
+{
+    uint64_t len_bytes = smaller(oriel_batch_piece(&mover->target.batch), oriel_batch_piece(&mover->origin.batch));
+    mover->pieces[mover->collected++] = (struct oriel_piece){
+        mover->target.batch.at_bytes, at_origin(mover), len_bytes};
+    oriel_batch_use(&mover->target.batch, len_bytes);
+    oriel_batch_use(&mover->origin.batch, len_bytes);
+    return mover->collected == PIECES ? deliver(mover) : ORIEL_OK;
+}
+
+/* A batch as runs of run_bytes: a long run is many short ones that touch. */
+struct strided {
+    uint64_t runs; /* 0: it cannot be seen so */
+    int64_t stride_bytes;
+};
+
+static struct strided see_as(const struct oriel_batch *batch, uint64_t run_bytes)
+{
+    if (oriel_kinds[batch->kind].padded)
+        return (struct strided){0, 0};
+    if (batch->run_bytes == run_bytes && batch->left_bytes == run_bytes)
+        return (struct strided){batch->further + 1, batch->stride_bytes};
+    if (batch->further == 0)
+        return (struct strided){batch->left_bytes / run_bytes, (int64_t)run_bytes};
+    return (struct strided){0, 0};
+}
+
+static void use_strided(struct oriel_batch *batch, uint64_t run_bytes, uint64_t runs)
+{
+    if (batch->run_bytes == run_bytes && batch->left_bytes == run_bytes)
+        oriel_batch_use_runs(batch, runs);
+    else
+        oriel_batch_use(batch, runs * run_bytes);
+}
+
+/* Moves whole runs in one loop where memory is shared and both sides allow it; false when not. */
+static bool move_strided(struct mover *mover)
+{
+    struct oriel_batch *target = &mover->target.batch;
+    struct oriel_batch *origin = &mover->origin.batch;
+    uint64_t run_bytes = smaller(target->run_bytes, origin->run_bytes);
+    struct strided there = see_as(target, run_bytes);
+    struct strided here = see_as(origin, run_bytes);
+    uint64_t runs = smaller(there.runs, here.runs);
+    if (mover->by != &oriel_transport_shared || runs < 2)
+        return false;
+    char *at_target = oriel_at(mover->there->direct, target->at_bytes);
+    char *at_here = at_origin(mover);
+    if (mover->to_target)
+        oriel_copy_runs(at_target, there.stride_bytes, at_here, here.stride_bytes, run_bytes, runs);
+    else
+        oriel_copy_runs(at_here, here.stride_bytes, at_target, there.stride_bytes, run_bytes, runs);
+    use_strided(target, run_bytes, runs);
+    use_strided(origin, run_bytes, runs);
+    return true;
+}
+
+static enum oriel_status walk(struct mover *mover)
+{
+    struct oriel_cursor *source = mover->to_target ? &mover->origin : &mover->target;
+    struct oriel_cursor *sink = mover->to_target ? &mover->target : &mover->origin;
+    enum oriel_status status = ORIEL_OK;
+    while (status == ORIEL_OK && oriel_cursor_fill(source) && oriel_cursor_fill(sink))
+        if (!move_strided(mover))
+            status = collect(mover);
+    return status == ORIEL_OK ? deliver(mover) : status;
+}
+
+static enum oriel_status move_walking(const struct oriel_transport *by, const struct oriel_remote *there,
+                                      const struct oriel_items *target, char *here, const struct oriel_items *origin,
+                                      bool to_target)
+{
+    struct mover mover;
+    mover.by = by;
+    mover.there = there;
+    mover.here = here;
+    mover.to_target = to_target;
+    mover.collected = 0;
+    if (!oriel_cursor_open(&mover.target, target->layout, target->count, target->extent_bytes))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    enum oriel_status status = ORIEL_OK;
+    if (oriel_cursor_open(&mover.origin, origin->layout, origin->count, origin->extent_bytes)) {
+        status = walk(&mover);
+        oriel_cursor_close(&mover.origin);
+    } else {
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    }
+    oriel_cursor_close(&mover.target);
+    return status;
+}
+
+static uint64_t pieces_of(const struct oriel_items *items)
+{
+    return items->count * items->layout->runs;
+}
+
+/* Everything between the target's first byte and its last in one transfer, and what is wanted from there.  False where it does
+ * not pay or cannot be, as where a part of the gaps is not mapped: then it is to be done otherwise. */
+static bool get_whole(const struct oriel_transport *by, const struct oriel_remote *there, const struct oriel_items *target,
+                      char *here, const struct oriel_items *origin)
+{
+    int64_t low_bytes, high_bytes, span_bytes;
+    const uint64_t pieces = pieces_of(target) > pieces_of(origin) ? pieces_of(target) : pieces_of(origin);
+    if (pieces < WHOLE_PIECES || !oriel_copy_can(target, origin) ||
+        !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes, &high_bytes) ||
+        __builtin_sub_overflow(high_bytes, low_bytes, &span_bytes) || span_bytes > WHOLE_BYTES ||
+        (uint64_t)span_bytes / BYTES_OF_A_PIECE > pieces)
+        return false;
+    const struct oriel_remote first = {oriel_at(there->direct, low_bytes), there->address + (uint64_t)low_bytes, there->agent,
+                                       there->pid, there->writers, there->polled};
+    char *whole = malloc((size_t)span_bytes);
+    const bool came = whole != NULL && by->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&
+                      oriel_copy_items(here, origin, oriel_at(whole, -low_bytes), target);
+    free(whole);
+    return came;
+}
+
+enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
+                             const struct oriel_items *target, char *here, const struct oriel_items *origin,
+                             bool to_target)
+{
+    if (by != &oriel_transport_shared && !to_target && get_whole(by, there, target, here, origin))
+        return ORIEL_OK;
+    if (by != &oriel_transport_shared || !oriel_copy_can(target, origin))
+        return move_walking(by, there, target, here, origin, to_target);
+    bool copied = to_target ? oriel_copy_items(there->direct, target, here, origin)
+                            : oriel_copy_items(here, origin, there->direct, target);
+    return copied ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+}

@@ -1,0 +1,56 @@
+/* Runs of bytes to and from a target, and what is said when a transport has failed. */
+#include "rma/path_select.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { DYING_MS = 1000 };
+
+_Thread_local bool oriel_remote_for_others;
+
+/* The process that this thread has last found alive without memory. */
+static _Thread_local struct oriel_identity without_memory;
+
+/* The kernel takes a dying process's memory first, and reports its death when the last of its threads
+ * has gone, on a busy node some time later.  This waits for that, once for each process: a process that
+ * is still alive then has lost its main thread alone. */
+static bool has_died(const struct oriel_identity *who)
+{
+    if (oriel_identity_equal(who, &without_memory))
+        return !oriel_identity_alive(who);
+    for (int waited_ms = 0; waited_ms < DYING_MS; waited_ms++) {
+        if (!oriel_identity_alive(who))
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    without_memory = *who;
+    return false;
+}
+
+enum oriel_status oriel_remote_write(const struct oriel_way *way, const void *here, uint64_t len_bytes)
+{
+    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
+    enum oriel_status status;
+    return oriel_polled_ask(&way->there, &wanted, &status) ? status : way->by->write(&way->there, here, len_bytes);
+}
+
+enum oriel_status oriel_remote_read(const struct oriel_way *way, void *here, uint64_t len_bytes)
+{
+    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
+    enum oriel_status status;
+    return oriel_polled_ask(&way->there, &wanted, &status) ? status : way->by->read(&way->there, here, len_bytes);
+}
+
+enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window, int32_t target)
+{
+    char reason[400];
+    if (status == ORIEL_E_PEER) {
+        const struct oriel_identity *who = &window->group->peers[target]->identity;
+        if (has_died(who))
+            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target, (int)who->pid);
+        return oriel_fail(ORIEL_E_OTHER, "rank %d (process %d) has no main thread any more: the kernel copies nothing from or to it",
+                          (int)target, (int)who->pid);
+    }
+    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    return oriel_fail(status, "access to rank %d: %s", (int)target, reason);
+}

@@ -1,0 +1,101 @@
+/* The origin's half of create/regions.c, which has the argument: B1 to B5.  api/ and path_select.h call. */
+#include "rma/region_lookup.h"
+
+#include "base/delay.h"
+
+enum { REMEMBERED = 8 };
+
+/* The region that was last found at one target, in one state of its table. */
+struct memory {
+    uint64_t window_serial; /* 0: nothing */
+    int32_t target;
+    uint64_t version;
+    struct oriel_lookup region;
+};
+
+static _Thread_local struct memory memories[REMEMBERED];
+
+static bool remembers(const struct memory *memory, const struct oriel_window *window, int32_t target, uint64_t version)
+{
+    return memory->window_serial == window->serial && memory->target == target && memory->version == version;
+}
+
+/* The version whose table is the present one. */
+static uint64_t load_version(const struct oriel_regions *regions)
+{
+    return atomic_load_explicit(&regions->version, memory_order_acquire) & ~UINT64_C(1); /* B1 */
+}
+
+/* Whether the table of a version may have been written again. */
+static bool is_over(const struct oriel_regions *regions, uint64_t version)
+{
+    atomic_thread_fence(memory_order_acquire); /* B3, B5 */
+    return oriel_lookup_get(&regions->version) > version + 2;
+}
+
+/* One look at the present table; false when it may have changed meanwhile.  found is the region that holds the first byte. */
+static bool look(const struct oriel_regions *regions, const char *file_base, uint64_t address, uint64_t end, bool *held,
+                 struct memory *found)
+{
+    uint64_t version = load_version(regions);
+    const struct oriel_region_table *table = &regions->tables[version / 2 % 2];
+    oriel_delay();
+    const struct oriel_region *array = (const struct oriel_region *)(file_base + oriel_lookup_get(&table->offset)); /* B2 */
+    uint64_t count = oriel_lookup_get(&table->count);
+    if (is_over(regions, version))
+        return false;
+    oriel_delay();
+    uint64_t held_to = address;
+    uint64_t first = oriel_lookup_count(array, count, address); /* B4 */
+    *held = false;
+    for (uint64_t i = first; i > 0 && i <= count && !*held; i++) {
+        const struct oriel_region *region = &array[i - 1];
+        uint64_t region_end = oriel_lookup_get(&region->end);
+        if (oriel_lookup_get(&region->start) > held_to || region_end <= held_to)
+            break;
+        if (i == first)
+            *found = (struct memory){.version = version,
+                                     .region = {oriel_lookup_get(&region->start), region_end,
+                                                ORIEL_REGION_OFFSET(oriel_lookup_get(&region->place))}};
+        held_to = region_end;
+        *held = held_to >= end;
+    }
+    oriel_delay();
+    return !is_over(regions, version);
+}
+
+/* Whether all of the range is attached; the region of its first byte then is in the target's memory. */
+static bool find(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t end, struct memory **out)
+{
+    const struct oriel_regions *regions = &oriel_window_control(window, target)->regions;
+    struct memory *memory = &memories[(uint32_t)target % REMEMBERED];
+    struct memory found = {.window_serial = 0};
+    bool held;
+    *out = memory;
+    if (remembers(memory, window, target, load_version(regions)) && address >= memory->region.start &&
+        end <= memory->region.end)
+        return true;
+    while (!look(regions, window->control_bases[target], address, end, &held, &found))
+        oriel_cpu_relax();
+    if (held) {
+        *memory = found;
+        memory->window_serial = window->serial;
+        memory->target = target;
+    }
+    return held;
+}
+
+bool oriel_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t len_bytes)
+{
+    struct memory *memory;
+    return address + len_bytes >= address && find(window, target, address, address + len_bytes, &memory);
+}
+
+bool oriel_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address, struct oriel_lookup *out)
+{
+    struct memory *memory;
+    if (address == UINT64_MAX || !find(window, target, address, address + 1, &memory))
+        return false;
+    *out = memory->region;
+    return true;
+}

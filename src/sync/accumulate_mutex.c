@@ -1,0 +1,111 @@
+/* A futex lock that knows its holder.
+ *
+ *    31        30..0
+ *   +--------+----------------+   free: 0        M1: 0 -> rank + 1           (acquire)
+ *   | asleep | win_rank + 1   |                  M2: word -> word | asleep   before sleeping
+ *   +--------+----------------+                  M3: word -> 0 (release); wakes one when asleep was set
+ *
+ * A waiter that wakes takes the lock with asleep set, since others may still sleep: at worst one needless wake follows.
+ * P1: M3 release -> M1 acquire.  Death: the word names the holder for ever; every waiter asks whether it lives. */
+#include "sync/accumulate_mutex.h"
+
+#include "base/delay.h"
+#include "sync/liveness.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ASLEEP UINT32_C(0x80000000)
+
+enum { SPINS = 100, YIELDS = 50 };
+
+static bool try_lock(struct oriel_mutex *mutex, uint32_t as)
+{
+    uint32_t free_word = 0;
+    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,
+                                                   memory_order_relaxed); /* M1 */
+}
+
+static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_status *status)
+{
+    struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
+    *status = watched.win_rank < 0 ? ORIEL_OK : oriel_watch_rank(&watched);
+    return *status == ORIEL_OK;
+}
+
+/* Who has found a holder dead asks first the next time: the agent, which works for others, must not sleep before each of the many
+ * updates that they may have sent. */
+static _Thread_local const struct oriel_mutex *suspect;
+
+static enum oriel_status lock_asleep(struct oriel_window *window, struct oriel_mutex *mutex, int32_t target, uint32_t as)
+{
+    static const struct timespec limit = {.tv_nsec = 100000000};
+    enum oriel_status status = ORIEL_OK;
+    const uint64_t since_ns = oriel_now_ns();
+    uint64_t asked_ns = since_ns;
+    struct oriel_watched watched = {.window = window, .win_rank = target};
+    const struct oriel_watch watch = {oriel_watch_nobody, &watched, ORIEL_WAITING_UPDATE};
+    bool told = false;
+    if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
+        return status;
+    suspect = NULL;
+    while (!try_lock(mutex, as | ASLEEP)) {
+        uint32_t word = oriel_load_relaxed(&mutex->word);
+        if (word == 0)
+            continue;
+        if (!(word & ASLEEP) && !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | ASLEEP,
+                                                                         memory_order_relaxed, memory_order_relaxed))
+            continue; /* M2 lost against M3 */
+        oriel_delay();
+        syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
+        if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {
+            oriel_wait_lasts(&watch, since_ns, &told);
+            if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status)) {
+                suspect = mutex;
+                break;
+            }
+            asked_ns = oriel_now_ns();
+        }
+    }
+    oriel_wait_over(told);
+    return status;
+}
+
+static enum oriel_status lock_held(struct oriel_window *window, struct oriel_mutex *mutex, int32_t target, uint32_t as)
+{
+    for (int i = 0; i < SPINS + YIELDS; i++) {
+        if (oriel_load_relaxed(&mutex->word) == 0 && try_lock(mutex, as))
+            return ORIEL_OK;
+        if (i < SPINS)
+            oriel_cpu_relax();
+        else
+            sched_yield();
+    }
+    return lock_asleep(window, mutex, target, as);
+}
+
+enum oriel_status oriel_mutex_lock(struct oriel_window *window, int32_t target)
+{
+    struct oriel_mutex *mutex = &oriel_window_control(window, target)->accumulate;
+    uint32_t as = (uint32_t)window->rank + 1;
+    uint32_t word = oriel_load_relaxed(&mutex->word);
+    if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
+        return ORIEL_OK;
+    struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
+    struct oriel_watch holder = {oriel_watch_rank, &watched, ORIEL_WAITING_UPDATE};
+    uint64_t begin_ns = oriel_wait_time_begin(&holder);
+    enum oriel_status status = lock_held(window, mutex, target, as);
+    oriel_wait_time_end(&holder, begin_ns);
+    return status;
+}
+
+void oriel_mutex_unlock(struct oriel_window *window, int32_t target)
+{
+    struct oriel_mutex *mutex = &oriel_window_control(window, target)->accumulate;
+    oriel_delay();
+    if (atomic_exchange_explicit(&mutex->word, 0, memory_order_release) & ASLEEP) /* M3 */
+        syscall(SYS_futex, &mutex->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,135 @@
+/* The slots of threads, and the waiting for all of them (atomic_mode.h has the argument).  A slot is a thread's from its first single
+ * on; the process's table of free ones is no part of the protocol.  ops/ calls. */
+#include "sync/atomic_mode.h"
+
+#include "base/wait.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+enum { SPINS = 200, ASK_NS = 1000000 };
+
+static struct {
+    pthread_once_t once;
+    pthread_key_t key; /* gives a thread's slot back at its end */
+    bool has_key;
+    _Atomic uint64_t taken; /* bit i: slot i */
+} slots = {.once = PTHREAD_ONCE_INIT};
+_Static_assert(ORIEL_SINGLES == 64, "taken has a bit for each");
+
+static void give_back(void *slot)
+{
+    struct oriel_single *first = oriel_file_singles(oriel_file_base());
+    oriel_recent.single = NULL;
+    oriel_recent.operator_key = ORIEL_RECENT_NO_KEY;
+    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_single *)slot - first)), memory_order_release);
+}
+
+static void make_key(void)
+{
+    slots.has_key = pthread_key_create(&slots.key, give_back) == 0;
+}
+
+/* ORIEL_SINGLES when there is none. */
+static uint32_t take_free(void)
+{
+    uint64_t taken = atomic_load_explicit(&slots.taken, memory_order_relaxed);
+    while (~taken != 0) {
+        uint32_t free_one = (uint32_t)__builtin_ctzll(~taken);
+        if (atomic_compare_exchange_weak_explicit(&slots.taken, &taken, taken | UINT64_C(1) << free_one, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return free_one;
+    }
+    return ORIEL_SINGLES;
+}
+
+void oriel_single_claim_slow(void)
+{
+    struct oriel_file_header *header = (struct oriel_file_header *)oriel_file_base();
+    pthread_once(&slots.once, make_key);
+    uint32_t number = slots.has_key ? take_free() : ORIEL_SINGLES;
+    if (number == ORIEL_SINGLES)
+        return;
+    struct oriel_single *slot = oriel_file_singles(oriel_file_base()) + number;
+    if (pthread_setspecific(slots.key, slot) != 0) {
+        give_back(slot);
+        return;
+    }
+    uint32_t known = atomic_load_explicit(&header->singles, memory_order_relaxed);
+    while (known <= number && !atomic_compare_exchange_weak_explicit(&header->singles, &known, number + 1, memory_order_seq_cst,
+                                                                     memory_order_relaxed))
+        continue; /* before the slot's first S1 */
+    oriel_recent.single = slot;
+}
+
+_Atomic uint32_t *oriel_single_enter(const struct oriel_window *window, int32_t target)
+{
+    oriel_single_claim();
+    struct oriel_single *slot = oriel_recent.single;
+    if (slot == NULL)
+        return NULL;
+    if (oriel_single_announce(window, slot))
+        return &slot->inside;
+    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */
+    oriel_delay();
+    if (atomic_load_explicit(&oriel_window_control(window, target)->bulk, memory_order_seq_cst) == 0) /* S2 */
+        return &slot->inside;
+    oriel_store_release(&slot->inside, 0);
+    return NULL;
+}
+
+void oriel_single_count(const struct oriel_window *window, int32_t target)
+{
+    struct oriel_control *control = oriel_window_control(window, target);
+    if (oriel_load_relaxed(&control->bulk) != 0 && ++control->singles_in_a_row >= control->singles_wanted) {
+        oriel_store_release(&control->bulk, 0); /* C2 */
+        oriel_delay();
+        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);
+    }
+}
+
+/* Until the thread is outside, or its process dead. */
+static void await_slot(const struct oriel_single *slot, const struct oriel_peer *peer)
+{
+    uint64_t asked_ns = 0;
+    for (int i = 0; atomic_load_explicit(&slot->inside, memory_order_seq_cst) != 0; i++) { /* B2 */
+        if (i < SPINS) {
+            oriel_cpu_relax();
+            continue;
+        }
+        sched_yield();
+        uint64_t now_ns = oriel_now_ns();
+        if (asked_ns == 0)
+            asked_ns = now_ns;
+        if (now_ns - asked_ns < ASK_NS)
+            continue;
+        if (!oriel_peer_alive(peer))
+            return;
+        asked_ns = now_ns;
+    }
+}
+
+void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
+{
+    struct oriel_control *control = oriel_window_control(window, target);
+    control->singles_in_a_row = 0;
+    if (oriel_load_relaxed(&control->bulk) != 0)
+        return;
+    if (control->singles_wanted == 0)
+        control->singles_wanted = ORIEL_SINGLES_IN_A_ROW;
+    else if (control->singles_wanted < ORIEL_SINGLES_MOST)
+        control->singles_wanted *= 2;
+    atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */
+    oriel_delay();
+    atomic_store_explicit(&control->bulk, 1, memory_order_seq_cst);
+    oriel_delay();
+    for (int32_t rank = 0; rank < window->n; rank++) {
+        const struct oriel_peer *peer = window->group->peers[rank];
+        if (peer == NULL)
+            continue; /* on another machine: its updates are made by the target's agent, a thread of a process of this one */
+        const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
+        uint32_t count = atomic_load_explicit(&header->singles, memory_order_seq_cst); /* who claims one later finds bulk at 1 */
+        for (uint32_t i = 0; i < count; i++)
+            await_slot(&oriel_file_singles(peer->base)[i], peer);
+    }
+}

@@ -1,0 +1,224 @@
+/* Asks the kernel whether the ranks that block a wait are alive.  Access words are read as their owners wrote them: a word
+ * is set before its owner can block anybody and cleared after it cannot any more, so a dead blocker is always seen.  A process
+ * whose words nobody has been told of has set none of them (access_words.c).  Waits of sync/ and ops/ call, at most every 100 ms. */
+#include "sync/liveness.h"
+
+#include "internode/origin/origin_sync.h"
+#include "internode/origin/origin_peers.h"
+#include "sync/lock_all_gate.h"
+
+#include <stdio.h>
+
+/* Where all are looked at, one that this process has never talked to is left to others, who tell by broken (internode/origin/origin_sync.c). */
+static enum oriel_status check_far(const struct oriel_window *window, int32_t win_rank)
+{
+    struct oriel_net_peer *peer = atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
+    char reason[300];
+    if (window->far != NULL && oriel_load_acquire(&window->far->uncounted) == (uint32_t)win_rank + 1)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count what rank %d has posted or completed", (int)win_rank);
+    if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
+        return ORIEL_OK;
+    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)win_rank, reason);
+}
+
+static enum oriel_status check_alive(const struct oriel_window *window, int32_t win_rank)
+{
+    const struct oriel_peer *peer = window->group->peers[win_rank];
+    if (peer == NULL)
+        return check_far(window, win_rank);
+    if (oriel_peer_alive(peer))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank, (int)peer->identity.pid);
+}
+
+/* Nor will one come that lives and has freed the window because another has died. */
+static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
+{
+    enum oriel_status status = check_alive(window, win_rank);
+    if (status != ORIEL_OK || window->control_bases[win_rank] == NULL)
+        return status;
+    uint32_t dead = oriel_load_acquire(&oriel_window_control(window, win_rank)->abandoned);
+    if (dead == 0)
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_PEER, "rank %d has died, and rank %d has left the window because of that", (int)dead - 1,
+                      (int)win_rank);
+}
+
+int32_t oriel_watch_members(const struct oriel_window *window)
+{
+    for (int32_t i = 0; i < window->n; i++)
+        if (i != window->rank && check_alive(window, i) == ORIEL_E_PEER)
+            return i;
+    return -1;
+}
+
+enum oriel_status oriel_watch_nobody(void *context)
+{
+    (void)context;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_watch_rank(void *context)
+{
+    static _Thread_local uint32_t looks;
+    struct oriel_watched *watched = context;
+    const struct oriel_window *window = watched->window;
+    struct oriel_net_peer *peer;
+    watched->dead = -1;
+    if (window->group->peers[watched->win_rank] == NULL) { /* it may owe this process its first message */
+        enum oriel_status status = oriel_far_peer(window, watched->win_rank, &peer);
+        if (status == ORIEL_OK && (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
+            status = oriel_far_serves(window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
+        if (status != ORIEL_OK)
+            return status;
+    }
+    watched->dead = watched->win_rank;
+    return check(window, watched->win_rank);
+}
+
+/* Where all wait and many are there, each looks at few at a time, first at those behind it, and goes on where it stopped; who
+ * finds one dead leaves and says so by broken, so that then all look at all. */
+enum oriel_status oriel_watch_all(void *context)
+{
+    static _Thread_local int32_t looked;
+    struct oriel_watched *watched = context;
+    const struct oriel_window *window = watched->window;
+    uint32_t broken = window->common != NULL ? oriel_load_acquire(&window->common->broken) : 0;
+    int32_t count = broken != 0 ? window->n : oriel_watch_share(window->n);
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t i = 1; i <= count && status == ORIEL_OK; i++) {
+        watched->dead = (int32_t)(((int64_t)window->rank + looked + i) % window->n);
+        status = check_alive(window, watched->dead); /* who has left has said broken */
+    }
+    looked = (int32_t)(((int64_t)looked + count) % window->n);
+    if (status != ORIEL_OK || broken == 0)
+        return status;
+    watched->dead = (int32_t)broken - 1;
+    return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)watched->dead);
+}
+
+/* Access words say who may block, not who does: their owners' places in the queue are nowhere written.  So a waiter is told of
+ * a dead rank that queued behind it, too, though its own turn would have come if all before it live; the lock is lost
+ * for all who come later in any case. */
+static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32_t i)
+{
+    if (window->control_bases[i] == NULL)
+        return NULL; /* on another machine: its locks are kept by their target's process */
+    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, i)->access_offset, memory_order_acquire);
+    return offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
+}
+
+/* Whether rank i can keep others from their turn in target's queue.  Readers count for readers, which wait for a writer that
+ * may wait for them.  Who is at the gate is not in the queue yet, and whoever is has passed it. */
+static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
+{
+    const _Atomic uint8_t *access = access_of(window, i);
+    uint8_t state = access == NULL ? ORIEL_ACCESS_NONE : atomic_load_explicit(&access[target], memory_order_acquire);
+    return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_TRUSTED;
+}
+
+/* Whether rank i can keep writers out at the gate. */
+static bool reads_all(const struct oriel_window *window, int32_t i, int32_t target)
+{
+    (void)target;
+    return window->control_bases[i] != NULL && oriel_load_acquire(&oriel_window_control(window, i)->lock_all) != 0;
+}
+
+/* Whether rank i can keep readers out at the gate.  A writer there that waits for a dead reader of its target is told itself. */
+static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
+{
+    const _Atomic uint8_t *access = access_of(window, i);
+    (void)target;
+    for (int32_t t = 0; access != NULL && t < window->n; t++) {
+        uint8_t state = atomic_load_explicit(&access[t], memory_order_acquire);
+        if (state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE)
+            return true;
+    }
+    return false;
+}
+
+/* The rank that a word of a target's control names, if that can keep others from the lock, or from lock_all for no_readers. */
+static int32_t named(const _Atomic uint32_t *word, bool no_readers)
+{
+    uint32_t value = oriel_load_acquire(word);
+    return no_readers && !(value & ORIEL_FAR_EXCLUSIVE) ? -1 : (int32_t)(value & ~ORIEL_FAR_EXCLUSIVE) - 1;
+}
+
+/* Ranks of other machines lock by way of the target's process, which tells who is lost.  A holder may be out of reach without its
+ * notice: those who wait look by themselves, but for its agent, which does so in another way (target_sync.c). */
+static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int32_t target, bool no_readers)
+{
+    const struct oriel_window *window = watched->window;
+    if (window->far == NULL || window->control_bases[target] == NULL)
+        return ORIEL_OK;
+    const struct oriel_control *control = oriel_window_control(window, target);
+    int32_t lost = named(&control->far_lost, no_readers);
+    if (lost >= 0)
+        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
+    struct oriel_watched holder = {.window = window, .win_rank = named(&control->far_holder, no_readers)};
+    return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_watch_rank(&holder);
+}
+
+static enum oriel_status watch_blockers(const struct oriel_watched *watched,
+                                        bool (*blocks)(const struct oriel_window *window, int32_t i, int32_t target))
+{
+    const struct oriel_window *window = watched->window;
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
+        if (i != window->rank && blocks(window, i, watched->win_rank))
+            status = check(window, i);
+    return status;
+}
+
+enum oriel_status oriel_watch_lock(void *context)
+{
+    const struct oriel_watched *watched = context;
+    const struct oriel_window *window = watched->window;
+    enum oriel_status status = watch_far_lock(watched, watched->win_rank, false);
+    if (status == ORIEL_OK && window->far != NULL && watched->win_rank != window->rank)
+        status = check(window, watched->win_rank); /* it lets those of other machines in */
+    return status == ORIEL_OK ? watch_blockers(watched, queues) : status;
+}
+
+enum oriel_status oriel_watch_reads(void *context)
+{
+    return watch_blockers(context, reads_all);
+}
+
+enum oriel_status oriel_watch_locks(void *context)
+{
+    struct oriel_watched *watched = context;
+    enum oriel_status status = ORIEL_OK;
+    for (int32_t i = 0; i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
+        status = watch_far_lock(watched, i, true);
+    if (status == ORIEL_OK)
+        status = watch_blockers(watched, writes);
+    if (status == ORIEL_OK && watched->patience == 0 && oriel_gate_has_readers(&watched->window->common->gate))
+        return ORIEL_E_AGAIN;
+    watched->patience -= watched->patience > 0;
+    return status;
+}
+
+static bool blocks_target(const _Atomic uint8_t *access, int32_t target, bool shared_too, bool queued)
+{
+    uint8_t state = atomic_load_explicit(&access[target], memory_order_acquire);
+    if (queued)
+        return state == ORIEL_ACCESS_WAITING;
+    return state == ORIEL_ACCESS_EXCLUSIVE || (shared_too && state == ORIEL_ACCESS_SHARED);
+}
+
+bool oriel_watch_blocks(const struct oriel_watch *watch, int32_t i, bool queued)
+{
+    const struct oriel_watched *watched = watch->context;
+    const struct oriel_window *window = watched->window;
+    const _Atomic uint8_t *access = access_of(window, i);
+    if (watch->check == oriel_watch_reads)
+        return !queued && reads_all(window, i, -1);
+    if (watch->check == oriel_watch_lock)
+        return access != NULL && blocks_target(access, watched->win_rank, true, queued);
+    for (int32_t t = 0; access != NULL && t < window->n; t++)
+        if (blocks_target(access, t, false, queued))
+            return true;
+    return false;
+}
