@@ -4,7 +4,7 @@
 #ifndef ORIEL_API_API_H
 #define ORIEL_API_API_H
 
-#include "api/table.h"
+#include "host/function_table.h"
 #include "host/host.h"
 #include "window/window.h"
 
@@ -16,7 +16,7 @@ extern struct oriel_api oriel_api;
 #define FUNCTION(name, parameters, arguments) int oriel_entry_##name parameters;
 #define FORWARD(name, parameters, arguments)
 #define LARGE FUNCTION
-#include "api/functions.def"
+#include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE

@@ -3,7 +3,7 @@
 #include "api/check.h"
 #include "api/elsewhere.h"
 #include "api/element.h"
-#include "rma/cpu_swap.h"
+#include "reduce/cpu_swap.h"
 #include "window/handle.h"
 
 /* One element of one predefined datatype. */

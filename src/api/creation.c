@@ -8,7 +8,7 @@
 #include "host/confirm.h"
 #include "observe/observe.h"
 #include "sync/sync.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 #include "create/attach.h"
 #include "create/create.h"
 #include "window/handle.h"

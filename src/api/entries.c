@@ -9,7 +9,7 @@
         return oriel_host()->name arguments;            \
     }
 #define LARGE FUNCTION
-#include "api/functions.def"
+#include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
@@ -18,7 +18,7 @@ struct oriel_api oriel_api = {
 #define FUNCTION(name, parameters, arguments) .name = oriel_entry_##name,
 #define FORWARD(name, parameters, arguments) .name = forward_##name,
 #define LARGE FUNCTION
-#include "api/functions.def"
+#include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
@@ -32,4 +32,4 @@ struct oriel_api oriel_api = {
     ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
 #define FORWARD FUNCTION
 #define LARGE FUNCTION
-#include "api/functions.def"
+#include "host/functions.def"

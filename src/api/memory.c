@@ -8,7 +8,7 @@
 #include "memory/file.h"
 #include "create/create.h"
 #include "window/handle.h"
-#include "create/info.h"
+#include "window/info.h"
 
 static struct oriel_table host_blocks = ORIEL_TABLE_INIT; /* of the host, by the address that was given out inside */
 

@@ -44,7 +44,7 @@ static bool is_served(const char *name)
 #define FUNCTION(name, parameters, arguments) "MPI_" #name,
 #define FORWARD(name, parameters, arguments)
 #define LARGE FUNCTION
-#include "api/functions.def"
+#include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE

@@ -24,7 +24,7 @@ enum oriel_wait_for { ORIEL_WAIT_EQUAL, ORIEL_WAIT_NOT_EQUAL, ORIEL_WAIT_AT_LEAS
 /* What a process waits for, where that lasts; observe/state.h shows it to others.  Behind each: what the watch's context is. */
 enum oriel_waiting {
     ORIEL_WAITING_NOTHING,  /* others are not told */
-    ORIEL_WAITING_FENCE,    /* struct oriel_watched (sync/liveness.h), as all without a remark; all ranks of the window */
+    ORIEL_WAITING_FENCE,    /* struct oriel_watched (internode/origin/liveness.h), as all without a remark; all ranks of the window */
     ORIEL_WAITING_FREE,     /* the same, of a window that is ending */
     ORIEL_WAITING_CREATE,   /* struct oriel_board (create/shm_rendezvous.h); all ranks of the window that is being made */
     ORIEL_WAITING_AGREE,    /* begins with struct oriel_making (create/create.h); the same, by the host's collectives */

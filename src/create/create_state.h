@@ -3,7 +3,7 @@
 #ifndef ORIEL_CREATE_CREATE_STATE_H
 #define ORIEL_CREATE_CREATE_STATE_H
 
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 #include "create/comm_cache.h"
 #include "create/create.h"
 #include "create/node_map.h"

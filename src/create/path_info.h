@@ -3,12 +3,8 @@
 #ifndef ORIEL_CREATE_PATH_INFO_H
 #define ORIEL_CREATE_PATH_INFO_H
 
+#include "window/info.h"
 #include "window/window.h"
-
-struct oriel_paths {
-    char ways[64];    /* "arena", "promoted", "cma", "agent" of its machine's ranks, "ucx" of others, joined by "+"; or empty */
-    char reason[480]; /* why not better; empty where nothing is better */
-};
 
 /* For the calling rank's own memory. */
 struct oriel_paths oriel_paths_of(struct oriel_window *window);

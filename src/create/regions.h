@@ -4,7 +4,7 @@
 #ifndef ORIEL_CREATE_REGIONS_H
 #define ORIEL_CREATE_REGIONS_H
 
-#include "memory/registry.h"
+#include "memory/promote/registry.h"
 #include "window/window.h"
 
 /* Adds the stretches of one piece of memory, in ascending order without a gap.  They are kept by address and stay until they

@@ -29,7 +29,7 @@
 
 #include "base/delay.h"
 #include "base/log.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #define ORIEL_CREATE_USER_MEMORY_H
 
 #include "memory/promote/promote.h"
-#include "memory/registry.h"
+#include "memory/promote/registry.h"
 
 #include <stddef.h>
 

@@ -22,7 +22,7 @@ static void find_all(void)
 #define FORWARD FUNCTION
 #define LARGE FUNCTION
 #define CALL(name) oriel_host_calls.name = (__typeof__(oriel_host_calls.name))oriel_host_symbol("PMPI_" #name);
-#include "api/functions.def"
+#include "host/functions.def"
 #include "host/calls.def"
 #undef FUNCTION
 #undef FORWARD

@@ -17,7 +17,7 @@ struct oriel_host_calls {
 #define FORWARD FUNCTION
 #define LARGE FUNCTION
 #define CALL(name) __typeof__(PMPI_##name) *name;
-#include "api/functions.def"
+#include "host/functions.def"
 #include "host/calls.def"
 #undef FUNCTION
 #undef FORWARD

@@ -125,4 +125,39 @@ static inline bool oriel_is_far(const struct oriel_window *window, int32_t win_r
     return window->targets[win_rank].mechanism == ORIEL_BY_NETWORK;
 }
 
+/* --- at the target: the agent's thread alone --- */
+
+/* Messages of an epoch that does not wait for its lock, as long as that is not held (lazy_lock.c, K2). */
+struct oriel_far_kept {
+    struct oriel_far_message *first;
+    struct oriel_far_message *last;
+    size_t len_bytes;
+    bool has_unlock; /* the last of all */
+    struct oriel_net_asker unlock;
+};
+
+enum oriel_far_stage {
+    STAGE_COURTESY, /* readers of lock_all that wait go first */
+    STAGE_GATE,     /* G3 done: until the readers inside have left */
+    STAGE_QUEUE,    /* T1 or R1 done */
+    STAGE_HELD,
+};
+
+/* A lock that a rank of another machine wants or holds of this process. */
+struct oriel_far_lock {
+    struct oriel_far_lock *next;
+    struct oriel_net_asker asker;
+    int32_t from; /* or NOBODY: keeps a place until its turn, for one that has left it (J5) */
+    bool exclusive;
+    enum oriel_far_stage stage;
+    uint32_t admissions; /* of the gate, when it came */
+    uint64_t place;
+    struct oriel_far_share *share; /* of a lock_all epoch, in the place of a place of its own */
+    uint32_t joins; /* by J5, when it came */
+    uint64_t since_ns;
+    uint64_t looked_ns;
+    bool rides; /* its epoch does not wait for it */
+    struct oriel_far_kept kept;
+};
+
 #endif

@@ -4,7 +4,7 @@
 #ifndef ORIEL_OBSERVE_OBSERVE_H
 #define ORIEL_OBSERVE_OBSERVE_H
 
-#include "api/table.h"
+#include "host/function_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>

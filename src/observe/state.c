@@ -10,7 +10,7 @@
 #include "memory/file.h"
 #include "observe/job.h"
 #include "observe/state.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 #include "transport/agent/agent.h"
 #include "create/shm_rendezvous.h"
 #include "create/create.h"

@@ -5,7 +5,7 @@
 
 #include "base/wait.h"
 #include "internode/origin/origin_sync.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <stdlib.h>
 

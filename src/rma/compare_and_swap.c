@@ -4,7 +4,7 @@
 #include "internode/origin/origin_rma.h"
 #include "rma/rma.h"
 #include "rma/path_select.h"
-#include "rma/cpu_swap.h"
+#include "reduce/cpu_swap.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
 

@@ -3,45 +3,14 @@
 #ifndef ORIEL_RMA_RMA_H
 #define ORIEL_RMA_RMA_H
 
-#include "datatype/datatype.h"
+#include "datatype/operands.h"
 #include "window/window.h"
-
-/* Count items of a datatype from a place on. */
-struct oriel_side {
-    const struct oriel_type *type;
-    uint64_t count;
-};
-
-/* Whether a side is one run of bytes, without holes and padding. */
-static inline bool oriel_side_is_plain(const struct oriel_side *side)
-{
-    return side->type->plain_bytes != INT64_MAX;
-}
-
-/* An operation's target: rank, the byte in its window that is displacement 0 of the first item, and the items. */
-struct oriel_span {
-    int32_t rank;
-    uint64_t offset_bytes;
-    struct oriel_side side;
-};
 
 /* Put moves all bytes of the origin side, get all of the target side; the other side has room for them. */
 enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target, const void *here,
                             const struct oriel_side *origin);
 enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target, void *here,
                             const struct oriel_side *origin);
-
-/* One buffer of an accumulate. */
-struct oriel_buffer {
-    char *here;
-    struct oriel_side side;
-};
-
-/* What an accumulate works on. */
-struct oriel_elements {
-    enum oriel_kind kind; /* ORIEL_KIND_CHAR where unlike types are moved as bytes */
-    uint64_t count;
-};
 
 /* accumulate and get_accumulate.  Either all sides are of the elements' kind, or none has padding.  In the second case the
  * origin may differ from the target only where the kind is ORIEL_KIND_CHAR; the result may differ always.
@@ -61,7 +30,7 @@ enum {
 enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t rank, oriel_kernel *kernel, uint32_t extent_bytes,
                                         char *there, const char *origin, uint64_t count);
 
-/* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (rma/cpu_swap.h), compared bytewise. */
+/* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (reduce/cpu_swap.h), compared bytewise. */
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window, const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result);
 

@@ -10,7 +10,7 @@
 #include "sync/accumulate_mutex.h"
 
 #include "base/delay.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <linux/futex.h>
 #include <sched.h>

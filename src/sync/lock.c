@@ -1,7 +1,7 @@
 /* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all.  A shared lock takes the target's ticket lock, an
  * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING (L1) before
  * the process can block anybody, says SHARED or EXCLUSIVE (L2) while it holds the lock, and is cleared (L3) after it cannot block
- * anybody any more, which is what sync/liveness.c relies on: whoever has seen G3, T1 or R1 sees L1, which is before all, for G3 is a
+ * anybody any more, which is what internode/origin/liveness.c relies on: whoever has seen G3, T1 or R1 sees L1, which is before all, for G3 is a
  * release, and who waits in the queue alone looks again every 100 ms.  The words themselves are made, and published, before the
  * first L1 (access_words.c): who sees none sees no L1.  api/ calls.
  *
@@ -21,7 +21,7 @@
 #include "sync/access_words.h"
 #include "sync/epoch.h"
 #include "internode/origin/origin_sync.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
 {

@@ -25,12 +25,6 @@ static inline bool oriel_gate_has_waiting_readers(struct oriel_gate *gate)
     return atomic_load_explicit(&gate->readers_waiting, memory_order_seq_cst) > 0;
 }
 
-/* Whether somebody holds lock_all. */
-static inline bool oriel_gate_has_readers(struct oriel_gate *gate)
-{
-    return oriel_load_acquire(&gate->half.readers) != 0;
-}
-
 /* G3.  False: readers are inside, and oriel_gate_await_readers must follow. */
 static inline bool oriel_gate_push_writer(struct oriel_gate *gate)
 {

@@ -25,7 +25,7 @@
 #include "internode/origin/origin_sync.h"
 #include "sync/pscw_counters.h"
 #include "sync/sync.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 #include "base/delay.h"
 #include "memory/file.h"
 #include "internode/origin/origin_sync.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <pthread.h>
 

@@ -4,7 +4,7 @@
  * writers.  sync/ and ops/ touch them; creation fills, free clears them.
  *
  * Death: a process that is killed leaves its words as they are.  Whoever waits for more than 100 ms looks whether the
- * processes that can block it still live (sync/liveness.h) and returns an error that names the dead one; a word in the way of
+ * processes that can block it still live (internode/origin/liveness.h) and returns an error that names the dead one; a word in the way of
  * the dead stays in its way, so that every later waiter gets the same error. */
 #ifndef ORIEL_WINDOW_SHARED_H
 #define ORIEL_WINDOW_SHARED_H
@@ -198,5 +198,11 @@ struct oriel_machines {
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint8_t) == 1, "atomics have no hidden lock");
 _Static_assert(offsetof(struct oriel_gate, half.readers) == 4, "readers are the upper half on a little-endian machine");
+
+/* Whether somebody holds lock_all. */
+static inline bool oriel_gate_has_readers(struct oriel_gate *gate)
+{
+    return oriel_load_acquire(&gate->half.readers) != 0;
+}
 
 #endif

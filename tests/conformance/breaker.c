@@ -78,7 +78,7 @@ __attribute__((constructor)) static void choose(void)
 #define FUNCTION(name, parameters, arguments) next.name = (__typeof__(next.name))breaker_next("PMPI_" #name);
 #define FORWARD FUNCTION
 #define LARGE FUNCTION
-#include "api/functions.def"
+#include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
@@ -109,4 +109,4 @@ static int result(int code)
     int MPI_##name parameters __attribute__((alias("PMPI_" #name)));
 #define FORWARD FUNCTION
 #define LARGE FUNCTION
-#include "api/functions.def"
+#include "host/functions.def"

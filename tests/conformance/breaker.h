@@ -4,7 +4,7 @@
 #ifndef ORIEL_TESTS_BREAKER_H
 #define ORIEL_TESTS_BREAKER_H
 
-#include "api/table.h" /* and the macros for parameter lists of functions.def (ORIGIN, TARGET, ...) */
+#include "host/function_table.h" /* and the macros for parameter lists of functions.def (ORIGIN, TARGET, ...) */
 
 #include <stdbool.h>
 #include <stddef.h>

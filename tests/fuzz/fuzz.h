@@ -13,7 +13,7 @@ enum fuzz_function {
 #define FUNCTION(name, parameters, arguments) FUZZ_##name,
 #define FORWARD FUNCTION
 #define LARGE FUNCTION
-#include "../../src/api/functions.def"
+#include "../../src/host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE

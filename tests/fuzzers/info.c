@@ -4,7 +4,7 @@
 
 #include "host/host.h"
 #include "memory/file.h"
-#include "create/info.h"
+#include "window/info.h"
 #include "create/path_info.h"
 
 enum { KEYS_MOST = 16, VALUE_BYTES = 300 };
@@ -69,7 +69,7 @@ static void draw(struct input *input)
 {
     static const char *const keys[] = {
 #define HINT(field, key, initial, sort) key,
-#include "create/hints.def"
+#include "window/hints.def"
 #undef HINT
         "unknown"};
     held_count = 0;
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     draw(&input);
     REQUIRE(oriel_hints_read(&hints, MPI_INFO_ENV) == ORIEL_OK);
 #define HINT(field, key, initial, sort) check_hint(hints.field, before.field, given(key));
-#include "create/hints.def"
+#include "window/hints.def"
 #undef HINT
     uint64_t align_bytes = oriel_hints_alignment(&hints);
     REQUIRE(align_bytes >= 64 && align_bytes <= ORIEL_MAP_ALIGN && (align_bytes & (align_bytes - 1)) == 0);
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     oriel_hints_init(&again);
     REQUIRE(oriel_hints_read(&again, info) == ORIEL_OK);
 #define HINT(field, key, initial, sort) REQUIRE(strcmp(hints.field, again.field) == 0);
-#include "create/hints.def"
+#include "window/hints.def"
 #undef HINT
     return 0;
 }

@@ -13,7 +13,7 @@
 #include "rma/region_lookup.h"
 #include "internode/origin/origin_peers.h"
 #include "sync/lock_all_gate.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 #include "internode/target/am_dispatch.h"
 
 #include <sanitizer/asan_interface.h>

@@ -8,7 +8,7 @@
 #include "internode/origin/origin_sync.h"
 #include "internode/origin/origin_peers.h"
 #include "internode/origin/rma_requests.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 enum { ACTS_MOST = 24, BUFFERS_MOST = 64, BUFFER_BYTES = 700, PENDING_MOST = 4, WINDOW_ID = 77 };
 

@@ -142,7 +142,7 @@ MODELS = {
         ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK,
          "admissions end courtesy"),
     ]),
-    "lock": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these are for sync/liveness.c: who died
+    "lock": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these are for internode/origin/liveness.c: who died
         ("lock.pml", "    lock_writer();\n", "", ASSERTION, "the gate alone keeps no two writers apart"),
         ("lock.pml", "    enter_writer(false); /* L1 is before */\n", "", ASSERTION, "the queue alone keeps no lock_all out"),
         ("lock.pml", "    wake(SERVING, SERVING_SLEEPERS);\n", "", STUCK, "who leaves wakes the queue"),

@@ -112,7 +112,7 @@ LOCKS = [
      "gate_joins", "gate_g6_does_not_starve_writers", "G6: patience grows with each join"),
     ("sync/lock_all_gate.c", [("        atomic_store_explicit(&gate->joins, 0, memory_order_relaxed);\n", "        (void)gate;\n")],
      "gate_joins", "gate_g6_lets_readers_join_readers", "patience is short again when a writer has been let in"),
-    ("sync/liveness.c", [("    watched->patience -= watched->patience > 0;\n", "")],
+    ("internode/origin/liveness.c", [("    watched->patience -= watched->patience > 0;\n", "")],
      "gate_joins", "gate_g6_lets_readers_join_readers", "patience comes to an end"),
     ("sync/lock_all_gate.c", [("    oriel_wake(&gate->half.readers, &gate->writer_sleepers);\n", "")],
      "gate", "gate_wakes_sleepers", "G2 wakes writers"),

@@ -5,7 +5,7 @@
 #include "internode/target/deferred_queue.h"
 #include "internode/origin/origin_peers.h"
 #include "sync/ticket.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* src/memory/registry.c and src/create/user_memory.c: which parts of a range others reach by load and store, and for how long
+/* src/memory/promote/registry.c and src/create/user_memory.c: which parts of a range others reach by load and store, and for how long
  * promotion is paid for. */
 #include "promote_common.h"
 
-#include "memory/registry.h"
+#include "memory/promote/registry.h"
 #include "create/user_memory.h"
 
 enum { TAKES_MAX = 200000, PATIENCE_US = 10000 };

@@ -5,8 +5,7 @@
 
 #include "base/delay.h"
 #include "internode/origin/origin_peers.h"
-#include "sync/sync.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * net stops.  The rest of sync/ calls, oriel_far_peer everybody. */
 #include "internode/origin/origin_peers.h"
 
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

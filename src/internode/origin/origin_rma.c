@@ -3,7 +3,7 @@
  * put_get.c and accumulate.c call. */
 #include "internode/origin/origin_rma.h"
 
-#include "rma/cpu_swap.h"
+#include "reduce/cpu_swap.h"
 #include "internode/origin/origin_sync.h"
 #include "transport/transport.h"
 

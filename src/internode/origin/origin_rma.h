@@ -19,7 +19,7 @@
 #define ORIEL_INTERNODE_ORIGIN_ORIGIN_RMA_H
 
 #include "internode/origin/pack.h"
-#include "rma/rma.h"
+#include "datatype/operands.h"
 #include "internode/internode.h"
 
 enum oriel_far_flag {

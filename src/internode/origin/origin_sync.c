@@ -27,8 +27,7 @@
 #include "internode/origin/target_flags.h"
 #include "internode/origin/origin_peers.h"
 #include "internode/origin/rma_requests.h"
-#include "sync/sync.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,9 @@
 
 #include "memory/mechanism.h"
 #include "rma/path_select.h"
-#include "rma/cpu_swap.h"
+#include "reduce/cpu_swap.h"
 #include "internode/origin/origin_sync.h"
+#include "rma/rma.h"
 
 #include <string.h>
 

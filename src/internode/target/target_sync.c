@@ -6,7 +6,7 @@
  * What belongs to an epoch that does not wait for its lock (lazy_lock.c) is done when that is held.
  *
  * A lock of a far rank is known to this process only; when that rank is lost with a place in the queue, far_lost in the target's
- * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (sync/liveness.c). */
+ * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (internode/origin/liveness.c). */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -16,7 +16,7 @@
 #include "sync/lock_all_gate.h"
 #include "sync/sync.h"
 #include "sync/ticket.h"
-#include "sync/liveness.h"
+#include "internode/origin/liveness.h"
 
 #include <stdlib.h>
 #include <string.h>

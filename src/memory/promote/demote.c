@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "memory/file.h"
-#include "memory/fork_leases.h"
+#include "memory/promote/fork_leases.h"
 #include "memory/proc_maps.h"
 #include "memory/promote/split_mappings.h"
 #include "memory/promote/parked_mapping.h"

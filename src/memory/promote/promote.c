@@ -7,7 +7,7 @@
 #include "memory/promote/promotable.h"
 #include "memory/promote/discard.h"
 #include "memory/file.h"
-#include "memory/fork_leases.h"
+#include "memory/promote/fork_leases.h"
 #include "memory/pages.h"
 #include "memory/promote/pinned_pages.h"
 #include "memory/promote/promote_fork.h"

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/wait.h"
 #include "memory/file.h"
-#include "memory/fork_leases.h"
+#include "memory/promote/fork_leases.h"
 #include "memory/promote/parked_mapping.h"
 
 #include <limits.h>

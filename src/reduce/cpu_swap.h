@@ -1,6 +1,6 @@
 /* Compare-and-swap of one aligned element by the CPU.  The data path inlines it. */
-#ifndef ORIEL_RMA_CPU_SWAP_H
-#define ORIEL_RMA_CPU_SWAP_H
+#ifndef ORIEL_REDUCE_CPU_SWAP_H
+#define ORIEL_REDUCE_CPU_SWAP_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Keeps nothing itself: the memory file is one range of addresses, and promote.c has the list of what is promoted. */
-#include "memory/registry.h"
+#include "memory/promote/registry.h"
 
 #include "memory/file.h"
 #include "memory/promote/promote.h"

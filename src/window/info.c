@@ -1,10 +1,9 @@
 /* Reads and writes the hints.  A key is taken over only when its value means something; unknown keys are ignored, as the
  * standard asks.  Creation and api/ call. */
-#include "create/info.h"
+#include "window/info.h"
 
 #include "host/host.h"
 #include "memory/file.h"
-#include "create/path_info.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@ enum { LEAST_ALIGNMENT = 64 };
 void oriel_hints_init(struct oriel_hints *hints)
 {
 #define HINT(field, key, initial, sort) strcpy(hints->field, initial);
-#include "create/hints.def"
+#include "window/hints.def"
 #undef HINT
 }
 
@@ -101,7 +100,7 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
     if (!info) /* a handle never set: the host would raise the error itself, and not at the program's communicator or window */
         return oriel_fail(ORIEL_E_INFO, "the info object is not valid");
 #define HINT(field, key, initial, sort) read = read && read_hint(hints->field, key, is_##sort, info);
-#include "create/hints.def"
+#include "window/hints.def"
 #undef HINT
     return read ? ORIEL_OK : oriel_fail(ORIEL_E_INFO, "the info object is not valid");
 }
@@ -140,7 +139,7 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struc
 #define HINT(field, key, initial, sort) \
     if (code == MPI_SUCCESS)            \
         code = write_text(*out, key, hints->field);
-#include "create/hints.def"
+#include "window/hints.def"
 #undef HINT
     return code == MPI_SUCCESS ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "the host cannot make an info object");
 }

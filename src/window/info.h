@@ -1,7 +1,7 @@
 /* The hints of a window (MPI-4.1, 13.2.1): one row each in hints.def, the value in use as text.  Oriel's semantics do not
  * depend on any but noncontig and minimum_alignment, which only creation reads.  Creation and api/ call. */
-#ifndef ORIEL_CREATE_INFO_H
-#define ORIEL_CREATE_INFO_H
+#ifndef ORIEL_WINDOW_INFO_H
+#define ORIEL_WINDOW_INFO_H
 
 #include "base/status.h"
 
@@ -13,7 +13,7 @@ enum { ORIEL_HINT_BYTES = 64 };
 
 struct oriel_hints {
 #define HINT(field, key, initial, sort) char field[ORIEL_HINT_BYTES];
-#include "create/hints.def"
+#include "window/hints.def"
 #undef HINT
 };
 
@@ -26,7 +26,11 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
 /* The same on a window that exists: what only creation reads stays as it is. */
 enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
-struct oriel_paths;
+/* How others reach this rank's memory (create/path_info.h). */
+struct oriel_paths {
+    char ways[64];    /* "arena", "promoted", "cma", "agent" of its machine's ranks, "ucx" of others, joined by "+"; or empty */
+    char reason[480]; /* why not better; empty where nothing is better */
+};
 
 /* A new info object with every hint that has a value, and the value in use; and, under keys of Oriel's own, the paths. */
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints, const struct oriel_paths *paths, MPI_Info *out);

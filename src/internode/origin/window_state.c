@@ -1,6 +1,6 @@
 /* The far half of a window: made before messages for the window are served, freed when none are any more.  Creation, and the
  * tests that stand in for it, call. */
-#include "internode/target/deferred_queue.h"
+#include "internode/origin/origin_sync.h"
 #include "internode/origin/rma_requests.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* The registry: what lies at each address of this process, as far as others may reach it.  What it answers holds while the asker
  * holds the memory: an allocation that is not freed, a hold on promoted pages (promote.h).  Window creation and attachment ask,
  * from any thread. */
-#ifndef ORIEL_MEMORY_REGISTRY_H
-#define ORIEL_MEMORY_REGISTRY_H
+#ifndef ORIEL_MEMORY_PROMOTE_REGISTRY_H
+#define ORIEL_MEMORY_PROMOTE_REGISTRY_H
 
 #include <stdint.h>
 

@@ -9,7 +9,7 @@
  *
  * Not covered are children that are made without fork's handlers (the bare system call, _Fork): these share promoted pages with
  * the parent, as they share all other window memory. */
-#include "memory/fork_leases.h"
+#include "memory/promote/fork_leases.h"
 
 #include "base/log.h"
 #include "memory/file.h"

@@ -2,8 +2,8 @@
  * written yet it reads from there, also after the parent has released the memory.  A lease tells whether such a child still
  * lives, for as long as it does: the pages that it might read are neither punched nor given to anybody else.  promote.c,
  * promote_fork.c and demote.c call, under promote.c's mutex. */
-#ifndef ORIEL_MEMORY_FORK_LEASES_H
-#define ORIEL_MEMORY_FORK_LEASES_H
+#ifndef ORIEL_MEMORY_PROMOTE_FORK_LEASES_H
+#define ORIEL_MEMORY_PROMOTE_FORK_LEASES_H
 
 #include "memory/promote/promoted_ranges.h"
 

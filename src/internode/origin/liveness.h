@@ -1,7 +1,7 @@
 /* Looking at the processes that a wait depends on: each watch checks just those that can block it.  The status is
  * ORIEL_E_PEER with a message that names the dead rank.  The waits of sync/ and ops/ use it. */
-#ifndef ORIEL_SYNC_LIVENESS_H
-#define ORIEL_SYNC_LIVENESS_H
+#ifndef ORIEL_INTERNODE_ORIGIN_LIVENESS_H
+#define ORIEL_INTERNODE_ORIGIN_LIVENESS_H
 
 #include "base/wait.h"
 #include "window/window.h"
