@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/helper.h"
+#include "base/helper_process.h"
 #include "cli/become.h"
 #include "cli/explain.h"
 #include "cli/helper.h"

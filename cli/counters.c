@@ -4,25 +4,25 @@
 
 #include <stddef.h>
 
-#include "observe/trace_format.h"
+#include "observe/trace/trace_format.h"
 
 #define ROW(field_, name_, meaning_) {.field = #field_, .name = name_, .meaning = meaning_},
 
 const struct oriel_counter oriel_counted_operations[] = {
 #define OPERATION ROW
-#include "observe/counters.def"
+#include "observe/stats/counters.def"
 };
 const struct oriel_counter oriel_counted_paths[] = {
 #define PATH ROW
-#include "observe/counters.def"
+#include "observe/stats/counters.def"
 };
 const struct oriel_counter oriel_counted_calls[] = {
 #define CALL ROW
-#include "observe/counters.def"
+#include "observe/stats/counters.def"
 };
 const struct oriel_counter oriel_counted_causes[] = {
 #define CAUSE ROW
-#include "observe/counters.def"
+#include "observe/stats/counters.def"
 };
 
 static void print_rows(FILE *out, const char *title, const struct oriel_counter *rows, int count)

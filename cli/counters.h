@@ -1,4 +1,4 @@
-/* The counters by their table, observe/counters.def: the words for what statistics, traces and pages tell.
+/* The counters by their table, observe/stats/counters.def: the words for what statistics, traces and pages tell.
  * Only files in cli/ include this. */
 #ifndef ORIEL_CLI_COUNTERS_H
 #define ORIEL_CLI_COUNTERS_H
@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "observe/record.h"
+#include "observe/stats/record.h"
 
-/* Rows, by the enums of observe/record.h. */
+/* Rows, by the enums of observe/stats/record.h. */
 struct oriel_counter {
     const char *field, *name, *meaning;
 };

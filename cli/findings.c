@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/helper.h"
+#include "base/helper_process.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 

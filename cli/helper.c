@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/helper.h"
+#include "base/helper_process.h"
 #include "cli/cli.h"
 #include "cli/statistics.h"
 

@@ -1,4 +1,4 @@
-/* The checker's helper: `oriel check --helper WHAT`, which the checker starts for itself (src/base/helper.h).
+/* The checker's helper: `oriel check --helper WHAT`, which the checker starts for itself (src/base/helper_process.h).
  * Reads one request from standard input, answers on standard output, and ends.
  * Only files in cli/ include this. */
 #ifndef ORIEL_CLI_HELPER_H

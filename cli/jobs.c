@@ -16,11 +16,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/seen.h"
+#include "base/checked_open.h"
 #include "cli/cli.h"
 #include "cli/trace_text.h"
 #include "memory/file.h"
-#include "observe/record.h"
+#include "observe/stats/record.h"
 
 /* --- what the kernel tells --- */
 

@@ -4,7 +4,7 @@
 #ifndef ORIEL_CLI_JOBS_H
 #define ORIEL_CLI_JOBS_H
 
-#include "observe/state.h"
+#include "observe/state/state.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "observe/gathered.h"
+#include "observe/stats/merged_records.h"
 
 enum { ORIEL_PAIRS_TOLD = 5 };
 

@@ -2,8 +2,8 @@
  * trace.h says who may call. */
 #include "cli/trace.h"
 
-#include "base/seen.h"
-#include "base/table.h"
+#include "base/checked_open.h"
+#include "base/hash_table.h"
 #include "cli/cli.h"
 #include "cli/trace_clock.h"
 #include "cli/trace_file.h"

@@ -5,8 +5,8 @@
 #ifndef ORIEL_CLI_TRACE_H
 #define ORIEL_CLI_TRACE_H
 
-#include "observe/record.h"
-#include "observe/trace_format.h"
+#include "observe/stats/record.h"
+#include "observe/trace/trace_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>

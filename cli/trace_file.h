@@ -1,10 +1,10 @@
-/* Reads one trace file (observe/trace_format.h), taking nothing in it for granted: what comes out of here has been checked, and
+/* Reads one trace file (observe/trace/trace_format.h), taking nothing in it for granted: what comes out of here has been checked, and
  * what has not is said.  trace.c puts the files of a run together. */
 #ifndef ORIEL_CLI_TRACE_FILE_H
 #define ORIEL_CLI_TRACE_FILE_H
 
-#include "observe/record.h"
-#include "observe/trace_format.h"
+#include "observe/stats/record.h"
+#include "observe/trace/trace_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>

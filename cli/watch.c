@@ -21,7 +21,7 @@
 #include "cli/cli.h"
 #include "cli/top.h"
 #include "cli/watch_line.h"
-#include "observe/job.h"
+#include "observe/state/job.h"
 
 enum { PICTURE_MS = 1000, LINES_MOST_S = 60, LOOKS = 10 };
 

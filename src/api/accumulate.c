@@ -1,9 +1,9 @@
 /* MPI_Accumulate, MPI_Get_accumulate and their request-based and large-count forms (MPI-4.1, 13.3.3, 13.3.4, 13.3.6).  One
  * element is the fast path; all others share one body.  Programs call, through entries.c. */
 #include "api/api.h"
-#include "api/check.h"
-#include "api/element.h"
-#include "api/elsewhere.h"
+#include "api/argument_checks.h"
+#include "api/atomic_fast.h"
+#include "api/refusals.h"
 #include "api/requests.h"
 #include "window/handle.h"
 

@@ -1,8 +1,8 @@
 /* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5).  Programs call, through entries.c. */
 #include "api/api.h"
-#include "api/check.h"
-#include "api/elsewhere.h"
-#include "api/element.h"
+#include "api/argument_checks.h"
+#include "api/refusals.h"
+#include "api/atomic_fast.h"
 #include "reduce/cpu_swap.h"
 #include "window/handle.h"
 

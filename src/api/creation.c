@@ -2,7 +2,7 @@
  * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through
  * entries.c. */
 #include "api/api.h"
-#include "api/past.h"
+#include "api/unserved_calls.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "host/confirm.h"

@@ -2,7 +2,7 @@
  * leaves the boards of communicators that are to be freed, and says in the library version that it is there.  Programs call,
  * through entries.c. */
 #include "api/api.h"
-#include "api/launch.h"
+#include "api/spawn_env.h"
 #include "base/options.h"
 #include "observe/observe.h"
 #include "oriel/oriel.h"

@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "host/confirm.h"
 #include "memory/file.h"
 #include "create/create.h"

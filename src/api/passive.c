@@ -1,10 +1,10 @@
 /* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  On one node, operations are complete when they return,
  * but for short ones that are deferred (rma/deferred.c), which a flush does.  Apart from these a flush is the memory barrier that
- * its callers rely on (a later get must not pass an earlier put: base/recent.h), and a local flush is nothing.
+ * its callers rely on (a later get must not pass an earlier put: base/tls_cache.h), and a local flush is nothing.
  * Programs poll with flush, unlock and sync: now and then the host gets its turn there.  Programs call, through entries.c. */
 #include "api/api.h"
-#include "api/check.h"
-#include "api/fast.h"
+#include "api/argument_checks.h"
+#include "api/put_get_fast.h"
 #include "base/options.h"
 #include "rma/deferred.h"
 #include "internode/origin/origin_sync.h"

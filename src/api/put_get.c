@@ -2,9 +2,9 @@
  * datatype on both sides is the fast path, and one that was done before with the same datatypes and counts is nearly as fast; all
  * others share one body.  Programs call, through entries.c. */
 #include "api/api.h"
-#include "api/check.h"
-#include "api/elsewhere.h"
-#include "api/fast.h"
+#include "api/argument_checks.h"
+#include "api/refusals.h"
+#include "api/put_get_fast.h"
 #include "api/requests.h"
 #include "rma/transfer_cache.h"
 #include "transport/shared/copy.h"

@@ -2,7 +2,7 @@
  * Arguments are checked here, the rest is sync/'s; members of a group that comes again are not asked for again.
  * Programs call, through entries.c. */
 #include "api/api.h"
-#include "api/check.h"
+#include "api/argument_checks.h"
 #include "rma/deferred.h"
 #include "sync/sync.h"
 #include "window/handle.h"

@@ -2,7 +2,7 @@
  * succeeds on zombies; the start time tells a reused PID apart.  Any layer may call. */
 #include "base/identity.h"
 
-#include "base/descriptor.h"
+#include "base/reserve_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -31,7 +31,7 @@ int32_t oriel_identity_word_pid(uint64_t word);
 bool oriel_identity_word_lives(uint64_t word);
 
 /* Whether that very process still runs: false also for a zombie and for another process with its number.  Puts the spare
- * descriptor by again (base/descriptor.h). */
+ * descriptor by again (base/reserve_fd.h). */
 bool oriel_identity_alive(const struct oriel_identity *who);
 
 #endif

@@ -21,7 +21,7 @@
  * who wakes a sleeper loses the processor to it, and comes back to the queue when others have had several turns. */
 enum oriel_wait_for { ORIEL_WAIT_EQUAL, ORIEL_WAIT_NOT_EQUAL, ORIEL_WAIT_AT_LEAST, ORIEL_WAIT_SIGNALLED };
 
-/* What a process waits for, where that lasts; observe/state.h shows it to others.  Behind each: what the watch's context is. */
+/* What a process waits for, where that lasts; observe/state/state.h shows it to others.  Behind each: what the watch's context is. */
 enum oriel_waiting {
     ORIEL_WAITING_NOTHING,  /* others are not told */
     ORIEL_WAITING_FENCE,    /* struct oriel_watched (internode/origin/liveness.h), as all without a remark; all ranks of the window */

@@ -2,7 +2,7 @@
  * the table, and private again after it has left it. */
 #include "create/attach.h"
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "create/path_info.h"
 #include "create/regions.h"
 

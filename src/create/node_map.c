@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "host/host.h"
 #include "memory/net_address.h"
 #include "internode/origin/origin_sync.h"

@@ -2,7 +2,7 @@
  * calls. */
 #include "datatype/copy_blocks.h"
 
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 #include "transport/transport.h"
 
 static inline __attribute__((always_inline)) char *block_of(const struct oriel_row *row, uint64_t i, uint64_t len_bytes)

@@ -1,5 +1,5 @@
 /* Two layouts are taken apart together, level by level, for as long as the items of both have one size: loops inside of loops end
- * in runs.h's inner loops.  What has nothing in common moves by a plan (copy_plan.h), which the layout of one side keeps, or is walked
+ * in copy_strided.h's inner loops.  What has nothing in common moves by a plan (copy_plan.h), which the layout of one side keeps, or is walked
  * by cursors where a plan does not pay.  A copy that is to be done many times is prepared.
  * copy_remote.c, put_get.c and transfer_cache.c call. */
 #include "datatype/copy_layout.h"
@@ -8,7 +8,7 @@
 #include "datatype/pair_types.h"
 #include "datatype/copy_plan.h"
 #include "transport/shared/copy.h"
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 
 #include <stdatomic.h>
 

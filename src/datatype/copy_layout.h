@@ -4,7 +4,7 @@
 #define ORIEL_DATATYPE_COPY_LAYOUT_H
 
 #include "datatype/layout.h"
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 #include "transport/transport.h"
 
 /* One side of an operation: count items of a layout from a place on. */

@@ -4,7 +4,7 @@
 #include "datatype/copy_plan.h"
 
 #include "datatype/copy_plan_pass.h"
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Plans: for two layouts whose blocks do not fit each other, what of one period of both moves from where to where, taken apart
- * once into rows and lists of steps (transport/shared/steps.h) and kept beside a layout for the copies that follow.
+ * once into rows and lists of steps (transport/shared/copy_words.h) and kept beside a layout for the copies that follow.
  * A plan does not change once it is kept and goes with the layout, so any number of threads copy by it; copy_layout.c calls. */
 #ifndef ORIEL_DATATYPE_COPY_PLAN_H
 #define ORIEL_DATATYPE_COPY_PLAN_H

@@ -4,7 +4,7 @@
 #define ORIEL_DATATYPE_COPY_PLAN_PASS_H
 
 #include "datatype/copy_plan.h"
-#include "transport/shared/steps.h"
+#include "transport/shared/copy_words.h"
 
 /* What is done for all items of a chunk. */
 enum form { FORM_ROW, FORM_RUNS, FORM_LIST, FORM_EVEN, FORM_PIECES };

@@ -1,9 +1,9 @@
 /* Predefined datatypes come from predefined.def, derived ones are flattened at their first use (flatten.c).  A derived
  * datatype carries an attribute of ours for one purpose: its delete callback tells when the handle is no longer this
- * datatype.  ops/ and api/ call, from any thread. */
+ * datatype.  rma/ and api/ call, from any thread. */
 #include "datatype/datatype.h"
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "host/contents.h"
 #include "host/host.h"
 #include "datatype/flatten.h"

@@ -1,9 +1,9 @@
 /* From MPI_Datatype to what Oriel needs of it.  A description is found in two loads like a window, is made once per datatype
- * and goes when the program frees it.  ops/ and api/ call. */
+ * and goes when the program frees it.  rma/ and api/ call. */
 #ifndef ORIEL_DATATYPE_DATATYPE_H
 #define ORIEL_DATATYPE_DATATYPE_H
 
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "base/status.h"
 #include "datatype/layout.h"
 

@@ -3,7 +3,7 @@
  * twice at each of many levels costs no more than its levels.  datatype.c calls. */
 #include "datatype/flatten.h"
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "host/contents.h"
 #include "host/host.h"
 

@@ -2,7 +2,7 @@
  * copy_layout.c calls. */
 #include "datatype/pair_types.h"
 
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {

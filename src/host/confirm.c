@@ -5,7 +5,7 @@
 #include "host/confirm.h"
 
 #include "base/log.h"
-#include "base/place.h"
+#include "base/code_address.h"
 #include "host/host.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* What a datatype was made of, alike for all hosts and for both widths of counts.  ops/ calls. */
+/* What a datatype was made of, alike for all hosts and for both widths of counts.  rma/ calls. */
 #ifndef ORIEL_HOST_CONTENTS_H
 #define ORIEL_HOST_CONTENTS_H
 

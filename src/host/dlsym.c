@@ -13,7 +13,7 @@
  * `dlvsym` stays the C library's: hosts have no versions.  The compiler's sanitisers look up what they replace before they have
  * started, so this file is not instrumented, and calls nothing that they replace before it knows that the name is MPI's.
  * Programs and libraries call, and this library itself. */
-#include "base/place.h"
+#include "base/code_address.h"
 #include "host/host.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* The host MPI as Oriel sees it: one table of its functions, found behind Oriel in the program's libraries, and the few
  * things that only a host can give (carrier windows, collectives at creation, completed requests).  This folder alone
- * knows which host it is; api/, window/ and ops/ call. */
+ * knows which host it is; api/, window/ and rma/ call. */
 #ifndef ORIEL_HOST_HOST_H
 #define ORIEL_HOST_HOST_H
 

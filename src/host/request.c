@@ -1,5 +1,5 @@
 /* The requests that Oriel gives out.  A complete one is a send of nothing to nobody: it costs half of a generalised one and every
- * completion function knows it, and the host checks its datatype.  A generalised one is for what is outstanding.  ops/ and api/
+ * completion function knows it, and the host checks its datatype.  A generalised one is for what is outstanding.  rma/ and api/
  * call. */
 #include "host/host.h"
 

@@ -1,13 +1,13 @@
 /* What a process keeps of a window whose ranks are on several machines, and what the processes of two machines tell each other
  * about it.  A target on another machine has mechanism ORIEL_BY_NETWORK in this machine's table of targets: offset is the id of
- * the window there, control_offset the number of its machine.  Creation makes it; sync/ and ops/ work on it.
+ * the window there, control_offset the number of its machine.  Creation makes it; sync/ and rma/ work on it.
  *
  * The messages of a window go to the agent of the process at whose rank they are aimed (transport/ucx/net.h), which does there
  * what the origin would do by itself on one machine: so each target has one atomicity domain and one lock. */
 #ifndef ORIEL_INTERNODE_INTERNODE_H
 #define ORIEL_INTERNODE_INTERNODE_H
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "transport/ucx/net.h"
 #include "window/window.h"
 

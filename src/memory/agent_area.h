@@ -1,5 +1,5 @@
 /* This process's agent and where those of its peers are: the thread that copies for others where the kernel lets them not
- * (transport/agent/agent.h).  Creation opens, finalisation closes, ops/ looks up. */
+ * (transport/agent/agent.h).  Creation opens, finalisation closes, rma/ looks up. */
 #ifndef ORIEL_MEMORY_AGENT_AREA_H
 #define ORIEL_MEMORY_AGENT_AREA_H
 

@@ -12,7 +12,7 @@
  * file.c calls. */
 #include "memory/allocator.h"
 
-#include "base/size.h"
+#include "base/file_limit.h"
 #include "base/valgrind.h"
 #include "memory/memory_limits.h"
 #include "memory/pages.h"

@@ -4,7 +4,7 @@
 #define ORIEL_MEMORY_ALLOCATOR_H
 
 #include "base/status.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "memory/free_extents.h"
 #include "memory/core_dump.h"
 #include "memory/file.h"

@@ -7,7 +7,7 @@
  * reverse order. */
 #include "memory/file.h"
 
-#include "base/descriptor.h"
+#include "base/reserve_fd.h"
 #include "base/fork.h"
 #include "base/log.h"
 #include "memory/allocator.h"

@@ -3,9 +3,9 @@
  * (allocator.c), and an offset in it never moves.  Windows allocate here; peer.h
  * opens the files of others.
  *
- * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/writers.h); the
+ * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/remote_writers.h); the
  * second has a slot for each thread of the owner that accumulates (sync/atomic_mode.h); the third tells others what the owner waits
- * for (observe/state.h). Who writes the header: the owner only. The
+ * for (observe/state/state.h). Who writes the header: the owner only. The
  * identity is written before anybody is told of the file, state goes RUNNING -> LEFT once, when the owner finalises in good
  * order. agent_offset and net_offset are written before creation agrees on a window that needs them, and read after;
  * polled_offset at any time: an origin that finds it 0 does without. */
@@ -14,7 +14,7 @@
 
 #include "base/identity.h"
 #include "base/status.h"
-#include "transport/writers.h"
+#include "transport/remote_writers.h"
 
 #include <stdbool.h>
 #include <stddef.h>

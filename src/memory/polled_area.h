@@ -1,5 +1,5 @@
 /* This process's area for requests (transport/polled/polled.h) and where those of its peers are.  The first window memory that
- * peers reach by copies opens it, finalisation closes it, ops/ looks up. */
+ * peers reach by copies opens it, finalisation closes it, rma/ looks up. */
 #ifndef ORIEL_MEMORY_POLLED_AREA_H
 #define ORIEL_MEMORY_POLLED_AREA_H
 

@@ -3,7 +3,7 @@
  * Called through probe.h only. */
 #include "memory/probe.h"
 
-#include "base/size.h"
+#include "base/file_limit.h"
 
 #include <dlfcn.h>
 #include <errno.h>

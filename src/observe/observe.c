@@ -1,6 +1,6 @@
 /* Starts and ends observing: which options ask for it, the table of functions before and after, what is written where at the end.
  * One thread calls at a time, since MPI starts and ends once. */
-#include "observe/count.h"
+#include "observe/stats/observed_window.h"
 
 #include "base/log.h"
 #include "base/options.h"

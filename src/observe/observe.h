@@ -23,7 +23,7 @@ void oriel_state_open(void);
 /* Where the newest record lies in the memory file. */
 void oriel_state_set_records(uint64_t offset);
 
-/* --- waits (waiting.c): what this thread has waited so far in calls of Oriel, whoever it waited for --- */
+/* --- waits (wait_observer.c): what this thread has waited so far in calls of Oriel, whoever it waited for --- */
 
 struct oriel_waited {
     uint64_t total_ns;   /* ever, of this thread */

@@ -1,5 +1,5 @@
 /* Kinds of predefined elements and the operators on them, without mpi.h, windows or processes.  datatype/datatype.c says which MPI
- * datatype has which kind, kernel.c computes.  transport/, ops/ and api/ use it. */
+ * datatype has which kind, kernel.c computes.  transport/, rma/ and api/ use it. */
 #ifndef ORIEL_REDUCE_KIND_H
 #define ORIEL_REDUCE_KIND_H
 

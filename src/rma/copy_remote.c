@@ -5,7 +5,7 @@
 #include "rma/copy_remote.h"
 
 #include "base/atomic.h"
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@
  * P5  A failure belongs to the operation that it is of: after one, those that waited with it are done one by one, and page by
  *     page what lies side by side.  All that can be done is done.  The next call that completes tells the first failure.
  *
- * ops/ and api/ call, from any thread of the program. */
+ * rma/ and api/ call, from any thread of the program. */
 #include "rma/deferred.h"
 
 #include "base/delay.h"

@@ -1,5 +1,5 @@
 /* Short puts and accumulates to memory that is reached by copies, deferred until the program completes them (deferred.c has the
- * argument).  ops/ defers and does, api/ calls where operations are to be complete, window/ makes and frees. */
+ * argument).  rma/ defers and does, api/ calls where operations are to be complete, window/ makes and frees. */
 #ifndef ORIEL_RMA_DEFERRED_H
 #define ORIEL_RMA_DEFERRED_H
 

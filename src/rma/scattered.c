@@ -10,7 +10,7 @@
 #include "rma/scattered.h"
 
 #include "datatype/copy_blocks.h"
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 
 enum {
     SHORT_ELEMENTS = 256,  /* on average, in a block: longer ones are worth a walk of their own */

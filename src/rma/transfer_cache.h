@@ -1,11 +1,11 @@
 /* Puts and gets of derived datatypes that this thread has done before with the same datatypes and counts: most programs do one
  * such transfer over and over.  Kept is what does not depend on window, target and places: that the counts and datatypes are
  * right, which bytes are touched, and how they are copied.  An entry counts only while its generation is the process's
- * (base/recent.h), since the layouts go with the datatypes.  put_get.c keeps, api/ looks. */
+ * (base/tls_cache.h), since the layouts go with the datatypes.  put_get.c keeps, api/ looks. */
 #ifndef ORIEL_RMA_TRANSFER_CACHE_H
 #define ORIEL_RMA_TRANSFER_CACHE_H
 
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "datatype/copy_layout.h"
 
 struct oriel_repeated {

@@ -1,4 +1,4 @@
-/* The mutual exclusion of accumulates on one target.  Thread-safe; ops/ calls. */
+/* The mutual exclusion of accumulates on one target.  Thread-safe; rma/ calls. */
 #ifndef ORIEL_SYNC_ACCUMULATE_MUTEX_H
 #define ORIEL_SYNC_ACCUMULATE_MUTEX_H
 

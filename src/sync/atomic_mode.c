@@ -1,5 +1,5 @@
 /* The slots of threads, and the waiting for all of them (atomic_mode.h has the argument).  A slot is a thread's from its first single
- * on; the process's table of free ones is no part of the protocol.  ops/ calls. */
+ * on; the process's table of free ones is no part of the protocol.  rma/ calls. */
 #include "sync/atomic_mode.h"
 
 #include "base/wait.h"

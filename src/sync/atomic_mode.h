@@ -36,12 +36,12 @@
  * process is known to be dead; whether that single's update was done nobody can tell.  Whoever dies between B1 and the end of
  * B3 holds the lock for ever, and bulk stays 1: all later updates of that target find the death.
  *
- * The seq_cst store S1 is a full fence, a third of what a fetch_and_op costs.  ops/ and api/ call. */
+ * The seq_cst store S1 is a full fence, a third of what a fetch_and_op costs.  rma/ and api/ call. */
 #ifndef ORIEL_SYNC_ATOMIC_MODE_H
 #define ORIEL_SYNC_ATOMIC_MODE_H
 
 #include "base/delay.h"
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "memory/file.h"
 #include "window/window.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/fork.h"
 #include "base/options.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #include <stdlib.h>
 

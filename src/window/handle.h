@@ -4,7 +4,7 @@
 #ifndef ORIEL_WINDOW_HANDLE_H
 #define ORIEL_WINDOW_HANDLE_H
 
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "window/window.h"
 
 #include <mpi.h>

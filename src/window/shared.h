@@ -1,7 +1,7 @@
 /* What a window keeps in shared memory: one struct oriel_common per window and machine, in the memory file of the machine's
  * lowest rank (its leader), and one struct oriel_control per window and rank, in that rank's own file, which is of one size
  * for any number of ranks.  Every word that two processes write stands alone on its cache line or beside words of the same
- * writers.  sync/ and ops/ touch them; creation fills, free clears them.
+ * writers.  sync/ and rma/ touch them; creation fills, free clears them.
  *
  * Death: a process that is killed leaves its words as they are.  Whoever waits for more than 100 ms looks whether the
  * processes that can block it still live (internode/origin/liveness.h) and returns an error that names the dead one; a word in the way of
@@ -164,7 +164,7 @@ struct oriel_control {
     _Atomic uint32_t promoted;      /* 1 once memory of the owner's program that the window has became shared in place */
     _Atomic uint32_t abandoned; /* win_rank + 1 of the dead one because of whom the owner has left the window: it touches nobody's
                                  * memory any more, and nobody need wait for it; or 0 */
-    _Atomic uint64_t record_offset; /* of struct oriel_window_record (observe/record.h), in the owner's file; 0: it keeps none */
+    _Atomic uint64_t record_offset; /* of struct oriel_window_record (observe/stats/record.h), in the owner's file; 0: it keeps none */
     _Atomic uint64_t common_offset; /* of struct oriel_common, where the owner leads a machine of several; set once */
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_partners partners;

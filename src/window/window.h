@@ -1,5 +1,5 @@
 /* A window of this process.  Everything but the epoch words is written once, before creation returns.  api/ finds it from
- * the host's handle (window/handle.h), sync/ and ops/ work on it; nothing here needs mpi.h. */
+ * the host's handle (window/handle.h), sync/ and rma/ work on it; nothing here needs mpi.h. */
 #ifndef ORIEL_WINDOW_WINDOW_H
 #define ORIEL_WINDOW_WINDOW_H
 

@@ -43,9 +43,9 @@ SOURCES = [
     "check/access/conflict_table",
     "check/order/word_clocks",
 ]
-SOURCES += ["reduce/kernel", "base/descriptor", "base/fork", "base/identity", "base/log", "base/options", "base/size", "base/status", "base/table"]
+SOURCES += ["reduce/kernel", "base/reserve_fd", "base/fork", "base/identity", "base/log", "base/options", "base/file_limit", "base/status", "base/hash_table"]
 PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", "base/siphash", "base/wait", "base/log", "base/options", "base/status",
-                 "base/table"]
+                 "base/hash_table"]
 
 MUTANTS = [
     ("check/access/cell_store.c", "    oriel_board_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",

@@ -49,7 +49,7 @@ def table(name):
 
 def functions_of_oriel():
     """Every function that Oriel takes, with the hosts on which it does: functions.def and the files of one host."""
-    rows = re.findall(r"^(?:FUNCTION|FORWARD|LARGE)\((\w+),", text_of(ROOT, "src", "api", "functions.def"), re.MULTILINE)
+    rows = re.findall(r"^(?:FUNCTION|FORWARD|LARGE)\((\w+),", text_of(ROOT, "src", "host", "functions.def"), re.MULTILINE)
     found = {name: HOSTS for name in rows}
     for host in HOSTS:
         for path in glob.glob(os.path.join(ROOT, "src", "api", host, "*.c")):

@@ -5,7 +5,7 @@
  * libFuzzer calls. */
 #include "fuzzer.h"
 
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "memory/agent_area.h"
 #include "memory/mechanism.h"
 #include "memory/net_address.h"

@@ -3,7 +3,7 @@
  * is not there: nobody is connected to.  libFuzzer calls. */
 #include "fuzzer.h"
 
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 
 enum { ARRIVALS_MOST = 32, PIECE_MOST_BYTES = 600, SESSION = 99, CALLERS = 3 };
 

@@ -4,7 +4,7 @@
 #include "replies.h"
 
 #include "internode/origin/pack.h"
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 #include "internode/internode.h"
 
 enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64, MOVES_MOST = 64 };

@@ -6,7 +6,7 @@
 #include "fuzzer.h"
 
 #include "base/crc32.h"
-#include "observe/trace_format.h"
+#include "observe/trace/trace_format.h"
 
 /* mend_window, or NULL, is given what each block of a window holds, before its checksum is made. */
 static inline void mend_trace(uint8_t *bytes, size_t len_bytes, void (*mend_window)(uint8_t *payload, size_t len_bytes))

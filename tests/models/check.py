@@ -32,15 +32,15 @@ MODELS = {
         ("wait.pml", "fetch_add(event, 1, 8); /* W1 */", "fetch_add_relaxed(event, 1, 8);", ASSERTION,
          "W1 publishes what was stored before"),
     ]),
-    "help": (["transport/ucx/help.c"], set(), [
+    "help": (["transport/ucx/caller_progress.c"], set(), [
         ("help.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
         ("help.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
         ("help.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: who may have left"),
         ("help.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: who leaves opens the gate"),
         ("help.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes where something has come"),
     ]),
-    "net": (["transport/ucx/net.h", "transport/ucx/peers.c", "transport/ucx/callers.c", "transport/ucx/await.c",
-             "transport/ucx/serve.c"], {"N4"}, [  # of who is lost: net_death
+    "net": (["transport/ucx/net.h", "transport/ucx/send_peers.c", "transport/ucx/recv_peers.c", "transport/ucx/reply_wait.c",
+             "transport/ucx/progress_thread.c"], {"N4"}, [  # of who is lost: net_death
         ("net.pml", "sequence_of[sent] = sent; /* N1 */", "sequence_of[sent] = 0;", STUCK, "N1: the sender counts its messages"),
         ("net.pml", "    :: sequence_of[at] == expected ->", "    :: sequence_of[at] >= expected ->", ASSERTION,
          "N1: what comes before its turn is held back"),
@@ -89,8 +89,8 @@ MODELS = {
         ("net.pml", ":: half >= half_most && is_done[SYNC] ->", ":: half >= half_most ->", ASSERTION,
          "a half waits until the one before it has been served"),
     ]),
-    "net_death": (["transport/ucx/net.h", "transport/ucx/peers.c", "transport/ucx/callers.c", "transport/ucx/await.c",
-                   "transport/ucx/serve.c"], {"N1", "N3"}, [  # of messages: net
+    "net_death": (["transport/ucx/net.h", "transport/ucx/send_peers.c", "transport/ucx/recv_peers.c", "transport/ucx/reply_wait.c",
+                   "transport/ucx/progress_thread.c"], {"N1", "N3"}, [  # of messages: net
         ("net_death.pml", ":: has_request[number] -> has_request[number] = false; is_failed[number] = true /* N4 */",
          ":: false -> skip", STUCK, "N4: what is outstanding ends"),
         ("net_death.pml", ":: is_lost[number] && !AWAITS && !LEAVES -> is_failed[number] = true /* N4 */",

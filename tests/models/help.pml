@@ -1,4 +1,4 @@
-/* Who serves messages (src/transport/ucx/help.c): the agent's thread, which may step aside whenever it likes, and sleeps without
+/* Who serves messages (src/transport/ucx/caller_progress.c): the agent's thread, which may step aside whenever it likes, and sleeps without
  * a time limit; one that helps now and then; and a sender.  An end state in which a message is left is a lost wake-up. */
 #define PROCESSES 3
 #define STORED 2

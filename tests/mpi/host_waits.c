@@ -1,4 +1,4 @@
-/* A rank that waits in a function of MPICH, or asks in one what has come, serves other machines itself (src/api/mpich/waits.c).
+/* A rank that waits in a function of MPICH, or asks in one what has come, serves other machines itself (src/api/mpich/progress_hook.c).
  * Rank 0's threads but the first are held at their next sleep, as if no processor were ever given to them; then rank 0 waits in
  * the function for rank 1, whose operations on rank 0's memory must come back before it does its part. */
 #include "harness.h"

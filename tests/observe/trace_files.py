@@ -1,4 +1,4 @@
-"""Reads trace files as src/observe/trace_format.h has them: the tests' own reader, beside the command's."""
+"""Reads trace files as src/observe/trace/trace_format.h has them: the tests' own reader, beside the command's."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ HEADER_BYTES = 440
 
 
 def rows(kind):
-    with open(os.path.join(ROOT, "src", "observe", "counters.def"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "src", "observe", "stats", "counters.def"), encoding="utf-8") as file:
         return re.findall(rf"^{kind}\((\w+),", file.read(), re.M)
 
 

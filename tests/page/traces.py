@@ -1,6 +1,6 @@
-"""Writes trace files as src/observe/trace_format.h has them, for programs that never ran: what is in them is known exactly.
+"""Writes trace files as src/observe/trace/trace_format.h has them, for programs that never ran: what is in them is known exactly.
 
-The kinds, paths and causes are the rows of src/observe/counters.def.
+The kinds, paths and causes are the rows of src/observe/stats/counters.def.
 Imported by the tests of the page of `oriel report`; by hand: traces.py known|busy FOLDER."""
 
 import os
@@ -19,7 +19,7 @@ BLOCK_EVENTS = 10000
 
 
 def rows(kind):
-    with open(os.path.join(ROOT, "src", "observe", "counters.def"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "src", "observe", "stats", "counters.def"), encoding="utf-8") as file:
         return re.findall(rf"^{kind}\((\w+),", file.read(), re.M)
 
 

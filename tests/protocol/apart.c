@@ -1,5 +1,5 @@
 /* Makes windows over several machines for tests, with the real service of messages (src/internode/target/am_dispatch.c) and a stand-in for the
- * operations of ops/, which move single words.  Every failure ends the process.  Tests of src/internode/origin/origin_sync.c call. */
+ * operations of rma/, which move single words.  Every failure ends the process.  Tests of src/internode/origin/origin_sync.c call. */
 #include "apart.h"
 
 #include "memory/net_address.h"

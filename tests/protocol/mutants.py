@@ -37,7 +37,7 @@ NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_thread
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
             "agent", "agent_updates", "agent_deaths", "polled", "deferred", "writers", "writers_deaths", "copies", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
-    PARTS += ("transport/ucx/[!n]*.c", "transport/ucx/native.c", "internode/target/am_dispatch.c")  # without none.c
+    PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")
     PROGRAMS += NET_PROGRAMS
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_far_partner"

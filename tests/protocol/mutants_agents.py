@@ -2,57 +2,57 @@
 
 # mutants.py says what a row is.
 AGENTS = [
-    ("transport/polled/ask.c", [("    return atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_IDLE, memory_order_relaxed,\n"
+    ("transport/polled/polled_origin.c", [("    return atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_IDLE, memory_order_relaxed,\n"
                                  "                                                   memory_order_relaxed);",
                                  "    oriel_delay();\n    (void)asked;\n    atomic_store(&slot->state, ORIEL_POLLED_IDLE);\n"
                                  "    return true;")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R4: a withdrawal is one step, and may fail"),
-    ("transport/polled/ask.c", [("           atomic_compare_exchange_strong_explicit(&area->owners[number].word, &from, "
+    ("transport/polled/polled_origin.c", [("           atomic_compare_exchange_strong_explicit(&area->owners[number].word, &from, "
                                  "oriel_identity_own_word(),\n"
                                  "                                                   memory_order_acquire, memory_order_relaxed); "
                                  "/* R1 */",
                                  "           (oriel_delay(), atomic_store(&area->owners[number].word, "
                                  "oriel_identity_own_word()), true);")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R1: looking and claiming are one step"),
-    ("transport/polled/ask.c", [("    fill(slot, there->address, wanted);\n    oriel_delay();\n"
+    ("transport/polled/polled_origin.c", [("    fill(slot, there->address, wanted);\n    oriel_delay();\n"
                                  "    oriel_store_release(&slot->state, ORIEL_POLLED_ASKED); /* R3, P2 */\n",
                                  "    oriel_store_release(&slot->state, ORIEL_POLLED_ASKED);\n    oriel_delay();\n"
                                  "    fill(slot, there->address, wanted);\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R3 after R2"),
-    ("transport/polled/ask.c", [("    enum answer answer = await_answer(area, slot);\n",
+    ("transport/polled/polled_origin.c", [("    enum answer answer = await_answer(area, slot);\n",
                                  "    release(area, number);\n    oriel_delay();\n"
                                  "    enum answer answer = await_answer(area, slot);\n"),
                                 ("    oriel_delay();\n    release(area, number);\n    if (oriel_unlikely(answer == DIED)) {\n",
                                  "    if (oriel_unlikely(answer == DIED)) {\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R5 after R4: a slot is given back when its origin has the answer"),
-    ("transport/polled/ask.c", [("!oriel_identity_word_lives(owner) && ", "")],
+    ("transport/polled/polled_origin.c", [("!oriel_identity_word_lives(owner) && ", "")],
      "polled", "polled_slots_of_the_living_are_theirs", "only slots of the dead are taken over"),
-    ("transport/polled/ask.c", [("        number = take_over(area);", "        number = ORIEL_POLLED_SLOTS;")],
+    ("transport/polled/polled_origin.c", [("        number = take_over(area);", "        number = ORIEL_POLLED_SLOTS;")],
      "polled", "polled_slots_of_the_dead_are_taken_over", "slots of the dead are taken over"),
-    ("transport/polled/ask.c", [("(!clear(&area->slots[number]))", "(clear(&area->slots[number]) && false)")],
+    ("transport/polled/polled_origin.c", [("(!clear(&area->slots[number]))", "(clear(&area->slots[number]) && false)")],
      "polled", "polled_slots_of_the_dead_are_taken_over", "a slot in which a thread still executes is left alone"),
-    ("transport/polled/ask.c", [("        if (!oriel_identity_alive(&area->process))\n            return DIED;\n", "")],
+    ("transport/polled/polled_origin.c", [("        if (!oriel_identity_alive(&area->process))\n            return DIED;\n", "")],
      "polled", "polled_target_that_dies_is_reported", "after T1 the origin asks whether the target lives"),
-    ("transport/polled/answer.c", [("        if (!atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_TAKEN, "
+    ("transport/polled/polled_target.c", [("        if (!atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_TAKEN, "
                                     "memory_order_acquire,\n"
                                     "                                                     memory_order_relaxed)) /* T1, P1, P2 */\n"
                                     "            continue;\n",
                                     "        atomic_store(&slot->state, ORIEL_POLLED_TAKEN);\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "T1: a request is taken in one step, which may fail"),
-    ("transport/polled/answer.c", [("        slot->error = execute(&known[i], slot); /* T2 */\n        oriel_delay();\n"
+    ("transport/polled/polled_target.c", [("        slot->error = execute(&known[i], slot); /* T2 */\n        oriel_delay();\n"
                                     "        oriel_store_release(&slot->state, ORIEL_POLLED_DONE); /* T3 */\n",
                                     "        oriel_store_release(&slot->state, ORIEL_POLLED_DONE);\n        oriel_delay();\n"
                                     "        slot->error = execute(&known[i], slot);\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "T3 after T2"),
-    ("transport/polled/answer.c", [("    if (last < first || !populate(first, last, writes))\n", "    if (last < first)\n")],
+    ("transport/polled/polled_target.c", [("    if (last < first || !populate(first, last, writes))\n", "    if (last < first)\n")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: T2 asks whether the pages are there"),
-    ("transport/polled/answer.c", [("these->waits == waits && ", "")],
+    ("transport/polled/polled_target.c", [("these->waits == waits && ", "")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: pages are forgotten when the origin has waited"),
-    ("transport/polled/answer.c", [("these->origin == origin &&\n                     these->own_waits == ours", "these->origin == origin")],
+    ("transport/polled/polled_target.c", [("these->origin == origin &&\n                     these->own_waits == ours", "these->origin == origin")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: pages are forgotten when the target begins a wait"),
-    ("transport/polled/answer.c", [(" && ((page->found & 1) != 0 || !writes)", "")],
+    ("transport/polled/polled_target.c", [(" && ((page->found & 1) != 0 || !writes)", "")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P6: a page that was read may refuse writes"),
-    ("transport/polled/ask.c", [("answer == ANSWERED && slot->error == 0", "answer == ANSWERED")],
+    ("transport/polled/polled_origin.c", [("answer == ANSWERED && slot->error == 0", "answer == ANSWERED")],
      "polled", "polled_p6_memory_that_is_gone_is_refused", "P1: what is refused is done by other means"),
     ("transport/agent/agent.c", [("    oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED); /* Q3, P1 */\n"
                                   "    oriel_delay();\n    ring(agent, slot);",
@@ -96,33 +96,33 @@ AGENTS = [
      "agent_deaths", "killed_target_is_reported_to_those_who_wait_for_a_slot", "so does who waits for a slot"),
     ("transport/agent/agent.c", [("    if (oriel_load_acquire(&agent->state) == ORIEL_AGENT_RUNNING && ", "    if (")],
      "agent", "agent_ends_in_good_order_and_starts_again", "an agent that has ended answers nobody"),
-    ("transport/agent/serve.c", [("        return; /* Z2, P5 */", "        slot->error = 0;")],
+    ("transport/agent/agent_thread.c", [("        return; /* Z2, P5 */", "        slot->error = 0;")],
      "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z2: a bit alone is no request"),
-    ("transport/agent/serve.c", [("    slot->error = inside != NULL ? oriel_agent_execute(",
+    ("transport/agent/agent_thread.c", [("    slot->error = inside != NULL ? oriel_agent_execute(",
                                   "    atomic_store(&slot->answer.value, ORIEL_AGENT_DONE);\n    oriel_delay();\n"
                                   "    slot->error = inside != NULL ? oriel_agent_execute(")],
      "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z3 comes last"),
-    ("transport/agent/serve.c", [("    oriel_wake(&slot->answer.value, &slot->answer.sleepers);\n", "")],
+    ("transport/agent/agent_thread.c", [("    oriel_wake(&slot->answer.value, &slot->answer.sleepers);\n", "")],
      "agent_deaths", "agent_z3_wakes_those_who_ask", "Z3 wakes"),
-    ("transport/agent/serve.c", [("    uint32_t bits = atomic_exchange_explicit(&agent->asked, 0, memory_order_seq_cst); "
+    ("transport/agent/agent_thread.c", [("    uint32_t bits = atomic_exchange_explicit(&agent->asked, 0, memory_order_seq_cst); "
                                   "/* Z1 */",
                                   "    uint32_t bits = oriel_load_acquire(&agent->asked);\n    oriel_delay();\n"
                                   "    oriel_store_release(&agent->asked, 0);")],
      "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z1: looking and taking are one step"),
-    ("transport/agent/serve.c", [("    atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */\n", ""),
+    ("transport/agent/agent_thread.c", [("    atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */\n", ""),
                                  ("    atomic_fetch_sub_explicit(&agent->sleepers, 1, memory_order_seq_cst);\n", "")],
      "agent", "agent_p4_forgets_no_request", "S1: the agent says that it sleeps"),
-    ("transport/agent/serve.c", [("FUTEX_WAIT, 0, NULL, NULL, 0); /* S2 */",
+    ("transport/agent/agent_thread.c", [("FUTEX_WAIT, 0, NULL, NULL, 0); /* S2 */",
                                   "FUTEX_WAIT, oriel_load_relaxed(&agent->asked), NULL, NULL, 0);"),
                                  ("(oriel_load_relaxed(&agent->asked) == 0)\n        syscall",
                                   "(oriel_load_relaxed(&agent->asked) == 0 && usleep(200) == 0)\n        syscall")],
      "agent", "agent_p4_forgets_no_request", "S2: the kernel compares with nothing asked"),
     ("transport/agent/execute.c", [("            return moved < 0 ? errno : EIO;", "            return 0;")],
      "agent", "memory_that_is_gone_is_a_range_error", "what could not be copied is an error"),
-    ("transport/agent/serve.c", [("    keep_own_descriptor();\n    oriel", "    oriel"),
+    ("transport/agent/agent_thread.c", [("    keep_own_descriptor();\n    oriel", "    oriel"),
                                  ("static void keep_own_descriptor", "void keep_own_descriptor")],
      "agent", "agent_keeps_its_file_when_the_program_closes_it", "the agent's descriptors are its own"),
-    ("transport/agent/serve.c", [("goes_on = is_own_file(agent);", "goes_on = is_own_file(agent) || true;")],
+    ("transport/agent/agent_thread.c", [("goes_on = is_own_file(agent);", "goes_on = is_own_file(agent) || true;")],
      "agent", "agent_keeps_its_file_when_the_program_closes_it", "the descriptor is looked at before it is used"),
     ("transport/agent/execute.c", [("    int error = transfer_elements(kind, FROM_USER);", "    int error = 0;")],
      "agent_updates", "updates_are_what_the_kernels_compute", "U: the agent reads before it computes"),
@@ -173,49 +173,49 @@ AGENTS = [
                                   "        oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE)")],
      "agent_deaths", "update_of_the_dead_is_done_once_and_the_lock_stays_with_it", "an heir has an update of the dead done"),
 
-    ("transport/writers.c", [("        struct oriel_writers_slot *slot = take_slot(writers, word);\n        oriel_delay();\n"
+    ("transport/remote_writers.c", [("        struct oriel_writers_slot *slot = take_slot(writers, word);\n        oriel_delay();\n"
                               "        uint32_t moving = atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); "
                               "/* E2, P3 */\n",
                               "        uint32_t moving = atomic_load_explicit(&writers->moving.value, memory_order_seq_cst);\n"
                               "        oriel_delay();\n"
                               "        struct oriel_writers_slot *slot = take_slot(writers, word);\n")],
      "writers", "writers_p1_p2_p3_lose_no_write", "E1 before E2: a writer announces itself before it looks"),
-    ("transport/writers.c", [("if (oriel_likely(moving % 2 == 0) || !again)", "if (moving != UINT32_MAX || again)")],
+    ("transport/remote_writers.c", [("if (oriel_likely(moving % 2 == 0) || !again)", "if (moving != UINT32_MAX || again)")],
      "writers", "writers_p1_p2_p3_lose_no_write", "E2: a writer looks whether pages move"),
-    ("transport/writers.c", [("        oriel_writers_leave(slot);\n        again", "        again")],
+    ("transport/remote_writers.c", [("        oriel_writers_leave(slot);\n        again", "        again")],
      "writers", "writers_m4_wakes_those_who_wait", "E3: a writer that waits has no slot"),
-    ("transport/writers.c", [("        lives = oriel_identity_alive(&writers->process);", "        lives = true;")],
+    ("transport/remote_writers.c", [("        lives = oriel_identity_alive(&writers->process);", "        lives = true;")],
      "writers_deaths", "writers_do_not_wait_for_a_dead_target", "E3: who waits asks whether the target lives"),
-    ("transport/writers.c", [("    if (!oriel_identity_equal(&writers->process, self))\n        writers->process = *self;\n",
+    ("transport/remote_writers.c", [("    if (!oriel_identity_equal(&writers->process, self))\n        writers->process = *self;\n",
                               "    (void)self;\n")],
      "writers", "writers_e3_waits_while_the_target_lives", "M1: the target says who it is"),
-    ("transport/writers.c", [("    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M1 */\n", ""),
+    ("transport/remote_writers.c", [("    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M1 */\n", ""),
                              ("    return ORIEL_OK;\n}\n\nvoid oriel_writers_resume",
                               "    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst);\n"
                               "    return ORIEL_OK;\n}\n\nvoid oriel_writers_resume")],
      "writers", "writers_p1_p2_p3_lose_no_write", "M1 before M2: nobody comes in after the look"),
-    ("transport/writers.c", [("memory_order_seq_cst) != 0) { /* M2, P2 */", "memory_order_seq_cst) == UINT64_MAX) {")],
+    ("transport/remote_writers.c", [("memory_order_seq_cst) != 0) { /* M2, P2 */", "memory_order_seq_cst) == UINT64_MAX) {")],
      "writers", "writers_p1_p2_p3_lose_no_write", "M2: the mover waits for those who are in"),
-    ("transport/writers.c", [("for (unsigned i = 0; i < ORIEL_WRITERS_SLOTS; i++) {\n        struct",
+    ("transport/remote_writers.c", [("for (unsigned i = 0; i < ORIEL_WRITERS_SLOTS; i++) {\n        struct",
                               "for (unsigned i = 0; i < ORIEL_WRITERS_SLOTS / 8; i++) {\n        struct")],
      "writers", "writers_p1_p2_p3_lose_no_write", "M2: the mover looks at all slots"),
-    ("transport/writers.c", [("    if (word != 0 && !oriel_identity_word_lives(word))", "    if (word != 0)")],
+    ("transport/remote_writers.c", [("    if (word != 0 && !oriel_identity_word_lives(word))", "    if (word != 0)")],
      "writers", "writers_m2_waits_for_the_living", "M2: only the dead are not waited for"),
-    ("transport/writers.c", [("            bury(slot);\n            looked_ns", "            looked_ns")],
+    ("transport/remote_writers.c", [("            bury(slot);\n            looked_ns", "            looked_ns")],
      "writers_deaths", "writers_that_are_dead_are_not_waited_for", "M2: the dead are not waited for"),
-    ("transport/writers.c", [("            bury_all(writers);\n        if", "            (void)bury_all;\n        if")],
+    ("transport/remote_writers.c", [("            bury_all(writers);\n        if", "            (void)bury_all;\n        if")],
      "writers_deaths", "slots_of_the_dead_are_taken_over", "E1: who finds all slots taken looks for the dead"),
-    ("transport/writers.c", [("        } else if (now_ns - begin_ns > limit_ns) {\n            return false;\n",
+    ("transport/remote_writers.c", [("        } else if (now_ns - begin_ns > limit_ns) {\n            return false;\n",
                               "        } else if (limit_ns == 0) {\n            return false;\n")],
      "writers", "copies_that_do_not_end_are_refused_and_reported", "a mover does not wait for ever"),
-    ("transport/writers.c", [("        oriel_writers_resume(writers);\n        return oriel_fail", "        return oriel_fail")],
+    ("transport/remote_writers.c", [("        oriel_writers_resume(writers);\n        return oriel_fail", "        return oriel_fail")],
      "writers", "copies_that_do_not_end_are_refused_and_reported", "M4 is done after a refusal"),
-    ("transport/writers.c", [("    atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */\n", ""),
+    ("transport/remote_writers.c", [("    atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */\n", ""),
                              ("    atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_seq_cst);\n", "")],
      "writers", "writers_m4_wakes_those_who_wait", "E3, S1: who sleeps says so"),
-    ("transport/writers.c", [("    oriel_wake(&writers->moving.value, &writers->moving.sleepers);\n", "")],
+    ("transport/remote_writers.c", [("    oriel_wake(&writers->moving.value, &writers->moving.sleepers);\n", "")],
      "writers", "writers_m4_wakes_those_who_wait", "M4 wakes"),
-    ("transport/writers.c", [("    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M4, P3 */\n",
+    ("transport/remote_writers.c", [("    atomic_fetch_add_explicit(&writers->moving.value, 1, memory_order_seq_cst); /* M4, P3 */\n",
                               "")],
      "writers", "writers_m4_wakes_those_who_wait", "M4: writers are let in again"),
     ("transport/cma/cma.c", [("    if (there->writers == NULL)\n", "    if (there->pid > 0)\n")],
@@ -228,7 +228,7 @@ AGENTS = [
                               "    oriel_writers_leave(slot);\n"
                               "    ssize_t moved = call(there->pid, local, count, remote, count, 0);")],
      "copies", "no_copy_is_lost_where_threads_are_stopped", "E5 follows E4: the slot is kept while the kernel copies"),
-    ("transport/agent/serve.c", [("    struct oriel_writers_slot *inside = oriel_writers_enter(serving.writers);\n",
+    ("transport/agent/agent_thread.c", [("    struct oriel_writers_slot *inside = oriel_writers_enter(serving.writers);\n",
                                   "    static struct oriel_writers none;\n"
                                   "    struct oriel_writers_slot *inside = oriel_writers_enter(&none);\n")],
      "copies", "no_request_to_the_agent_is_lost_by_either_means", "the agent keeps out while pages move"),

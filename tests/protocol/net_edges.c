@@ -3,7 +3,7 @@
 #include "netting.h"
 #include "poor.h"
 
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* src/transport/ucx/help.c: a thread of the program that waits serves what comes by itself, in order with what the agent's thread
+/* src/transport/ucx/caller_progress.c: a thread of the program that waits serves what comes by itself, in order with what the agent's thread
  * serves; and that one serves again as soon as nobody helps, or as the helper is held up.  serve.c: how often it looks after who
  * waits for more than messages, and when it naps. */
 #include "netting.h"

@@ -2,7 +2,7 @@
  * everywhere in these tests. */
 #include "netting.h"
 
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -36,7 +36,7 @@ static struct oriel_remote place_at(const struct oriel_window *window, int32_t t
                                  .polled = oriel_polled_of(peer)};
 }
 
-/* As ops/ does it. */
+/* As rma/ does it. */
 static bool ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted)
 {
     enum oriel_status status = ORIEL_OK;

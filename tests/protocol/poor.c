@@ -2,7 +2,7 @@
  * --wrap=calloc.  Tests of messages say whom nothing is given. */
 #include "poor.h"
 
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 
 _Thread_local bool poor_here;
 _Atomic bool poor_agent;

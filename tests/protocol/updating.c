@@ -1,4 +1,4 @@
-/* What rma/accumulate.c does with one run of elements that are reached by copies, for rma/deferred.c: of the folder ops/ only what
+/* What rma/accumulate.c does with one run of elements that are reached by copies, for rma/deferred.c: of the folder rma/ only what
  * these tests are about is part of them. */
 #include "fabricate.h"
 #include "rma/deferred.h"

@@ -1,4 +1,4 @@
-/* src/transport/writers.c: who writes while things move loses nothing, and is waited for; who moves them waits for no longer than
+/* src/transport/remote_writers.c: who writes while things move loses nothing, and is waited for; who moves them waits for no longer than
  * it must.  Rank 0 is the target, the others write. */
 #include "writing.h"
 

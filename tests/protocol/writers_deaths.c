@@ -1,4 +1,4 @@
-/* src/transport/writers.c: writers die wherever they are, targets die while pages move.  Nobody waits in vain, and who lives
+/* src/transport/remote_writers.c: writers die wherever they are, targets die while pages move.  Nobody waits in vain, and who lives
  * loses no write. */
 #include "writing.h"
 

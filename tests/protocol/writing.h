@@ -5,7 +5,7 @@
 
 #include "fabricate.h"
 
-#include "transport/writers.h"
+#include "transport/remote_writers.h"
 
 /* In rank 0's memory, protected by the protocol alone. */
 struct room {

@@ -2,8 +2,8 @@
  * process's access.  Apart from it, since two parts of the library have a struct oriel_buffer. */
 #include "others.h"
 
-#include "transport/ucx/gather.h"
-#include "transport/ucx/inner.h"
+#include "transport/ucx/coalesce.h"
+#include "transport/ucx/internal.h"
 
 FOR_OTHERS(bool, oriel_gather_add,
            (struct oriel_gather * gather, struct oriel_pool *pool, void *whose, const struct oriel_wire *wire,

@@ -2,7 +2,7 @@
  * stores of the net's agent, or of whoever calls while the condition holds, do not count. */
 #include <stdbool.h>
 
-extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/inner.h */
+extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/internal.h */
 
 void AnnotateIgnoreWritesBegin(const char *file, int line); /* loads as well */
 void AnnotateIgnoreWritesEnd(const char *file, int line);

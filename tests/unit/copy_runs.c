@@ -1,7 +1,7 @@
 /* Copies of runs, which derived datatypes are made of, and of long ones: every byte of a run is moved, and none beside it.
  * Buffers end where the last byte lies, so that sanitizers see loads behind it. */
 #include "transport/shared/copy.h"
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The loops over rows and lists of steps, each by itself: every word lands where it belongs, nothing beside it is written, and
  * nothing is read before the first word of the source or behind its last. */
-#include "transport/shared/steps.h"
+#include "transport/shared/copy_words.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Descriptors of the library's own: out of the way of the program's, and one put by that is spent where there is no other, by who
  * has it. */
-#include "base/descriptor.h"
+#include "base/reserve_fd.h"
 
-#include "base/seen.h"
+#include "base/checked_open.h"
 
 #include <errno.h>
 #include <fcntl.h>

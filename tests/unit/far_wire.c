@@ -1,7 +1,7 @@
-/* See far_wire.h.  Also what ops/ takes of memory/, for a window that no other process has. */
+/* See far_wire.h.  Also what rma/ takes of memory/, for a window that no other process has. */
 #include "far_wire.h"
 
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "memory/agent_area.h"
 #include "memory/file.h"
 #include "rma/region_lookup.h"

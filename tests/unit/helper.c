@@ -1,6 +1,6 @@
 /* The helper that is kept: who has taken the name of one that has ended, and is of another user, is told nothing.
  * There is no `oriel` command beside this program, so that no helper takes its place.  Run by CTest. */
-#include "base/helper.h"
+#include "base/helper_process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * Children are made here and reaped here. */
 #include "base/identity.h"
 
-#include "base/descriptor.h"
+#include "base/reserve_fd.h"
 
 #include <dirent.h>
 #include <fcntl.h>

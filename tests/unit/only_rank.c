@@ -1,4 +1,4 @@
-/* What ops/ takes of sync/, for a window of which only one rank is served, by one thread: nothing ever waits.
+/* What rma/ takes of sync/, for a window of which only one rank is served, by one thread: nothing ever waits.
  * In the place of sync/accumulate_mutex.c and sync/atomic_mode.c, for tests of what other machines ask. */
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"

@@ -1,7 +1,7 @@
 /* What is not promoted says why, and nothing is changed by the attempt: neither the memory nor the program's signals. */
 #include "promote_common.h"
 
-#include "transport/writers.h"
+#include "transport/remote_writers.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* src/base/recent.c: what a thread keeps goes with its generation, and the flushes' mark goes with nothing but a fence.  The
+/* src/base/tls_cache.c: what a thread keeps goes with its generation, and the flushes' mark goes with nothing but a fence.  The
  * library sees the same words; here a mark shows by its sign.  Run by the test rows. */
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "base/wait.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* What a name leads to is opened only when it is what was wanted. */
-#include "base/seen.h"
+#include "base/checked_open.h"
 
 #include <errno.h>
 #include <fcntl.h>

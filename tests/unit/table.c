@@ -1,6 +1,6 @@
 /* The table that handles are found by: it holds what was set, readers need no lock, and turnover costs no memory.
  * Each test owns its table.  A value is a pointer that is never followed. */
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #include <malloc.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* src/memory/promote/thread_list.c: while threads end, the list of the others is whole nevertheless. */
 #include "memory/promote/thread_list.h"
 
-#include "transport/writers.h"
+#include "transport/remote_writers.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -4,8 +4,8 @@
 #define ORIEL_TESTS_UNIT_TRACE_COMMON_H
 
 #include "cli/trace.h"
-#include "observe/trace.h"
-#include "observe/trace_write.h"
+#include "observe/trace/trace.h"
+#include "observe/trace/trace_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * has MPI sessions.
  * The host's own functions are called for everything that is not Oriel's. */
 #include "api/api.h"
-#include "api/marks.h"
+#include "api/win_attributes.h"
 #include "api/query.h"
 #include "window/handle.h"
 

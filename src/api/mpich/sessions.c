@@ -1,7 +1,7 @@
 /* MPI sessions, which among the hosts MPICH has: windows on communicators of a session need what the world model needs, and
  * it must be given up before the last session ends.  Programs call. */
 #include "api/api.h"
-#include "api/launch.h"
+#include "api/spawn_env.h"
 #include "create/create.h"
 
 #include <stdatomic.h>

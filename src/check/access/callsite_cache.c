@@ -1,4 +1,4 @@
-/* One entry for each of the last call sites of a thread.  Datatypes count as long as none has been freed (base/recent.h), windows
+/* One entry for each of the last call sites of a thread.  Datatypes count as long as none has been freed (base/tls_cache.h), windows
  * as long as there are the same.  A small operation in a lock's epoch, which is what programs repeat most, does here in one go
  * what windows_operate.c and windows_access.c do for all others, with the same effect: its bytes at the target stand in their
  * cell, its buffers in the short list, and its word has the clock.  windows_operate.c calls. */

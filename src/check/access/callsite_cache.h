@@ -4,7 +4,7 @@
 #ifndef ORIEL_CHECK_ACCESS_CALLSITE_CACHE_H
 #define ORIEL_CHECK_ACCESS_CALLSITE_CACHE_H
 
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "check/local/short_buffers.h"
 #include "check/access/cell_repeat.h"
 #include "check/intercept/windows_operate.h"

@@ -4,7 +4,7 @@
  * pass as they are: hosts know them by their addresses.  Programs call. */
 #include "check/intercept/callbacks.h"
 
-#include "base/place.h"
+#include "base/code_address.h"
 #include "check/intercept/wrap.h"
 #include "check/intercept/callback_scope.h"
 #include "check/report/call_sites.h"

@@ -2,7 +2,7 @@
  * The table has what the program has made and not freed.  The other files of windows*.c call. */
 #include "check/intercept/windows.h"
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "check/remote/remote.h"
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_table.h"

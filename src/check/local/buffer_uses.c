@@ -1,7 +1,7 @@
 /* A table of uses by group.  Those that are over are kept for the next ones, with their arrays. */
 #include "check/local/buffer_uses.h"
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "check/local/watched_pages.h"
 
 #include <stdlib.h>

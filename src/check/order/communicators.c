@@ -3,7 +3,7 @@
  * */
 #include "check/order/communicators.h"
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "check/order/order.h"
 #include "host/host.h"
 

@@ -3,7 +3,7 @@
  * call. */
 #include "check/remote/remote.h"
 
-#include "base/descriptor.h"
+#include "base/reserve_fd.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "check/remote/remote_answer.h"

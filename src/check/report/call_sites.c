@@ -8,7 +8,7 @@
 #include "check/report/call_sites.h"
 
 #include "base/atomic.h"
-#include "base/place.h"
+#include "base/code_address.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 
 #include "base/atomic.h"
 #include "base/options.h"
-#include "base/helper.h"
-#include "base/place.h"
+#include "base/helper_process.h"
+#include "base/code_address.h"
 #include "check/report/call_sites.h"
 
 #include <execinfo.h>

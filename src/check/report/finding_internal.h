@@ -35,7 +35,7 @@ struct oriel_findings {
     _Atomic uint32_t total;     /* findings of the job, once they have met at rank 0, or of this machine, once written */
     _Atomic uint32_t met;       /* 1: they have, in MPI_Finalize */
     _Atomic uint32_t written;   /* 1: the summary of this machine alone has been */
-    _Atomic uint64_t helper;    /* who finds lines for all processes of the machine (base/helper.h) */
+    _Atomic uint64_t helper;    /* who finds lines for all processes of the machine (base/helper_process.h) */
     _Atomic uint64_t processes[ORIEL_FINDING_PROCESSES]; /* who still runs: identity's words; 0 of one that has ended */
     _Atomic uint64_t hashes[ORIEL_FINDINGS];
     struct {

@@ -4,7 +4,7 @@
 #ifndef ORIEL_CHECK_REPORT_FINDING_RECORD_H
 #define ORIEL_CHECK_REPORT_FINDING_RECORD_H
 
-#include "base/place.h"
+#include "base/code_address.h"
 
 #include <stdint.h>
 

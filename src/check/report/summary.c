@@ -3,7 +3,7 @@
  * did not come. */
 #include "check/report/finding_internal.h"
 
-#include "base/helper.h"
+#include "base/helper_process.h"
 #include "host/host.h"
 #include "oriel/oriel.h"
 

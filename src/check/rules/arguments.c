@@ -2,7 +2,7 @@
  * (MPI-4.1, 13.3).  What is wrong is told with the numbers of both sides.  windows*.c call. */
 #include "check/intercept/windows_operate.h"
 
-#include "base/recent.h"
+#include "base/tls_cache.h"
 #include "check/access/datatype_runs.h"
 
 #include <inttypes.h>
@@ -64,7 +64,7 @@ static bool wrong(struct oriel_operation *operation, enum oriel_rule rule, const
     return tell(operation->window, &finding, rule, &operation->site, "%s", detail);
 }
 
-/* Programs use a few datatypes in turn, of which ops/ keeps the last. */
+/* Programs use a few datatypes in turn, of which rma/ keeps the last. */
 static bool find_type(MPI_Datatype datatype, const struct oriel_type **type)
 {
     static _Thread_local struct {

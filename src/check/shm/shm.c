@@ -6,11 +6,11 @@
 #include "check/shm/shm_internal.h"
 
 #include "base/atomic.h"
-#include "base/descriptor.h"
+#include "base/reserve_fd.h"
 #include "base/fork.h"
 #include "base/identity.h"
-#include "base/seen.h"
-#include "base/size.h"
+#include "base/checked_open.h"
+#include "base/file_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -20,7 +20,7 @@ bool oriel_host_windows_scarce(uint32_t live_windows)
     return live_windows >= 1000;
 }
 
-/* MPICH has nothing like it: api/mpich/waits.c stands before the function that MPICH calls in each turn. */
+/* MPICH has nothing like it: api/mpich/progress_hook.c stands before the function that MPICH calls in each turn. */
 void oriel_host_poll(int (*turn)(void))
 {
     (void)turn;

@@ -1,6 +1,6 @@
 /* Asks the kernel whether the ranks that block a wait are alive.  Access words are read as their owners wrote them: a word
  * is set before its owner can block anybody and cleared after it cannot any more, so a dead blocker is always seen.  A process
- * whose words nobody has been told of has set none of them (access_words.c).  Waits of sync/ and ops/ call, at most every 100 ms. */
+ * whose words nobody has been told of has set none of them (access_words.c).  Waits of sync/ and rma/ call, at most every 100 ms. */
 #include "internode/origin/liveness.h"
 
 #include "internode/origin/origin_sync.h"

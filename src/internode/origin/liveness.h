@@ -1,5 +1,5 @@
 /* Looking at the processes that a wait depends on: each watch checks just those that can block it.  The status is
- * ORIEL_E_PEER with a message that names the dead rank.  The waits of sync/ and ops/ use it. */
+ * ORIEL_E_PEER with a message that names the dead rank.  The waits of sync/ and rma/ use it. */
 #ifndef ORIEL_INTERNODE_ORIGIN_LIVENESS_H
 #define ORIEL_INTERNODE_ORIGIN_LIVENESS_H
 

@@ -1,5 +1,5 @@
 /* Synchronisation with ranks on other machines, and what an operation on their memory begins and ends with.  Statuses are those
- * of sync/sync.h; ORIEL_E_PEER also when a machine's link is silent for too long.  ops/, window/ and the rest of sync/ call. */
+ * of sync/sync.h; ORIEL_E_PEER also when a machine's link is silent for too long.  rma/, window/ and the rest of sync/ call. */
 #ifndef ORIEL_INTERNODE_ORIGIN_ORIGIN_SYNC_H
 #define ORIEL_INTERNODE_ORIGIN_ORIGIN_SYNC_H
 

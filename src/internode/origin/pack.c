@@ -1,7 +1,7 @@
 /* Describes, packs and unpacks pieces of layouts (pack.h).  Works on memory of this process alone. */
 #include "internode/origin/pack.h"
 
-#include "transport/shared/runs.h"
+#include "transport/shared/copy_strided.h"
 #include "transport/transport.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)

@@ -1,4 +1,4 @@
-/* How this process's devices reach the memory of far targets (transport/ucx/native.c): an origin asks at its first operation
+/* How this process's devices reach the memory of far targets (transport/ucx/rdma.c): an origin asks at its first operation
  * there, and keeps what it was told until the window ends.  One thread asks for a target.  window_state.c and internode/origin/origin_rma.c call; the
  * target's side is rkey_target.c. */
 #include "internode/origin/origin_sync.h"

@@ -1,5 +1,5 @@
 /* What a target answers to ranks of other machines.  What fails where nobody waits for an answer is kept, the first of each rank,
- * and told by the next answer to it.  The agent's thread alone calls, from sync/, ops/ and window/. */
+ * and told by the next answer to it.  The agent's thread alone calls, from sync/, rma/ and window/. */
 #include "internode/origin/origin_sync.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What devices of other machines reach of a window's own memory (transport/ucx/native.c): that of MPI_Win_allocate alone, which
+/* What devices of other machines reach of a window's own memory (transport/ucx/rdma.c): that of MPI_Win_allocate alone, which
  * lies in the memory file and stays where it is, while pages of the program move when they are promoted and given back.  It is
  * exposed when somebody asks first, and withdrawn when all have left the window.  In the agent's thread, but for the end. */
 #include "internode/origin/origin_sync.h"

@@ -2,7 +2,7 @@
  * for shared memory says; with one small page in it there is little to collapse.  The contents then go into the huge page. */
 #include "memory/promote/huge_pages.h"
 
-#include "base/size.h"
+#include "base/file_limit.h"
 #include "memory/file.h"
 #include "memory/pages.h"
 

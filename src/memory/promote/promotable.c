@@ -13,7 +13,7 @@
 #include "memory/promote/huge_pages.h"
 #include "memory/proc_maps.h"
 #include "memory/pages.h"
-#include "transport/writers.h"
+#include "transport/remote_writers.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
  * stop_threads.c, futex_waiters.c and syscall_restart.c call, under promote.c's mutex. */
 #include "memory/promote/thread_list.h"
 
-#include "transport/writers.h"
+#include "transport/remote_writers.h"
 
 #include <errno.h>
 #include <fcntl.h>

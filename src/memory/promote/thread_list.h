@@ -24,7 +24,7 @@ uint64_t oriel_threads_ran_ns(int32_t tid);
 
 /* Calls visit for every other thread that there was at one moment, until it returns false: false then with *error 0, or with an
  * errno when they cannot be listed (EMFILE: over 16,384; EAGAIN: they end faster than they are listed).  Left out are threads
- * that write into memory for others (transport/writers.h), which whoever moves pages keeps out. */
+ * that write into memory for others (transport/remote_writers.h), which whoever moves pages keeps out. */
 bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error);
 
 #endif

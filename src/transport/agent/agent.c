@@ -1,5 +1,5 @@
 /* The origin's side of the agent: transfers and updates become requests in the slots of the target's area.  A call returns when
- * the agent has executed all of it, so it keeps the contract of every transport; agent.h has the argument.  ops/ calls. */
+ * the agent has executed all of it, so it keeps the contract of every transport; agent.h has the argument.  rma/ calls. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"

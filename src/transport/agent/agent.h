@@ -1,6 +1,6 @@
 /* The agent: a thread of the target that executes transfers and updates for origins which the kernel lets neither map nor copy
  * the target's memory.  struct oriel_agent lies in the target's memory file; origins (agent.c) write requests into its slots, the
- * thread (serve.c) executes them (execute.c).  memory/ starts and stops the thread, ops/ uses the transport and the updates.
+ * thread (agent_thread.c) executes them (execute.c).  memory/ starts and stops the thread, rma/ uses the transport and the updates.
  *
  * One request in one slot:
  *
@@ -118,7 +118,7 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_writ
 /* Has the thread serve what was asked and waits for its end.  Nothing where none runs, as in a forked child. */
 void oriel_agent_stop(void);
 
-/* Executes what a slot asks for: 0 or an errno.  fd and offset are where the area lies in its file.  serve.c calls, in the one
+/* Executes what a slot asks for: 0 or an errno.  fd and offset are where the area lies in its file.  agent_thread.c calls, in the one
  * thread. */
 int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd, uint64_t offset);
 

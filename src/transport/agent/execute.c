@@ -1,6 +1,6 @@
 /* What one request does at the target.  User memory is read and written by preadv and pwritev between it and the memory file, so
  * that memory which is gone is an error (EFAULT) and not the end of the process; elements are computed in the area's stage.
- * Others write the slot: whatever decides how far the agent reaches is copied once, and checked.  serve.c calls, in one
+ * Others write the slot: whatever decides how far the agent reaches is copied once, and checked.  agent_thread.c calls, in one
  * thread. */
 #include "transport/agent/agent.h"
 

@@ -1,9 +1,9 @@
 /* Cross-memory attach: the kernel copies between two address spaces, with no help from the other process.  The kernel
  * checks the right to trace the target at every call.  A call may move less than asked for; the rest is asked for again.  Each
- * call is announced to the target, and short (writers.h).  ops/ calls; memory/mechanism.c probes. */
+ * call is announced to the target, and short (remote_writers.h).  rma/ calls; memory/mechanism.c probes. */
 #include "transport/transport.h"
 
-#include "transport/writers.h"
+#include "transport/remote_writers.h"
 
 #include <errno.h>
 #include <string.h>

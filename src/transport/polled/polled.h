@@ -1,8 +1,8 @@
 /* Requests: short transfers and updates that a thread of the target executes while it waits inside an
  * MPI call.  They are for memory that the kernel would have to copy: a request takes two trips of a
  * cache line, a copy takes a system call.  struct oriel_polled lies in the target's memory file.
- * Origins (ask.c) write requests into its slots, and each waiting thread of the target looks at them
- * (answer.c): in the loop of base/wait.h, and in the host's progress.
+ * Origins (polled_origin.c) write requests into its slots, and each waiting thread of the target looks at them
+ * (polled_target.c): in the loop of base/wait.h, and in the host's progress.
  *
  * One request in one slot:
  *
@@ -118,7 +118,7 @@ bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polle
 extern _Atomic uint32_t oriel_polled_waits;
 extern _Atomic bool oriel_polled_asks;
 
-/* Set by each request of this thread that was served; statistics clear it (observe/operations.c). */
+/* Set by each request of this thread that was served; statistics clear it (observe/stats/observed_operations.c). */
 extern _Thread_local bool oriel_polled_served;
 
 /* --- the target --- */

@@ -1,5 +1,5 @@
 /* The transport of memory that both processes have mapped.  Aligned 1, 2, 4 and 8-byte transfers are one load or store, so
- * that a concurrent poll sees all of the datum or none; everything else is memcpy.  ops/ calls. */
+ * that a concurrent poll sees all of the datum or none; everything else is memcpy.  rma/ calls. */
 #include "transport/shared/copy.h"
 #include "transport/transport.h"
 

@@ -19,7 +19,7 @@ struct oriel_buffer {
     uint32_t size; /* 0 is ORIEL_BUFFER_LEAST, each next one twice that */
     uint32_t front_bytes;
     size_t len_bytes;
-    _Alignas(8) char front[ORIEL_BUFFER_FRONT]; /* wire and head, or what native.c keeps */
+    _Alignas(8) char front[ORIEL_BUFFER_FRONT]; /* wire and head, or what rdma.c keeps */
     _Alignas(16) char data[];
 };
 

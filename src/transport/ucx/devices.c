@@ -3,7 +3,7 @@
 #include "transport/ucx/devices.h"
 
 #include "base/options.h"
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Loads libucp.so.0 and finds its functions.  Nothing of Oriel is linked with it.  Called through library.h. */
 #include "transport/ucx/library.h"
 
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

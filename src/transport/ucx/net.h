@@ -4,7 +4,7 @@
  *
  * Order.  The messages of one process to another are served one after the other in the order in which they were sent, by any
  * thread (N1), each once.  An answer to a message tells that all before it have been served (N2).  Answers come in any order.
- * Progress.  Messages are served by the agent's thread, or by one of the program that waits (help.c).  What
+ * Progress.  Messages are served by the agent's thread, or by one of the program that waits (caller_progress.c).  What
  * was told or asked, but not later, leaves without further calls of the program: where none of its threads is in a call, the
  * agent's thread sends what UCX has not sent yet (N3).  Answers are taken in the calls of any of the program's threads to await,
  * check and progress.
@@ -12,7 +12,7 @@
  * for, is lost for good: ORIEL_E_PEER for all that is outstanding and all that comes later (N4).  A process that is waited for is
  * asked now and then whether it lives, which its agent's thread answers.
  *
- * Thread-safe.  memory/ starts and stops; sync/, ops/ and window/ use it. */
+ * Thread-safe.  memory/ starts and stops; sync/, rma/ and window/ use it. */
 #ifndef ORIEL_TRANSPORT_UCX_NET_H
 #define ORIEL_TRANSPORT_UCX_NET_H
 
@@ -150,7 +150,7 @@ enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_l
 /* For those who wait by other means for what the peer will do: ORIEL_E_PEER if it is lost.  Asks whether it lives (N4). */
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer);
 
-/* --- what devices do by themselves (native.c) --- */
+/* --- what devices do by themselves (rdma.c) --- */
 
 /* Whether this process has devices that put and get. */
 bool oriel_net_has_devices(void);

@@ -1,6 +1,6 @@
 /* What both workers do alike: taking turns, packing and checking messages, sending, connecting.  A message that is sent lies in a
- * buffer of the net's own until UCX is done with it.  peers.c and callers.c call, with the worker's mutex held. */
-#include "transport/ucx/inner.h"
+ * buffer of the net's own until UCX is done with it.  send_peers.c and recv_peers.c call, with the worker's mutex held. */
+#include "transport/ucx/internal.h"
 
 #include "base/delay.h"
 #include "base/log.h"

@@ -16,7 +16,7 @@ enum oriel_wire_kind {
     ORIEL_WIRE_PING, /* in no order; number comes back */
     ORIEL_WIRE_PONG,
     ORIEL_WIRE_ANSWER,
-    ORIEL_WIRE_GATHERED, /* of no message: what came without a header is several of these (gather.h) */
+    ORIEL_WIRE_GATHERED, /* of no message: what came without a header is several of these (coalesce.h) */
 };
 
 struct oriel_wire {

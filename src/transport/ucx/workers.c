@@ -1,6 +1,6 @@
 /* The context and the two workers of the process, which exist from start to stop.  A forked child has none
  * of it: UCX's threads and connections stay the parent's.  Called through net.h. */
-#include "transport/ucx/inner.h"
+#include "transport/ucx/internal.h"
 
 #include "base/fork.h"
 #include "base/log.h"
@@ -161,7 +161,7 @@ static enum oriel_status make_address(void)
     return status == UCS_OK ? ORIEL_OK : refuse("the address of a worker", status);
 }
 
-/* As in transport/agent/serve.c: where static memory for threads needs more than this, the default size must do. */
+/* As in transport/agent/agent_thread.c: where static memory for threads needs more than this, the default size must do. */
 static enum oriel_status start_thread(void)
 {
     pthread_attr_t small;

@@ -1,8 +1,0 @@
-/* Waiting in Open MPI: its ranks leave the processor to others, so the agent's thread serves other machines meanwhile.
- * completion.c calls. */
-#include "api/waits.h"
-
-const struct oriel_host_calls *oriel_host_waits(void)
-{
-    return oriel_host();
-}

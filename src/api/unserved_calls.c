@@ -1,0 +1,220 @@
+/* The line about MPI that this process reached past Oriel.  dlsym serves lookups by handle (host/dlsym.c); not served are
+ * libraries that were loaded with RTLD_DEEPBIND, other copies of MPI (of another file, or in a namespace of dlmopen), and
+ * addresses that a program found by itself.  Their calls do nothing to Oriel's windows.  So slots that the loader has filled
+ * are looked at before a window is made, if libraries were loaded, and at the end, when also MPI libraries are looked at.
+ *
+ * Slots are read while the loader's list of objects is locked, and so without the loader's functions, which lock more.
+ * Rank 0 writes, once, for a job has one line.  creation.c calls, and the loader when the process ends. */
+#include "api/unserved_calls.h"
+#include "api/spawn_env.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "host/host.h"
+#include "observe/state/job.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static pid_t own_pid;
+static atomic_flag written = ATOMIC_FLAG_INIT;
+
+static const struct link_map *object_of(const void *address)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    return address != NULL && dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+}
+
+/* --- slots --- */
+
+struct search {
+    ElfW(Addr) host; /* where it is loaded */
+    ElfW(Addr) begin, end;
+    char object[512]; /* that calls past Oriel: "" for none */
+    char function[64];
+};
+
+static bool is_served(const char *name)
+{
+    static const char *const names[] = {
+#define FUNCTION(name, parameters, arguments) "MPI_" #name,
+#define FORWARD(name, parameters, arguments)
+#define LARGE FUNCTION
+#include "host/functions.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+    };
+    name += name[0] == 'P';
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && name[0] == 'M'; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* What is needed of an object's dynamic section. */
+struct relocations {
+    const ElfW(Sym) *symbols;
+    const char *strings;
+    const ElfW(Rela) *tables[2];
+    size_t lens_bytes[2];
+};
+
+static void relocations_find(const struct dl_phdr_info *object, struct relocations *out)
+{
+    const ElfW(Dyn) *entry = NULL;
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        switch (entry->d_tag) {
+        case DT_SYMTAB: out->symbols = (const void *)entry->d_un.d_ptr; break;
+        case DT_STRTAB: out->strings = (const void *)entry->d_un.d_ptr; break;
+        case DT_RELA: out->tables[0] = (const void *)entry->d_un.d_ptr; break;
+        case DT_RELASZ: out->lens_bytes[0] = entry->d_un.d_val; break;
+        case DT_JMPREL: out->tables[1] = (const void *)entry->d_un.d_ptr; break;
+        case DT_PLTRELSZ: out->lens_bytes[1] = entry->d_un.d_val; break;
+        default: break;
+        }
+    }
+}
+
+/* Whether a slot has the host's function where Oriel's should be. */
+static bool is_past(const struct search *search, const void *slot, const char *name)
+{
+    ElfW(Addr) target;
+    if (!is_served(name))
+        return false;
+    memcpy(&target, slot, sizeof target);
+    return target >= search->begin && target < search->end;
+}
+
+static int find_host(struct dl_phdr_info *object, size_t len_bytes, void *context)
+{
+    (void)len_bytes;
+    struct search *search = context;
+    if (object->dlpi_addr != search->host)
+        return 0;
+    for (size_t i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && search->end < search->host + part->p_vaddr + part->p_memsz)
+            search->end = search->host + part->p_vaddr + part->p_memsz;
+    }
+    search->begin = search->host;
+    return 1;
+}
+
+static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *context)
+{
+    (void)len_bytes;
+    struct search *search = context;
+    struct relocations all;
+    if (object->dlpi_addr == search->host)
+        return 0;
+    relocations_find(object, &all);
+    for (size_t i = 0; i < 2; i++) {
+        const ElfW(Rela) *end = all.tables[i] + (all.tables[i] == NULL ? 0 : all.lens_bytes[i] / sizeof *end);
+        for (const ElfW(Rela) *at = all.tables[i]; at < end; at++) {
+            size_t symbol = ELF64_R_SYM(at->r_info);
+            const char *name = symbol == 0 ? "" : all.strings + all.symbols[symbol].st_name;
+            if (!is_past(search, (const void *)(object->dlpi_addr + at->r_offset), name))
+                continue;
+            snprintf(search->object, sizeof search->object, "%s", object->dlpi_name[0] == '\0' ? "the program" : object->dlpi_name);
+            snprintf(search->function, sizeof search->function, "%s", name);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Writes of the first object that calls the host past Oriel; false for none.  Where Oriel is not before the host for the
+ * program itself, slots have the host's functions by right. */
+static bool report_slots(const struct link_map *host)
+{
+    struct search search = {.host = host->l_addr};
+    if (dlsym(RTLD_DEFAULT, "PMPI_Win_fence") != oriel_host_symbol("PMPI_Win_fence") && dl_iterate_phdr(find_host, &search) != 0)
+        dl_iterate_phdr(find_caller, &search);
+    if (search.object[0] != '\0' && !atomic_flag_test_and_set(&written))
+        oriel_warn("%s calls %s past Oriel, in %s (was it loaded with RTLD_DEEPBIND?): such calls do nothing to Oriel's windows",
+                   search.object, search.function, host->l_name);
+    return search.object[0] != '\0';
+}
+
+static int read_loads(struct dl_phdr_info *object, size_t len_bytes, void *context)
+{
+    (void)len_bytes;
+    *(unsigned long long *)context = object->dlpi_adds;
+    return 1;
+}
+
+void oriel_past_look(void)
+{
+    static _Atomic unsigned long long seen;
+    unsigned long long loads = 0;
+    dl_iterate_phdr(read_loads, &loads);
+    if (atomic_exchange_explicit(&seen, loads, memory_order_relaxed) == loads || oriel_job_rank() > 0)
+        return;
+    const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
+    if (host != NULL)
+        report_slots(host);
+}
+
+/* --- MPI libraries --- */
+
+/* Whether this library is an MPI that has been started. */
+static bool is_started(const struct link_map *object)
+{
+    int flag = 0;
+    Lmid_t space = LM_ID_BASE;
+    if (strstr(object->l_name, "mpi") == NULL || dlinfo((void *)(uintptr_t)object, RTLD_DI_LMID, &space) != 0)
+        return false;
+    void *handle = dlmopen(space, object->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    void *function = handle == NULL ? NULL : dlsym(handle, "PMPI_Initialized");
+    if (function != NULL && object_of(function) == object)
+        ((__typeof__(PMPI_Initialized) *)(uintptr_t)function)(&flag);
+    if (handle != NULL)
+        dlclose(handle);
+    return flag != 0;
+}
+
+/* A started MPI other than the host, in all namespaces; NULL for none. */
+static const struct link_map *other_mpi(const struct link_map *host)
+{
+    for (const struct r_debug_extended *space = (const void *)&_r_debug; space != NULL;
+         space = space->base.r_version >= 2 ? space->r_next : NULL)
+        for (const struct link_map *object = space->base.r_map; object != NULL; object = object->l_next)
+            if (object != host && is_started(object))
+                return object;
+    return NULL;
+}
+
+static void report(void)
+{
+    const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
+    const struct link_map *other = host == NULL ? NULL : other_mpi(host);
+    if (host == NULL || (other == NULL && !is_started(host)) || oriel_options()->bypass || report_slots(host))
+        return;
+    if (other != NULL)
+        oriel_warn("the program used the MPI in %s, and Oriel is before %s: the windows of the first were its own", other->l_name,
+                   host->l_name);
+    else if (!oriel_launch_has_entered())
+        oriel_warn("the program started the MPI in %s past Oriel (linked ahead of it, or found without dlsym): windows were that "
+                   "MPI's own",
+                   host->l_name);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    own_pid = getpid();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (getpid() == own_pid && oriel_job_rank() <= 0)
+        report();
+}

@@ -1,0 +1,35 @@
+/* What the program hangs on a window that the host keeps: attributes, a name, an error handler.  All of it goes to the host,
+ * whose handle it is; that it was there is noted first, since such a handle is not another window's later (host/carrier.c).
+ * Nothing is hung on the handle of a window that was freed: the next window may have it.
+ * Programs call, through entries.c; <host>/names.c for Fortran. */
+#include "api/api.h"
+#include "api/win_attributes.h"
+#include "window/handle.h"
+#include "window/host_objects.h"
+
+bool oriel_mark(MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_handle_is_forwarded(win);
+    atomic_store_explicit(&window->host->is_marked, true, memory_order_release);
+    return true;
+}
+
+int oriel_entry_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
+{
+    return oriel_mark(win) ? oriel_host()->Win_set_attr(win, win_keyval, attribute_val)
+                           : oriel_error_not_a_window("MPI_Win_set_attr");
+}
+
+int oriel_entry_Win_set_name(MPI_Win win, const char *win_name)
+{
+    return oriel_mark(win) ? oriel_host()->Win_set_name(win, win_name)
+                           : oriel_error_not_a_window("MPI_Win_set_name");
+}
+
+int oriel_entry_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
+{
+    return oriel_mark(win) ? oriel_host()->Win_set_errhandler(win, errhandler)
+                           : oriel_error_not_a_window("MPI_Win_set_errhandler");
+}

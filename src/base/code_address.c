@@ -1,0 +1,117 @@
+/* Asks the dynamic linker which module an address is in, and the stack who has called.  code_address.h says who may call. */
+#include "base/code_address.h"
+
+#include <execinfo.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct search {
+    uint64_t address;
+    struct oriel_place *out;
+};
+
+static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) *header, uint8_t out[20])
+{
+    const char *at = (const char *)(info->dlpi_addr + header->p_vaddr); /* NOLINT: that is what it is */
+    const char *end = at + header->p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const ElfW(Nhdr) *note = (const void *)at;
+        const char *name = at + sizeof *note;
+        const char *bytes = name + ((note->n_namesz + 3U) & ~3U);
+        at = bytes + ((note->n_descsz + 3U) & ~3U);
+        if (at > end)
+            return;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
+            memcpy(out, bytes, note->n_descsz < 20 ? note->n_descsz : 20);
+            return;
+        }
+    }
+}
+
+static void path_read(const char *name, char out[ORIEL_PLACE_LONG])
+{
+    if (name[0] == '\0') {
+        ssize_t len = readlink("/proc/self/exe", out, ORIEL_PLACE_LONG - 1);
+        out[len < 0 ? 0 : len] = '\0';
+    } else {
+        snprintf(out, ORIEL_PLACE_LONG, "%s", name);
+    }
+}
+
+static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
+{
+    (void)size;
+    struct search *search = closure;
+    struct oriel_place *out = search->out;
+    bool inside = false;
+    for (int i = 0; i < info->dlpi_phnum && !inside; i++)
+        inside = info->dlpi_phdr[i].p_type == PT_LOAD &&
+                 search->address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz;
+    if (!inside)
+        return 0;
+    out->offset = search->address - info->dlpi_addr;
+    path_read(info->dlpi_name, out->module);
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_NOTE)
+            build_id_read(info, &info->dlpi_phdr[i], out->build_id);
+    return 1;
+}
+
+bool oriel_place_find(uint64_t address, struct oriel_place *out)
+{
+    struct search search = {address, out};
+    memset(out, 0, sizeof *out);
+    return dl_iterate_phdr(module_match, &search) != 0;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static bool is_one_of(const char *module, const char *const *stems, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(last_part(module), stems[i], strlen(stems[i])) == 0)
+            return true;
+    return false;
+}
+
+bool oriel_place_is_binding(const char *module)
+{
+    static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempi"};
+    return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
+}
+
+bool oriel_place_is_cxx_binding(const char *module)
+{
+    static const char *const stems[] = {"libmpichcxx", "libmpicxx"};
+    return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
+}
+
+__attribute__((noinline)) int oriel_place_stack(void **out, int room)
+{
+    const void *caller = __builtin_return_address(0);
+    int count = backtrace(out, room);
+    int own = 0;
+    while (own < count && out[own] != caller)
+        own++;
+    memmove(out, out + own, (size_t)(count - own) * sizeof *out);
+    return count - own;
+}
+
+bool oriel_place_caller(struct oriel_place *out)
+{
+    enum { FRAMES = 32 };
+    void *frames[FRAMES];
+    int count = oriel_place_stack(frames, FRAMES);
+    for (int i = 0; i < count; i++)
+        if (oriel_place_find((uint64_t)(uintptr_t)frames[i], out) && !oriel_place_is_binding(out->module) &&
+            strncmp(last_part(out->module), "liboriel", 8) != 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,21 @@
+/* Reads the limit afresh at each call, since the program may change it.  Any thread may call. */
+#include "base/file_limit.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+uint64_t oriel_size_most(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+bool oriel_size_set(int fd, uint64_t len_bytes)
+{
+    if (len_bytes > oriel_size_most()) {
+        errno = EFBIG;
+        return false;
+    }
+    return ftruncate(fd, (off_t)len_bytes) == 0;
+}

@@ -1,0 +1,208 @@
+/* Open addressing with linear probing under a sequence lock.
+ *
+ *   reader   T1: version, until even (acquire)   T2: probe   T3: version again (behind an acquire fence); if it moved: T1
+ *   writer   T4: version odd (release fence behind)   T5: change   T6: version even (release)
+ *
+ * A reader that saw any of T5 sees T4 at T3 at the latest, and starts again.  Writers exclude each other by the mutex and are
+ * short.  Removal shifts the keys behind back, so that no trace is left and turnover does not grow the table.  Growing makes new
+ * slots and retires the old ones to the table's end of life, because a reader may still look at them: together they are
+ * no larger than the new ones. */
+#include "base/hash_table.h"
+
+#include "base/atomic.h"
+
+#include <stdlib.h>
+
+struct slot {
+    _Atomic uint64_t key;
+    _Atomic(void *) value; /* NULL: the slot is empty */
+};
+
+struct oriel_table_slots {
+    struct oriel_table_slots *retired;
+    uint64_t mask;
+    uint64_t used;
+    struct slot slot[];
+};
+
+static uint64_t hash(uint64_t key)
+{
+    key ^= key >> 32;
+    key *= 0x9e3779b97f4a7c15u;
+    return key ^ (key >> 29);
+}
+
+static void *value_of(const struct slot *slot)
+{
+    return atomic_load_explicit(&slot->value, memory_order_relaxed);
+}
+
+static uint64_t key_of(const struct slot *slot)
+{
+    return atomic_load_explicit(&slot->key, memory_order_relaxed);
+}
+
+static void put_into(struct slot *slot, uint64_t key, void *value)
+{
+    atomic_store_explicit(&slot->key, key, memory_order_relaxed);
+    atomic_store_explicit(&slot->value, value, memory_order_relaxed);
+}
+
+/* The slot of key, or the empty one where it belongs; ends also while a writer is at work, if with a wrong answer. */
+static struct slot *find_slot(struct oriel_table_slots *slots, uint64_t key)
+{
+    uint64_t at = hash(key);
+    for (uint64_t i = 0; i < slots->mask; i++, at++) {
+        struct slot *slot = &slots->slot[at & slots->mask];
+        if (value_of(slot) == NULL || key_of(slot) == key)
+            return slot;
+    }
+    return &slots->slot[at & slots->mask];
+}
+
+void *oriel_table_find(struct oriel_table *table, uint64_t key)
+{
+    for (;;) {
+        uint64_t version = atomic_load_explicit(&table->version, memory_order_acquire); /* T1 */
+        struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+        void *value = NULL;
+        if (slots != NULL) {
+            struct slot *slot = find_slot(slots, key); /* T2 */
+            value = value_of(slot);
+            if (key_of(slot) != key)
+                value = NULL;
+        }
+        atomic_thread_fence(memory_order_acquire);
+        if (version % 2 == 0 && atomic_load_explicit(&table->version, memory_order_relaxed) == version) /* T3 */
+            return value;
+        oriel_cpu_relax();
+    }
+}
+
+static void begin_change(struct oriel_table *table)
+{
+    uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
+    atomic_store_explicit(&table->version, version + 1, memory_order_relaxed); /* T4 */
+    atomic_thread_fence(memory_order_release);
+}
+
+static void end_change(struct oriel_table *table)
+{
+    uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
+    atomic_store_explicit(&table->version, version + 1, memory_order_release); /* T6 */
+}
+
+/* Twice the slots, with the same keys. */
+static bool grow(struct oriel_table *table)
+{
+    struct oriel_table_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    uint64_t size = old == NULL ? 64 : 2 * (old->mask + 1);
+    struct oriel_table_slots *slots = calloc(1, sizeof *slots + size * sizeof slots->slot[0]);
+    if (slots == NULL)
+        return false;
+    slots->mask = size - 1;
+    slots->retired = old;
+    for (uint64_t i = 0; old != NULL && i <= old->mask; i++)
+        if (value_of(&old->slot[i]) != NULL)
+            put_into(find_slot(slots, key_of(&old->slot[i])), key_of(&old->slot[i]), value_of(&old->slot[i]));
+    slots->used = old == NULL ? 0 : old->used;
+    atomic_store_explicit(&table->slots, slots, memory_order_release);
+    return true;
+}
+
+/* With the mutex held. */
+static bool has_room(struct oriel_table *table)
+{
+    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    return (slots != NULL && 2 * (slots->used + 1) <= slots->mask) || grow(table);
+}
+
+bool oriel_table_reserve(struct oriel_table *table)
+{
+    pthread_mutex_lock(&table->mutex);
+    bool ok = has_room(table);
+    pthread_mutex_unlock(&table->mutex);
+    return ok;
+}
+
+bool oriel_table_set_alone(struct oriel_table *table, uint64_t key, void *value)
+{
+    bool ok = has_room(table);
+    if (ok) {
+        struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+        struct slot *slot = find_slot(slots, key);
+        slots->used += value_of(slot) == NULL;
+        begin_change(table);
+        put_into(slot, key, value);
+        end_change(table);
+    }
+    return ok;
+}
+
+bool oriel_table_set(struct oriel_table *table, uint64_t key, void *value)
+{
+    pthread_mutex_lock(&table->mutex);
+    bool ok = oriel_table_set_alone(table, key, value);
+    pthread_mutex_unlock(&table->mutex);
+    return ok;
+}
+
+/* Empties a slot and moves keys back whose probe would end at it. */
+static void empty(struct oriel_table_slots *slots, uint64_t hole)
+{
+    for (uint64_t at = (hole + 1) & slots->mask; value_of(&slots->slot[at]) != NULL; at = (at + 1) & slots->mask) {
+        struct slot *slot = &slots->slot[at];
+        uint64_t home = hash(key_of(slot)) & slots->mask;
+        if (((at - home) & slots->mask) < ((at - hole) & slots->mask))
+            continue; /* its probe starts behind the hole */
+        put_into(&slots->slot[hole], key_of(slot), value_of(slot));
+        hole = at;
+    }
+    put_into(&slots->slot[hole], 0, NULL);
+}
+
+bool oriel_table_remove_alone(struct oriel_table *table, uint64_t key, const void *value)
+{
+    bool removed = false;
+    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    if (slots != NULL) {
+        struct slot *slot = find_slot(slots, key);
+        removed = value != NULL && value_of(slot) == value && key_of(slot) == key;
+        if (removed) {
+            begin_change(table);
+            empty(slots, (uint64_t)(slot - slots->slot));
+            end_change(table);
+            slots->used--;
+        }
+    }
+    return removed;
+}
+
+bool oriel_table_remove(struct oriel_table *table, uint64_t key, const void *value)
+{
+    pthread_mutex_lock(&table->mutex);
+    bool removed = oriel_table_remove_alone(table, key, value);
+    pthread_mutex_unlock(&table->mutex);
+    return removed;
+}
+
+void oriel_table_visit(struct oriel_table *table, void (*visit)(void *value, void *context), void *context)
+{
+    pthread_mutex_lock(&table->mutex);
+    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++)
+        if (value_of(&slots->slot[i]) != NULL)
+            visit(value_of(&slots->slot[i]), context);
+    pthread_mutex_unlock(&table->mutex);
+}
+
+void oriel_table_close(struct oriel_table *table)
+{
+    struct oriel_table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    atomic_store_explicit(&table->slots, NULL, memory_order_relaxed);
+    while (slots != NULL) {
+        struct oriel_table_slots *retired = slots->retired;
+        free(slots);
+        slots = retired;
+    }
+}

@@ -1,0 +1,274 @@
+/* Starts the `oriel` command as a helper and talks to it.
+ *
+ * The program must not notice.  A child of its own would end its wait(), and its end would raise SIGCHLD; so the helper is the
+ * child of a child that ends at once and tells nobody (no exit signal: neither SIGCHLD nor wait() without __WCLONE know of
+ * it), and belongs to init from then on.  It holds none of the program's descriptors, none of its signals' settings, and no
+ * preload.  A socket, since a pipe without a reader would raise SIGPIPE.  Any thread; a forked child of the program may ask
+ * too.
+ *
+ * One that is kept is found by a name, and each question is a connection of its own: a descriptor that stayed open the program
+ * could count, close and use for something else, and its forked children would have it too.  Whoever starts one has its socket
+ * listen before the name is told, so that others queue there at once and start none of their own.  It ends with the process that
+ * has started it, or when nobody has asked for a while; who then finds nobody under the name starts another. */
+#include "base/helper_process.h"
+
+#include "base/wait.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 1 << 18, PATIENCE_S = 20, ENVIRONMENT_MAX = 4096, QUEUED = 1024, KEPT_TRIES = 3 };
+
+/* <prefix>/lib/oriel/<host>/liboriel_check.so and <prefix>/bin/oriel are installed together. */
+static bool command_find(char out[PATH_MAX])
+{
+    static const char command[] = "/bin/oriel";
+    Dl_info library;
+    if (dladdr((void *)(uintptr_t)command_find, &library) == 0 || realpath(library.dli_fname, out) == NULL)
+        return false;
+    for (int level = 0; level < 4; level++) { /* file, host, oriel, lib */
+        char *slash = strrchr(out, '/');
+        if (slash == NULL)
+            return false;
+        *slash = '\0';
+    }
+    if (strlen(out) + sizeof command > PATH_MAX)
+        return false;
+    strcat(out, command);
+    return access(out, X_OK) == 0;
+}
+
+/* What would change the helper, or have it ask the network for debug information. */
+static bool is_kept_back(const char *entry)
+{
+    static const char *const names[] = {"LD_", "ORIEL_", "DEBUGINFOD_", "ASAN_", "TSAN_", "UBSAN_"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+struct start {
+    const char *command;
+    char *const *argv;
+    char **environment;
+    int socket;
+    int listener; /* -1: it is asked once */
+    int error;
+};
+
+/* In the child that ends at once; it shares the memory of the process, whose thread stands still meanwhile. */
+static int spawn_and_end(void *context)
+{
+    struct start *start = context;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t signals;
+    pid_t pid;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, start->socket, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, start->socket, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (start->listener >= 0)
+        posix_spawn_file_actions_adddup2(&actions, start->listener, ORIEL_HELPER_LISTENS);
+    posix_spawn_file_actions_addclosefrom_np(&actions, start->listener >= 0 ? ORIEL_HELPER_LISTENS + 1 : ORIEL_HELPER_LISTENS);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes, &signals);
+    sigfillset(&signals);
+    posix_spawnattr_setsigdefault(&attributes, &signals);
+    start->error = posix_spawn(&pid, start->command, &actions, &attributes, start->argv, start->environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return 0; /* which ends it: no handlers of exit run */
+}
+
+static bool helper_start(struct start *start)
+{
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return false;
+    /* No handler of the program may run in the child, on the program's memory. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    start->error = EAGAIN;
+    pid_t child = clone(spawn_and_end, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
+    while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stack, STACK_BYTES);
+    return child > 0 && start->error == 0;
+}
+
+/* Above those that the helper has, of which the program may have closed some: there dup2 would do nothing about CLOEXEC. */
+static int high(int fd)
+{
+    int other = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ORIEL_HELPER_LISTENS + 1);
+    if (fd >= 0)
+        close(fd);
+    return other;
+}
+
+/* The other end: -1 when there is no helper. */
+static int helper_open(const char *what, int listener)
+{
+    char command[PATH_MAX];
+    char *environment[ENVIRONMENT_MAX];
+    size_t kept = 0;
+    int ends[2];
+    if (!command_find(command) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return -1;
+    for (char **entry = environ; entry != NULL && *entry != NULL && kept + 1 < ENVIRONMENT_MAX; entry++)
+        if (!is_kept_back(*entry))
+            environment[kept++] = *entry;
+    environment[kept] = NULL;
+    char name[] = "oriel";
+    char check[] = "check";
+    char option[] = ORIEL_HELPER_OPTION;
+    char *argv[] = {name, check, option, (char *)(uintptr_t)what, NULL};
+    int theirs = high(ends[1]);
+    struct start start = {
+        .command = command, .argv = argv, .environment = environment, .socket = theirs, .listener = listener};
+    bool started = theirs >= 0 && helper_start(&start);
+    if (theirs >= 0)
+        close(theirs);
+    if (started)
+        return ends[0];
+    close(ends[0]);
+    return -1;
+}
+
+/* Moves all of it one way; false when the other side has gone or is too late. */
+static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t until_ns)
+{
+    for (size_t done = 0; done < len_bytes;) {
+        uint64_t now_ns = oriel_now_ns();
+        struct pollfd ready = {.fd = fd, .events = out ? POLLOUT : POLLIN};
+        if (now_ns >= until_ns)
+            return false;
+        int count = poll(&ready, 1, (int)((until_ns - now_ns) / 1000000) + 1);
+        if (count < 0 && errno != EINTR)
+            return false;
+        if (count <= 0)
+            continue;
+        char *at = (char *)bytes + done;
+        ssize_t moved = out ? send(fd, at, len_bytes - done, MSG_NOSIGNAL | MSG_DONTWAIT)
+                            : recv(fd, at, len_bytes - done, MSG_DONTWAIT);
+        if (moved == 0 || (moved < 0 && errno != EINTR && errno != EAGAIN))
+            return false;
+        done += moved > 0 ? (size_t)moved : 0;
+    }
+    return true;
+}
+
+/* One question: *answer is from malloc if there is one. */
+static bool converse(int fd, const void *request, size_t len_bytes, uint64_t until_ns, void **answer, size_t *answer_bytes)
+{
+    struct oriel_helper_head head = {.magic = ORIEL_HELPER_MAGIC, .len_bytes = (uint32_t)len_bytes};
+    bool done = fd >= 0 && transfer(fd, &head, sizeof head, true, until_ns) &&
+                transfer(fd, (void *)(uintptr_t)request, len_bytes, true, until_ns) &&
+                transfer(fd, &head, sizeof head, false, until_ns) && head.magic == ORIEL_HELPER_MAGIC &&
+                head.len_bytes <= ORIEL_HELPER_LEN_MAX && (*answer = malloc(head.len_bytes + 1)) != NULL &&
+                transfer(fd, *answer, head.len_bytes, false, until_ns);
+    if (fd >= 0)
+        close(fd);
+    *answer_bytes = head.len_bytes;
+    if (!done) {
+        free(*answer);
+        *answer = NULL;
+    }
+    return done;
+}
+
+static uint64_t patience_end(void)
+{
+    return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
+}
+
+bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer, size_t *answer_bytes)
+{
+    int error = errno;
+    int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_open(what, -1);
+    *answer = NULL;
+    bool done = converse(fd, request, len_bytes, patience_end(), answer, answer_bytes);
+    errno = error;
+    return done;
+}
+
+/* --- one that is kept --- */
+
+/* A socket by that name, listening or connected; -1: it could not be. */
+static int named_socket(uint64_t name, bool listens)
+{
+    /* A name that begins with 0 is in no folder, and gone with its socket. */
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx", (unsigned long long)name);
+    socklen_t len_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+    struct timeval patience = {.tv_sec = PATIENCE_S};
+    struct ucred whose;
+    socklen_t whose_bytes = sizeof whose;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (listens ? bind(fd, (struct sockaddr *)&address, len_bytes) == 0 && listen(fd, QUEUED) == 0
+                : setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
+                      connect(fd, (struct sockaddr *)&address, len_bytes) == 0 &&
+                      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &whose_bytes) == 0 && whose.uid == geteuid())
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* A new one takes the place of the name that has nobody any more, and is asked; another process may have been quicker. */
+static int kept_start(_Atomic uint64_t *kept, uint64_t gone, const char *what, bool *ours)
+{
+    uint64_t name;
+    int listener = -1;
+    if (getrandom(&name, sizeof name, 0) == (ssize_t)sizeof name && name != 0)
+        listener = high(named_socket(name, true));
+    *ours = listener < 0 || atomic_compare_exchange_strong(kept, &gone, name);
+    int fd = *ours ? helper_open(what, listener) : named_socket(gone, false);
+    if (listener >= 0)
+        close(listener);
+    return fd;
+}
+
+bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void *request, size_t len_bytes, void **answer,
+                           size_t *answer_bytes)
+{
+    int error = errno;
+    uint64_t until_ns = patience_end();
+    bool started = len_bytes > ORIEL_HELPER_LEN_MAX;
+    bool done = false;
+    *answer = NULL;
+    for (int tries = 0; !done && !started && tries < KEPT_TRIES && oriel_now_ns() < until_ns; tries++) {
+        uint64_t name = atomic_load(kept);
+        int fd = name == 0 ? -1 : named_socket(name, false);
+        if (fd < 0)
+            fd = kept_start(kept, name, what, &started);
+        done = converse(fd, request, len_bytes, until_ns, answer, answer_bytes);
+        if (!done && !started) /* it has died, or hangs: nobody asks that one again */
+            atomic_compare_exchange_strong(kept, &name, 0);
+    }
+    errno = error;
+    return done;
+}

@@ -1,0 +1,100 @@
+/* What a record says of its window besides counts: the ways to its memory and why, its ranks in the world, its id.  records.c
+ * calls, and observed_creation.c after a change. */
+#include "observe/stats/observed_window.h"
+
+#include "base/options.h"
+#include "host/host.h"
+#include "create/path_info.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- paths --- */
+
+/* Of operations on the memory of each rank. */
+uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target)
+{
+    if (window == NULL)
+        return ORIEL_PATH_host;
+    switch (window->targets[target].mechanism) {
+    case ORIEL_BY_NETWORK:
+        return ORIEL_PATH_ucx;
+    case ORIEL_BY_ARENA:
+        return oriel_load_relaxed(&oriel_window_control(window, target)->promoted) ? ORIEL_PATH_promoted : ORIEL_PATH_direct;
+    case ORIEL_BY_COPY:
+        return target == window->rank ? ORIEL_PATH_direct : window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
+    default:
+        return ORIEL_PATH_BY_PLACE;
+    }
+}
+
+static void keep_reason(struct oriel_window_record *record, const char *reason)
+{
+    snprintf(record->reason, sizeof record->reason, "%.*s", ORIEL_RECORD_REASON - 1, reason);
+}
+
+/* The slowest way that others take: the one that has a reason. */
+void oriel_observed_set_path(struct oriel_observed *observed)
+{
+    static const struct {
+        const char *way;
+        enum oriel_counted_path path;
+    } ways[] = {{"agent", ORIEL_PATH_agent},
+                {"cma", ORIEL_PATH_cma},
+                {"promoted", ORIEL_PATH_promoted},
+                {"arena", ORIEL_PATH_direct},
+                {"ucx", ORIEL_PATH_ucx}};
+    struct oriel_window_record *record = observed->record;
+    if (observed->window == NULL) {
+        record->own_path = ORIEL_PATH_host;
+        keep_reason(record, oriel_options()->bypass ? "ORIEL_BYPASS" : oriel_fail_message());
+        return;
+    }
+    struct oriel_paths paths = oriel_paths_of(observed->window);
+    record->own_path = ORIEL_PATH_direct;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (strstr(paths.ways, ways[i].way) != NULL) {
+            record->own_path = (uint8_t)ways[i].path;
+            break;
+        }
+    keep_reason(record, paths.reason);
+}
+
+/* --- the world --- */
+
+/* The window's ranks in MPI_COMM_WORLD, which programs that only have sessions lack. */
+void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    MPI_Group world = MPI_GROUP_NULL;
+    int *own = malloc((unsigned)n * sizeof *own);
+    bool known = own != NULL && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
+    for (int i = 0; own != NULL && i < n; i++)
+        own[i] = i;
+    known = known && host->Group_translate_ranks(group, n, own, world, ranks) == MPI_SUCCESS;
+    for (int i = 0; i < n; i++)
+        if (!known || ranks[i] == MPI_UNDEFINED)
+            ranks[i] = -1;
+    if (world != MPI_GROUP_NULL)
+        host->Group_free(&world);
+    free(own);
+}
+
+/* A window that is the host's has no number that its ranks share; what they share is who they are, and how many such windows they
+ * have made: their creations are collective, and come in one order. */
+uint64_t oriel_observed_host_id(const int32_t *ranks, int n)
+{
+    static struct {
+        uint64_t hash;
+        uint64_t count;
+    } kept[ORIEL_RECORDS_MOST];
+    uint64_t hash = (uint64_t)n;
+    for (int i = 0; i < n; i++)
+        hash = (hash ^ (uint32_t)ranks[i]) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    unsigned at = 0;
+    while (at < ORIEL_RECORDS_MOST - 1 && kept[at].count != 0 && kept[at].hash != hash)
+        at++;
+    kept[at].hash = hash;
+    return hash + ++kept[at].count;
+}

@@ -1,0 +1,298 @@
+/* The end: every rank's records come to rank 0, and from there to the `oriel` command, which writes them.
+ *
+ * Messages of the host carry them, over MPI_COMM_WORLD, the one communicator that all ranks have.  A program may still be
+ * receiving whatever comes there, so nothing is sent before all ranks have come here: a barrier of the host's tells, one that
+ * does not block, since a rank without Oriel, or without ORIEL_STATS, never comes.  Every step has PATIENCE_S at most, unless all
+ * ranks are known to be on their way: who is missing then is named, and the program ends as it would. */
+#include "observe/stats/observed_window.h"
+
+#include "base/helper_process.h"
+#include "base/log.h"
+#include "base/wait.h"
+#include "host/host.h"
+#include "memory/peer.h"
+#include "observe/stats/merged_records.h"
+#include "observe/state/state.h"
+#include "oriel/oriel.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_S = 10, SPINS = 200, TAG = 28530 };
+
+struct part {
+    struct oriel_gathered *gathered; /* from malloc, with what follows; NULL: not there */
+    size_t len_bytes;
+};
+
+/* --- a process's part, from its memory file --- */
+
+/* Where the file is mapped, and its newest record. */
+struct source {
+    const char *base;
+    uint64_t newest;
+};
+
+static const struct oriel_window_record *record_at(const struct source *source, uint64_t offset)
+{
+    return offset == 0 ? NULL : (const struct oriel_window_record *)(source->base + offset);
+}
+
+static char *pack_window(const struct source *source, const struct oriel_window_record *record, char *at)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what the first has counted */
+    size_t toward_bytes = (size_t)record->n * sizeof(struct oriel_toward);
+    memcpy(at, record, sizeof *record);
+    memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);
+    memcpy(at + sizeof *record + toward_bytes, source->base + record->ranks, (size_t)record->n * sizeof(int32_t));
+    return at + oriel_gathered_window_bytes(record->n);
+}
+
+/* The chain goes from the newest on. */
+static struct part pack(const struct source *source, int world_rank)
+{
+    struct part part = {.len_bytes = sizeof *part.gathered};
+    const struct oriel_window_record *record;
+    uint32_t windows = 0;
+    for (record = record_at(source, source->newest); record != NULL; record = record_at(source, record->next)) {
+        part.len_bytes += oriel_gathered_window_bytes(record->n);
+        windows++;
+    }
+    part.gathered = part.len_bytes <= INT_MAX ? calloc(1, part.len_bytes) : NULL;
+    const struct oriel_window_record **records = calloc(windows + 1, sizeof(const struct oriel_window_record *));
+    if (part.gathered == NULL || records == NULL) {
+        free(part.gathered);
+        free(records);
+        return (struct part){NULL, 0};
+    }
+    *part.gathered = (struct oriel_gathered){.magic = ORIEL_GATHERED_MAGIC,
+                                             .len_bytes = part.len_bytes - sizeof *part.gathered,
+                                             .world_rank = world_rank,
+                                             .windows = windows};
+    uint32_t i = windows;
+    for (record = record_at(source, source->newest); record != NULL; record = record_at(source, record->next))
+        records[--i] = record;
+    char *at = (char *)(part.gathered + 1);
+    for (i = 0; i < windows; i++)
+        at = pack_window(source, records[i], at);
+    free(records);
+    return part;
+}
+
+/* --- between the ranks --- */
+
+/* Whether the request is complete before the time; a receive that is not is given up, a send and a barrier are left to the
+ * host. */
+static bool await(MPI_Request *request, uint64_t until_ns, bool is_receive)
+{
+    for (unsigned tests = 0;; tests++) {
+        int done = 0;
+        if (oriel_host()->Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+        if (done)
+            return true;
+        if (oriel_now_ns() >= until_ns)
+            break;
+        if (tests > SPINS)
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
+    if (is_receive) {
+        oriel_host()->Cancel(request);
+        oriel_host()->Request_free(request);
+    }
+    return false;
+}
+
+static uint64_t until(void)
+{
+    return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
+}
+
+/* A process of this machine that this one has a window with; false for one that is not of this world. */
+static bool look_at(const struct oriel_peer *peer, int ranks, int32_t *rank, struct source *source)
+{
+    const struct oriel_state *state = (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
+    *rank = state->world_rank;
+    *source = (struct source){peer->base, atomic_load_explicit(&state->records, memory_order_acquire)};
+    return state->world_size == ranks && *rank >= 0 && *rank < ranks && source->newest != 0;
+}
+
+struct census {
+    bool *is_coming; /* by rank */
+    int ranks;
+};
+
+static void count_peer(void *value, void *context)
+{
+    const struct oriel_peer *peer = value;
+    const struct census *census = context;
+    const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
+    struct source source;
+    int32_t rank;
+    if (look_at(peer, census->ranks, &rank, &source) && record_at(&source, source.newest)->is_gathered &&
+        atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_RUNNING && oriel_peer_alive(peer))
+        census->is_coming[rank] = true;
+}
+
+/* Whether each rank is known to be on its way: then the late ones are waited for, as in any MPI_Finalize. */
+static bool all_are_coming(int ranks)
+{
+    struct census census = {calloc((unsigned)ranks, sizeof *census.is_coming), ranks};
+    bool all = census.is_coming != NULL;
+    if (all)
+        oriel_peer_visit(count_peer, &census);
+    for (int i = 0; i < ranks && all; i++)
+        all = census.is_coming[i];
+    free(census.is_coming);
+    return all;
+}
+
+/* Whether all ranks are here. */
+static bool meet(int ranks)
+{
+    MPI_Request request;
+    if (oriel_host()->Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+        return false;
+    while (!await(&request, until(), false))
+        if (!all_are_coming(ranks))
+            return false;
+    return true;
+}
+
+/* False: the host may still be reading it. */
+static bool send(const struct part *part)
+{
+    static uint64_t len_bytes;
+    MPI_Request request;
+    uint64_t until_ns = until();
+    len_bytes = part->gathered != NULL ? part->len_bytes : 0;
+    if (oriel_host()->Isend(&len_bytes, sizeof len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS)
+        return true;
+    if (!await(&request, until_ns, false))
+        return false;
+    return len_bytes == 0 ||
+           oriel_host()->Isend(part->gathered, (int)len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
+           await(&request, until_ns, false);
+}
+
+/* A buffer that the host may still write to is left to it. */
+static struct part receive(int rank, uint64_t until_ns)
+{
+    static uint64_t len_bytes;
+    MPI_Request request;
+    if (oriel_host()->Irecv(&len_bytes, sizeof len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
+        !await(&request, until_ns, true) || len_bytes < sizeof(struct oriel_gathered) || len_bytes > INT_MAX)
+        return (struct part){NULL, 0};
+    struct part part = {malloc(len_bytes), len_bytes};
+    if (part.gathered == NULL ||
+        oriel_host()->Irecv(part.gathered, (int)len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
+        !await(&request, until_ns, true))
+        return (struct part){NULL, 0};
+    return part;
+}
+
+/* --- rank 0 --- */
+
+static void name_program(char *out, size_t room)
+{
+    ssize_t len = readlink("/proc/self/exe", out, room - 1);
+    out[len < 0 ? 0 : len] = '\0';
+}
+
+static void write_parts(const struct part *parts, int ranks, const char *file)
+{
+    size_t len_bytes = sizeof(struct oriel_statistics_head);
+    void *answer = NULL;
+    size_t answer_bytes = 0;
+    for (int i = 0; i < ranks; i++)
+        len_bytes += parts[i].len_bytes;
+    if (len_bytes > ORIEL_HELPER_LEN_MAX) {
+        oriel_warn("the statistics of %d ranks are %zu MiB, more than the %d that are added up: they are lost", ranks,
+                   len_bytes >> 20, ORIEL_HELPER_LEN_MAX >> 20);
+        return;
+    }
+    struct oriel_statistics_head *head = calloc(1, len_bytes);
+    if (head == NULL) {
+        oriel_warn("no memory for the statistics of %d ranks", ranks);
+        return;
+    }
+    head->magic = ORIEL_GATHERED_MAGIC;
+    head->ranks = ranks;
+    snprintf(head->file, sizeof head->file, "%s", file);
+    snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
+    snprintf(head->host, sizeof head->host, "%s", oriel_host_name());
+    name_program(head->program, sizeof head->program);
+    char *at = (char *)(head + 1);
+    for (int i = 0; i < ranks; i++) {
+        if (parts[i].gathered == NULL)
+            continue;
+        memcpy(at, parts[i].gathered, parts[i].len_bytes);
+        at += parts[i].len_bytes;
+        head->parts++;
+    }
+    if (oriel_helper_ask(ORIEL_HELPER_STATISTICS, head, len_bytes, &answer, &answer_bytes))
+        oriel_log_write(answer, answer_bytes);
+    else
+        oriel_warn("the statistics are lost: the oriel command, which writes them and belongs beside the library, is mute");
+    free(answer);
+    free(head);
+}
+
+/* Ranks of this machine that have a window with this one, and have not told their figures: they are read where they lie. */
+struct missing {
+    struct part *parts;
+    int32_t ranks;
+};
+
+static void read_peer(void *value, void *context)
+{
+    const struct missing *missing = context;
+    struct source source;
+    int32_t rank;
+    if (!look_at(value, missing->ranks, &rank, &source) || missing->parts[rank].gathered != NULL)
+        return;
+    missing->parts[rank] = pack(&source, rank);
+    if (missing->parts[rank].gathered != NULL)
+        missing->parts[rank].gathered->is_early = 1;
+}
+
+static void collect(const struct part *own, int ranks, bool all_here, const char *file)
+{
+    struct part *parts = calloc((unsigned)ranks, sizeof *parts);
+    if (parts == NULL) {
+        oriel_warn("no memory for the statistics of %d ranks", ranks);
+        return;
+    }
+    uint64_t until_ns = until();
+    parts[0] = *own;
+    for (int i = 1; i < ranks && all_here; i++)
+        parts[i] = receive(i, until_ns);
+    oriel_peer_visit(read_peer, &(struct missing){parts, ranks});
+    write_parts(parts, ranks, file);
+    for (int i = 1; i < ranks; i++)
+        free(parts[i].gathered);
+    free(parts);
+}
+
+void oriel_statistics_write(const char *file)
+{
+    int rank = 0;
+    int ranks = 0;
+    if (oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
+        oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
+        return;
+    struct source source = {oriel_file_base(), oriel_records_newest()};
+    struct part own = pack(&source, rank);
+    bool all_here = meet(ranks);
+    bool is_free = true;
+    if (rank == 0)
+        collect(&own, ranks, all_here, file);
+    else if (all_here)
+        is_free = send(&own);
+    if (is_free)
+        free(own.gathered);
+} /* NOLINT(clang-analyzer-unix.Malloc): what the host may still send stays */

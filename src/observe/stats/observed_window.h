@@ -1,0 +1,170 @@
+/* The observed windows of this process, and how their records are counted in: what all observing entries share.  A window is
+ * found from its handle by what the thread found last, in front of a table.  Nobody outside of observe/ calls. */
+#ifndef ORIEL_OBSERVE_STATS_OBSERVED_WINDOW_H
+#define ORIEL_OBSERVE_STATS_OBSERVED_WINDOW_H
+
+#include "base/tls_cache.h"
+#include "observe/observe.h"
+#include "observe/stats/record.h"
+#include "observe/trace/trace.h"
+#include "window/window.h"
+
+#include <stdbool.h>
+
+enum { ORIEL_COUNTING_THREADS = 16 };
+
+/* One of this process's windows, Oriel's or the host's, as a thread counts it.  Where threads call at the same time each has its
+ * own, but for those beyond the first ORIEL_COUNTING_THREADS - 1 of the process, who count together in the last. */
+struct oriel_observed {
+    struct oriel_observed *first; /* the one that describes the window: this or another thread's */
+    struct oriel_observed *of_thread[ORIEL_COUNTING_THREADS]; /* the first's: by thread, NULL before it calls */
+    struct oriel_window_record *record;
+    struct oriel_toward *toward; /* n; the record's, but for windows that share one */
+    struct oriel_window *window; /* NULL: the host's */
+    uint32_t n;
+    bool by_many; /* threads count in it at the same time */
+    bool is_quick; /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
+    uint8_t paths[]; /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
+};
+enum { ORIEL_PATH_BY_PLACE = 255 };
+
+/* The functions that were in the table before. */
+extern struct oriel_api oriel_observe_before __attribute__((visibility("hidden")));
+
+/* Whether there will be statistics at the end. */
+extern bool oriel_observe_gathers __attribute__((visibility("hidden")));
+
+/* Whether threads call at the same time. */
+extern bool oriel_observe_threads __attribute__((visibility("hidden")));
+
+/* What this thread is doing, for its waits. */
+struct oriel_doing {
+    const struct oriel_observed *observed; /* NULL: nothing that is observed */
+    int32_t target;                        /* -1: none, or all */
+    uint8_t call;                          /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
+    int32_t blocker;                       /* of the lock that it waits for, when that began */
+    const struct oriel_window_record **others; /* in MPI_Win_free: of the window's ranks, NULL where one is not known */
+};
+extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
+
+struct oriel_observed_recent {
+    uint64_t generation;
+    uint64_t key;
+    struct oriel_observed *observed;
+};
+extern _Thread_local struct oriel_observed_recent oriel_observed_recent __attribute__((visibility("hidden")));
+
+struct oriel_observed *oriel_observed_find_slow(MPI_Win win);
+
+/* NULL: not observed. */
+static inline struct oriel_observed *oriel_observed_find(MPI_Win win)
+{
+    uint64_t generation = atomic_load_explicit(&oriel_recent_generation, memory_order_relaxed);
+    if (oriel_likely(oriel_observed_recent.generation == generation) &&
+        oriel_likely(oriel_observed_recent.key == (uint64_t)(uintptr_t)win))
+        return oriel_observed_recent.observed;
+    return oriel_observed_find_slow(win);
+}
+
+/* Where only one thread counts a locked instruction would be most of the cost. */
+static inline void oriel_count(const struct oriel_observed *observed, _Atomic uint64_t *word, uint64_t more)
+{
+    if (oriel_unlikely(observed->by_many))
+        atomic_fetch_add_explicit(word, more, memory_order_relaxed);
+    else
+        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+static inline void oriel_count_most(_Atomic uint64_t *word, uint64_t value)
+{
+    uint64_t known = atomic_load_explicit(word, memory_order_relaxed);
+    while (known < value &&
+           !atomic_compare_exchange_weak_explicit(word, &known, value, memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+/* --- records.c --- */
+
+/* What the creating call was given, and how it went. */
+struct oriel_observed_creation {
+    enum oriel_flavour flavour;
+    uint64_t size_bytes;
+    int64_t disp_unit;
+    MPI_Comm comm;
+    uint64_t begin_ns;
+    uint64_t time_ns;
+    uint64_t waiting_ns;
+};
+
+/* From now on the window is observed; where there is no room for its record, it is not, NULL, and a line says so once. */
+struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation);
+
+/* Its record stays. */
+void oriel_observed_remove(MPI_Win win, struct oriel_observed *first);
+
+/* The offset of the newest record in the memory file; 0: none. */
+uint64_t oriel_records_newest(void);
+
+/* --- trace_events.c --- */
+
+/* When a call began that is traced, and what the thread had waited until then; begin_ns is 0 where nothing is traced. */
+struct oriel_traced {
+    uint64_t begin_ns;
+    uint64_t waited_ns;
+};
+
+/* What it was. */
+struct oriel_traced_event {
+    uint8_t kind; /* enum oriel_trace_kind */
+    uint8_t path;
+    int32_t target;
+    uint64_t bytes;
+    uint64_t duration_ns; /* 0: it ends now */
+};
+
+void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
+                      const struct oriel_traced_event *event);
+
+/* The window is there, or its description has changed. */
+void oriel_traced_describe(struct oriel_window_record *record);
+
+/* --- describe.c --- */
+
+/* What others take to this rank's memory, and why nothing better. */
+void oriel_observed_set_path(struct oriel_observed *observed);
+
+/* Of operations on a target's memory; NULL: the host's window. */
+uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target);
+
+/* A group's ranks in MPI_COMM_WORLD; -1 for those that are not in it. */
+void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks);
+
+/* The id of a window of the host's over these ranks, another one with each call; not thread-safe. */
+uint64_t oriel_observed_host_id(const int32_t *ranks, int n);
+
+/* --- window_sites.c --- */
+
+/* In the creating call: where the program called it. */
+void oriel_sites_keep(struct oriel_window_record *record);
+
+/* At the end: by file and line, where they are known. */
+void oriel_sites_resolve(void);
+
+/* --- entries: each puts its functions into the table --- */
+void oriel_observe_operations(struct oriel_api *table);
+void oriel_observe_synchronisation(struct oriel_api *table);
+void oriel_observe_creation(struct oriel_api *table);
+
+/* --- wait_observer.c --- */
+void oriel_waiting_start(void);
+
+/* This rank comes to the window's next barrier (fence, free), now. */
+void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns);
+
+/* Before it comes to the last one: the records of the window's ranks, from malloc; NULL where nobody is looked for. */
+const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed);
+
+/* --- merge_records.c: collective, as far as the others come --- */
+void oriel_statistics_write(const char *file);
+
+#endif

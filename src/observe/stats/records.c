@@ -1,0 +1,253 @@
+/* Makes the records of windows, in the memory file of this process, and finds a window's from its handle.  A record is whole
+ * before anybody can find it, and stays; struct oriel_observed goes with its window.  The entries of observed_creation.c and what writes
+ * the records call. */
+#include "observe/stats/observed_window.h"
+
+#include "base/log.h"
+#include "base/hash_table.h"
+#include "host/host.h"
+#include "memory/file.h"
+#include "window/handle.h"
+#include "window/host_objects.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Thread_local struct oriel_observed_recent oriel_observed_recent;
+
+static struct oriel_table table = ORIEL_TABLE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t newest; /* offset of the newest record; 0: none */
+static unsigned records_count;
+static struct oriel_window_record *crowd; /* the one of all windows that came too late to have their own */
+
+uint64_t oriel_records_newest(void)
+{
+    return newest;
+}
+
+/* --- records --- */
+
+/* One whose offsets are set, with room for n ranks. */
+static struct oriel_window_record *make_record(int n)
+{
+    uint64_t offset;
+    size_t toward_bytes = (unsigned)n * sizeof(struct oriel_toward);
+    size_t ranks_bytes = (unsigned)n * sizeof(int32_t);
+    size_t record_bytes = (sizeof(struct oriel_window_record) + ORIEL_CACHE_LINE - 1) & ~(size_t)(ORIEL_CACHE_LINE - 1);
+    if (oriel_file_start() != ORIEL_OK ||
+        oriel_file_alloc(record_bytes + toward_bytes + ranks_bytes, ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
+        return NULL;
+    struct oriel_window_record *record = (struct oriel_window_record *)(oriel_file_base() + offset);
+    record->n = n;
+    record->is_gathered = oriel_observe_gathers;
+    record->toward = n > 0 ? offset + record_bytes : 0;
+    record->ranks = n > 0 ? record->toward + toward_bytes : 0;
+    return record;
+}
+
+static void publish(struct oriel_window_record *record)
+{
+    record->next = newest;
+    atomic_store_explicit(&record->state, 1, memory_order_release);
+    newest = (uint64_t)((char *)record - oriel_file_base());
+    oriel_state_set_records(newest);
+}
+
+/* --- threads --- */
+
+static unsigned thread_number(void)
+{
+    static _Atomic unsigned numbers;
+    static _Thread_local unsigned number; /* from 1; 0: none yet */
+    if (!oriel_observe_threads)
+        return 0;
+    if (number == 0)
+        number = 1 + atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
+    return number < ORIEL_COUNTING_THREADS ? number - 1 : ORIEL_COUNTING_THREADS - 1;
+}
+
+/* Another thread's, with the mutex held; NULL without memory. */
+static struct oriel_observed *make_another(struct oriel_observed *first, unsigned thread)
+{
+    size_t len_bytes = sizeof *first + first->n;
+    struct oriel_observed *observed = malloc(len_bytes);
+    struct oriel_window_record *record = observed != NULL ? make_record((int)first->n) : NULL;
+    if (record == NULL) {
+        free(observed);
+        return NULL;
+    }
+    memcpy(observed, first, len_bytes);
+    observed->record = record;
+    observed->toward = (struct oriel_toward *)(oriel_file_base() + record->toward);
+    observed->by_many = thread == ORIEL_COUNTING_THREADS - 1;
+    record->window_id = first->record->window_id;
+    record->rank = first->record->rank;
+    record->thread = thread + 1;
+    memcpy(oriel_file_base() + record->ranks, oriel_file_base() + first->record->ranks, first->n * sizeof(int32_t));
+    publish(record);
+    first->of_thread[thread] = observed;
+    return observed;
+}
+
+/* A thread that cannot have its own is not counted. */
+static struct oriel_observed *of_this_thread(struct oriel_observed *first)
+{
+    unsigned thread = thread_number();
+    if (first == NULL || !oriel_observe_threads || first->record->shared_by != 0)
+        return first;
+    pthread_mutex_lock(&mutex);
+    struct oriel_observed *observed = first->of_thread[thread];
+    if (observed == NULL)
+        observed = make_another(first, thread);
+    pthread_mutex_unlock(&mutex);
+    return observed;
+}
+
+struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
+{
+    uint64_t generation = oriel_recent_begin();
+    uint64_t key = (uint64_t)(uintptr_t)win;
+    struct oriel_observed *observed = of_this_thread(oriel_table_find(&table, key));
+    if (observed != NULL)
+        oriel_observed_recent = (struct oriel_observed_recent){generation, key, observed};
+    return observed;
+}
+
+/* --- windows --- */
+
+/* The one that all later windows share, which has no ranks. */
+static struct oriel_window_record *join_crowd(struct oriel_observed *observed)
+{
+    if (crowd == NULL && (crowd = make_record(0)) != NULL) {
+        oriel_traced_describe(crowd);
+        publish(crowd);
+    }
+    if (crowd != NULL)
+        crowd->shared_by++;
+    observed->by_many = oriel_observe_threads;
+    return crowd;
+}
+
+static void fill(struct oriel_window_record *record, const struct oriel_observed *observed, MPI_Group group, int rank,
+                 const struct oriel_observed_creation *creation)
+{
+    int32_t *ranks = (int32_t *)(oriel_file_base() + record->ranks);
+    oriel_observed_world_ranks(group, record->n, ranks);
+    record->rank = rank;
+    record->flavour = creation->flavour;
+    record->size_bytes = creation->size_bytes;
+    record->disp_unit = creation->disp_unit;
+    record->window_id = observed->window != NULL ? observed->window->id : oriel_observed_host_id(ranks, record->n);
+}
+
+static struct oriel_window_record *give_record(struct oriel_observed *observed, MPI_Group group, int rank,
+                                               const struct oriel_observed_creation *creation)
+{
+    if (records_count >= ORIEL_RECORDS_MOST)
+        return join_crowd(observed);
+    struct oriel_window_record *record = make_record((int)observed->n);
+    if (record == NULL)
+        return NULL;
+    records_count++;
+    observed->record = record;
+    fill(record, observed, group, rank, creation);
+    oriel_observed_set_path(observed);
+    oriel_sites_keep(record);
+    oriel_traced_describe(record);
+    publish(record);
+    if (observed->window != NULL)
+        atomic_store_explicit(&observed->window->control->record_offset, newest, memory_order_release);
+    return record;
+}
+
+/* Counts of ranks that nobody is told of, where the record has none. */
+static bool find_toward(struct oriel_observed *observed)
+{
+    uint64_t offset = observed->record->toward;
+    observed->toward = offset != 0 ? (struct oriel_toward *)(oriel_file_base() + offset)
+                                   : calloc(observed->n, sizeof *observed->toward);
+    return observed->toward != NULL;
+}
+
+static struct oriel_observed *make_observed(struct oriel_window *window, int n)
+{
+    struct oriel_observed *observed = calloc(1, sizeof *observed + (unsigned)n);
+    if (observed == NULL)
+        return NULL;
+    observed->first = observed;
+    observed->window = window;
+    observed->n = (uint32_t)n;
+    observed->is_quick = window != NULL && window->far == NULL && !window->by_agent;
+    for (int i = 0; i < n; i++)
+        observed->paths[i] = oriel_observed_path_to(window, i);
+    return observed;
+}
+
+static void count_creation(const struct oriel_observed *observed, const struct oriel_observed_creation *creation)
+{
+    struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_create];
+    oriel_count(observed, &timed->count, 1);
+    oriel_count(observed, &timed->time_ns, creation->time_ns);
+    oriel_count(observed, &timed->waiting_ns, creation->waiting_ns);
+    oriel_count(observed, &timed->waited, creation->waiting_ns != 0);
+    oriel_count_most(&timed->longest_ns, creation->waiting_ns);
+}
+
+static bool add(MPI_Win win, struct oriel_observed *observed, MPI_Group group, int rank,
+                const struct oriel_observed_creation *creation)
+{
+    if (observed == NULL)
+        return false;
+    pthread_mutex_lock(&mutex);
+    observed->record = give_record(observed, group, rank, creation);
+    pthread_mutex_unlock(&mutex);
+    if (observed->record == NULL || !find_toward(observed))
+        return false;
+    unsigned thread = thread_number();
+    observed->by_many |= thread == ORIEL_COUNTING_THREADS - 1;
+    observed->of_thread[thread] = observed;
+    count_creation(observed, creation);
+    return oriel_table_set(&table, (uint64_t)(uintptr_t)win, observed);
+}
+
+struct oriel_observed *oriel_observed_add(MPI_Win win, const struct oriel_observed_creation *creation)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    const struct oriel_host_calls *host = oriel_host();
+    int n = 0;
+    int rank = 0;
+    MPI_Group group = MPI_GROUP_NULL;
+    if (host->Comm_size(creation->comm, &n) != MPI_SUCCESS || host->Comm_rank(creation->comm, &rank) != MPI_SUCCESS ||
+        host->Comm_group(creation->comm, &group) != MPI_SUCCESS)
+        return NULL;
+    struct oriel_observed *observed = make_observed(oriel_handle_find(win), n);
+    if (!add(win, observed, group, rank, creation)) {
+        free(observed);
+        observed = NULL;
+        if (!atomic_flag_test_and_set(&told))
+            oriel_warn("no room for what is counted of a window: it is missing in the statistics");
+    }
+    host->Group_free(&group);
+    return observed;
+}
+
+static void end(struct oriel_observed *observed)
+{
+    if (observed->record->shared_by == 0)
+        atomic_store_explicit(&observed->record->state, 2, memory_order_release);
+    else
+        free(observed->toward);
+    free(observed);
+}
+
+void oriel_observed_remove(MPI_Win win, struct oriel_observed *first)
+{
+    oriel_table_remove(&table, (uint64_t)(uintptr_t)win, first);
+    oriel_recent_invalidate();
+    for (size_t i = 0; i < ORIEL_COUNTING_THREADS; i++)
+        if (first->of_thread[i] != NULL && first->of_thread[i] != first)
+            end(first->of_thread[i]);
+    end(first);
+}

@@ -1,0 +1,146 @@
+/* The observer of all waits: how long this thread has waited, and for whom.  Nothing here is called in a run that nobody
+ * observes, and nothing before a wait has found that it must wait; threads of the library's own are in no call that is
+ * observed. */
+#include "observe/stats/observed_window.h"
+
+#include "base/wait.h"
+#include "internode/origin/origin_sync.h"
+#include "internode/origin/liveness.h"
+
+#include <stdlib.h>
+
+_Thread_local struct oriel_waited oriel_waited = {.rank = -1};
+_Thread_local struct oriel_doing oriel_doing;
+
+static void blame(const struct oriel_observed *observed, enum oriel_counted_cause cause, int32_t rank, uint64_t waited_ns)
+{
+    if (waited_ns >= oriel_waited.longest_ns) {
+        oriel_waited.longest_ns = waited_ns;
+        oriel_waited.cause = (uint8_t)cause;
+        oriel_waited.rank = rank;
+    }
+    if ((uint32_t)rank < observed->n)
+        oriel_count(observed, &observed->toward[rank].caused_ns[cause], waited_ns);
+}
+
+/* --- barriers --- */
+
+/* The barriers that this rank has come to so far; sync/barrier.c says how many arrivals each has. */
+static uint32_t barriers_of(const struct oriel_window *window)
+{
+    return window->arrivals / ((uint32_t)window->here + (window->far != NULL));
+}
+
+void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns)
+{
+    if (observed->window != NULL)
+        atomic_store_explicit(&observed->first->record->arrived_ns[(barriers_of(observed->window) + 1) % 2], now_ns,
+                              memory_order_relaxed);
+}
+
+/* Of a rank of this machine, since the clock is its own; NULL for others, and where it keeps none. */
+static const struct oriel_window_record *record_of(const struct oriel_window *window, int32_t win_rank)
+{
+    if (window->control_bases[win_rank] == NULL)
+        return NULL;
+    uint64_t offset = atomic_load_explicit(&oriel_window_control(window, win_rank)->record_offset, memory_order_acquire);
+    return offset == 0 ? NULL : (const void *)(window->control_bases[win_rank] + offset);
+}
+
+/* Whoever has left the last barrier gives its control words back, while others are still waking up in it.  Its record stays. */
+const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed)
+{
+    const struct oriel_window *window = observed->window;
+    if (window == NULL || window->parted)
+        return NULL;
+    const struct oriel_window_record **others = calloc((uint32_t)window->n, sizeof(const struct oriel_window_record *));
+    for (int32_t i = 0; others != NULL && i < window->n; i++)
+        others[i] = record_of(window, i);
+    return others;
+}
+
+static int32_t find_latest(const struct oriel_window *window, unsigned turn, uint64_t *latest_ns)
+{
+    bool is_last = oriel_doing.call == ORIEL_CALL_OF_free;
+    int32_t latest = -1;
+    *latest_ns = 0;
+    for (int32_t i = 0; i < window->n && (!is_last || oriel_doing.others != NULL); i++) {
+        const struct oriel_window_record *record = is_last ? oriel_doing.others[i] : record_of(window, i);
+        uint64_t arrived_ns = record == NULL ? 0 : atomic_load_explicit(&record->arrived_ns[turn], memory_order_relaxed);
+        if (arrived_ns > *latest_ns) {
+            *latest_ns = arrived_ns;
+            latest = i;
+        }
+    }
+    return latest;
+}
+
+/* A rank of another machine, or one that keeps no record, may have been the last: then the latest that is known did not come in
+ * the second half of the wait. */
+static void blame_latest(const struct oriel_observed *observed, uint64_t waited_ns)
+{
+    const struct oriel_window *window = observed->window;
+    uint64_t latest_ns;
+    unsigned turn = barriers_of(window) % 2; /* of the barrier that this rank is at */
+    int32_t latest = find_latest(window, turn, &latest_ns);
+    uint64_t own_ns = atomic_load_explicit(&observed->first->record->arrived_ns[turn], memory_order_relaxed);
+    bool explains = latest != window->rank && latest_ns >= own_ns + waited_ns / 2;
+    blame(observed, ORIEL_CAUSE_late_fence, explains ? latest : -1, waited_ns);
+}
+
+/* --- the observer --- */
+
+/* Who holds the lock, or else stands in its queue, as far as their words tell; -1: nobody does any more. */
+static int32_t find_blocker(const struct oriel_watch *watch)
+{
+    const struct oriel_watched *watched = watch->context;
+    const struct oriel_window *window = watched->window;
+    for (int queued = 0; queued < 2; queued++)
+        for (int32_t i = 0; i < window->n; i++)
+            if (i != window->rank && oriel_watch_blocks(watch, i, queued))
+                return i;
+    return -1;
+}
+
+static bool is_for_lock(const struct oriel_watch *watch)
+{
+    return watch != NULL && (watch->what == ORIEL_WAITING_LOCK || watch->what == ORIEL_WAITING_LOCK_ALL);
+}
+
+/* Who is in the way is known while it is there. */
+static void begin(const struct oriel_watch *watch)
+{
+    if (oriel_doing.observed != NULL && is_for_lock(watch))
+        oriel_doing.blocker = find_blocker(watch);
+}
+
+static int32_t watched_rank(const struct oriel_watch *watch)
+{
+    return ((const struct oriel_watched *)watch->context)->win_rank;
+}
+
+/* What the wait was for says why, and for which rank; a target's agent or machine where it says nothing. */
+static void end(const struct oriel_watch *watch, uint64_t waited_ns)
+{
+    const struct oriel_observed *observed = oriel_doing.observed;
+    oriel_waited.total_ns += waited_ns;
+    if (observed == NULL)
+        return;
+    switch (watch == NULL ? ORIEL_WAITING_NOTHING : watch->what) {
+    case ORIEL_WAITING_FENCE:
+    case ORIEL_WAITING_FREE: blame_latest(observed, waited_ns); break;
+    case ORIEL_WAITING_POST: blame(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_COMPLETE: blame(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_LOCK:
+    case ORIEL_WAITING_LOCK_ALL: blame(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns); break;
+    case ORIEL_WAITING_UPDATE: blame(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns); break;
+    case ORIEL_WAITING_MACHINE: blame(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns); break;
+    default: blame(observed, ORIEL_CAUSE_busy_target, oriel_doing.target, waited_ns); break;
+    }
+}
+
+void oriel_waiting_start(void)
+{
+    static const struct oriel_wait_observer observer = {begin, end};
+    oriel_wait_set_observer(&observer);
+}

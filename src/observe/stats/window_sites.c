@@ -1,0 +1,95 @@
+/* Where windows were made: as module and offset while the program runs, and as function, file and line at its end, from the
+ * `oriel` command, since that takes some ten milliseconds.  One process of a window asks, its first of this world. */
+#include "observe/stats/observed_window.h"
+
+#include "base/helper_process.h"
+#include "base/code_address.h"
+#include "memory/file.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kept {
+    struct oriel_window_record *record;
+    unsigned place;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct oriel_place *places;
+static struct kept kept[ORIEL_RECORDS_MOST];
+static unsigned places_count, kept_count;
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static void write_site(const struct oriel_place *place, struct oriel_window_record *record)
+{
+    enum { PART = 40 };
+    const char *function = place->function[0] == '\0' ? "?" : place->function;
+    if (place->file[0] != '\0')
+        snprintf(record->site, sizeof record->site, "%.*s at %.*s:%u", PART, function, PART, last_part(place->file),
+                 (unsigned)place->line);
+    else if (place->function[0] != '\0')
+        snprintf(record->site, sizeof record->site, "%.*s in %.*s", PART, function, PART, last_part(place->module));
+    else
+        snprintf(record->site, sizeof record->site, "%.*s+0x%lx", PART, last_part(place->module), (unsigned long)place->offset);
+}
+
+/* The number of the place; places_count where there is no memory for it. */
+static unsigned keep_place(const struct oriel_place *place)
+{
+    unsigned at = 0;
+    while (at < places_count && memcmp(&places[at], place, sizeof *place) != 0)
+        at++;
+    if (at < places_count)
+        return at;
+    struct oriel_place *more = realloc(places, (places_count + 1) * sizeof *places);
+    if (more == NULL)
+        return at;
+    places = more;
+    places[places_count++] = *place;
+    return at;
+}
+
+/* Whether no rank before this one will ask. */
+static bool asks(const struct oriel_window_record *record)
+{
+    const int32_t *ranks = (const int32_t *)(oriel_file_base() + record->ranks);
+    int32_t first = 0;
+    while (first < record->rank && ranks[first] < 0)
+        first++;
+    return first == record->rank;
+}
+
+void oriel_sites_keep(struct oriel_window_record *record)
+{
+    struct oriel_place place;
+    if (!oriel_place_caller(&place))
+        return;
+    write_site(&place, record);
+    pthread_mutex_lock(&mutex);
+    unsigned at = asks(record) && kept_count < ORIEL_RECORDS_MOST ? keep_place(&place) : places_count;
+    if (at < places_count)
+        kept[kept_count++] = (struct kept){record, at};
+    pthread_mutex_unlock(&mutex);
+}
+
+void oriel_sites_resolve(void)
+{
+    void *answer = NULL;
+    size_t answer_bytes = 0;
+    size_t len_bytes = places_count * sizeof *places;
+    if (len_bytes > 0 && oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
+        answer_bytes == len_bytes)
+        for (unsigned i = 0; i < kept_count; i++) {
+            write_site((const struct oriel_place *)answer + kept[i].place, kept[i].record);
+            kept[i].record->has_line = 1;
+            oriel_traced_describe(kept[i].record);
+        }
+    free(answer);
+}

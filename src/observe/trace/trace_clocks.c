@@ -1,0 +1,332 @@
+/* Each rank sends HELLO to rank 0 and does then what it is told: PING wants its time, KNOWN ends with what rank 0 has found out.
+ * At the end only the first ranks of other machines than rank 0's do so again.  Rank 0 measures, by its own clock, when a PING
+ * went out and when the answer came; the answer was given in between, at the middle give or take half of it.
+ *
+ * Messages are small and go over MPI_COMM_WORLD, while nothing of the program's is there: in MPI_Init, and in MPI_Finalize, where
+ * they have a tag that programs hardly use.  trace_clocks.h says who may call. */
+#include "observe/trace/trace_clocks.h"
+
+#include "base/log.h"
+#include "base/options.h"
+#include "base/wait.h"
+#include "host/host.h"
+#include "create/node_map.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+enum {
+    TAG = 32501,
+    ROUND_TRIPS = 500,
+    TRIPS_NS = 50000000, /* of them, with one machine */
+    ALL_TRIPS_NS = 2000000000,
+    PATIENCE_S = 10,  /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
+    SPINS = 20,
+};
+
+enum kind { HELLO = 1, PING, PONG, KNOWN };
+
+struct message {
+    uint64_t kind;
+    uint64_t machine[2];            /* HELLO */
+    uint64_t job[2];                /* KNOWN */
+    struct oriel_trace_clock clock; /* KNOWN; own_ns: PONG */
+    uint64_t is_aligned;            /* KNOWN: clock is */
+    uint64_t leads;                 /* KNOWN: this rank is asked again at the end */
+    char refusal[80];               /* HELLO */
+};
+
+/* Of rank 0: who speaks for a machine, and how its clock stands.  The first one is rank 0's own. */
+struct machine {
+    uint64_t id[2];
+    int32_t leader;
+    bool is_known;
+    struct oriel_trace_clock clock;
+};
+
+static struct {
+    bool is_zero; /* rank 0 */
+    bool leads;   /* another machine than rank 0's */
+    uint64_t machine[2];
+    struct machine *machines;
+    int32_t machines_count;
+} world;
+
+/* --- messages: what is given up stays the host's, with its buffer --- */
+
+struct parcel {
+    MPI_Request request;
+    struct message message;
+};
+
+static struct parcel *parcel_post(int32_t to, const struct message *message)
+{
+    struct parcel *parcel = malloc(sizeof *parcel);
+    if (parcel == NULL)
+        return NULL;
+    parcel->message = *message;
+    if (oriel_host()->Isend(&parcel->message, (int)sizeof parcel->message, MPI_BYTE, to, TAG, MPI_COMM_WORLD,
+                            &parcel->request) == MPI_SUCCESS)
+        return parcel;
+    free(parcel);
+    return NULL;
+}
+
+static struct parcel *parcel_expect(int32_t from)
+{
+    struct parcel *parcel = calloc(1, sizeof *parcel);
+    if (parcel != NULL && oriel_host()->Irecv(&parcel->message, (int)sizeof parcel->message, MPI_BYTE, from, TAG,
+                                              MPI_COMM_WORLD, &parcel->request) == MPI_SUCCESS)
+        return parcel;
+    free(parcel);
+    return NULL;
+}
+
+static bool parcel_wait(const struct parcel *parcel, uint64_t deadline_ns)
+{
+    MPI_Request request = parcel->request;
+    for (unsigned tests = 0;; tests++) {
+        int done = 0;
+        if (oriel_host()->Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+        if (done)
+            return true;
+        if (tests < SPINS)
+            continue;
+        if (oriel_now_ns() > deadline_ns)
+            return false;
+        sched_yield();
+    }
+}
+
+static bool send(int32_t to, const struct message *message, uint64_t deadline_ns)
+{
+    struct parcel *parcel = parcel_post(to, message);
+    if (parcel == NULL || !parcel_wait(parcel, deadline_ns))
+        return false;
+    free(parcel);
+    return true;
+}
+
+/* Frees the parcel where it has come; takes the receive back where not. */
+static bool take(struct parcel *parcel, uint64_t deadline_ns, struct message *out)
+{
+    if (parcel == NULL)
+        return false;
+    bool came = parcel_wait(parcel, deadline_ns);
+    if (came)
+        *out = parcel->message;
+    else if (oriel_host()->Cancel(&parcel->request) != MPI_SUCCESS ||
+             oriel_host()->Wait(&parcel->request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return false;
+    free(parcel);
+    return came;
+}
+
+static bool receive(int32_t from, uint64_t deadline_ns, struct message *out)
+{
+    return take(parcel_expect(from), deadline_ns, out);
+}
+
+/* --- all but rank 0 --- */
+
+static bool answer(const char *refusal, const uint64_t machine[2], struct message *known)
+{
+    uint64_t deadline_ns = oriel_now_ns() + 2 * PATIENCE_S * SECOND_NS;
+    struct message hello = {.kind = HELLO, .machine = {machine[0], machine[1]}};
+    snprintf(hello.refusal, sizeof hello.refusal, "%s", refusal == NULL ? "" : refusal);
+    if (!send(0, &hello, deadline_ns))
+        return false;
+    while (receive(0, deadline_ns, known)) {
+        struct message pong = {.kind = PONG, .clock = {.own_ns = oriel_now_ns()}};
+        if (known->kind == KNOWN)
+            return true;
+        if (!send(0, &pong, deadline_ns))
+            return false;
+    }
+    return false;
+}
+
+/* --- rank 0 --- */
+
+static void measure(struct machine *machine, uint64_t end_ns)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    machine->is_known = false;
+    machine->clock.error_ns = UINT64_MAX;
+    for (int i = 0; i < ROUND_TRIPS; i++) {
+        struct message pong;
+        struct message ping = {.kind = PING};
+        struct parcel *expected = parcel_expect(machine->leader);
+        uint64_t out_ns = oriel_now_ns();
+        if (expected == NULL || !send(machine->leader, &ping, out_ns + SECOND_NS) || !take(expected, out_ns + SECOND_NS, &pong))
+            return;
+        uint64_t in_ns = oriel_now_ns();
+        if ((in_ns - out_ns + 1) / 2 < machine->clock.error_ns)
+            machine->clock = (struct oriel_trace_clock){.own_ns = pong.clock.own_ns,
+                                                        .zero_ns = out_ns + (in_ns - out_ns) / 2,
+                                                        .error_ns = (in_ns - out_ns + 1) / 2};
+        machine->is_known = true;
+        if (in_ns - begin_ns > TRIPS_NS || in_ns > end_ns)
+            return;
+    }
+}
+
+/* NULL: no memory for it. */
+static struct machine *machine_of(const uint64_t id[2], int32_t rank)
+{
+    for (int32_t i = 0; i < world.machines_count; i++)
+        if (memcmp(id, world.machines[i].id, sizeof world.machines[i].id) == 0)
+            return &world.machines[i];
+    struct machine *more = realloc(world.machines, (size_t)(world.machines_count + 1) * sizeof *more);
+    if (more == NULL)
+        return NULL;
+    world.machines = more;
+    more += world.machines_count++;
+    *more = (struct machine){.id = {id[0], id[1]}, .leader = rank}; /* NOLINT(clang-analyzer-unix.Malloc): id is none of these */
+    return more;
+}
+
+/* Lets a rank go with what is known of its machine's clock, which is looked at first if the rank is the first one there. */
+static void dismiss(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2], uint64_t end_ns)
+{
+    struct message known = {.kind = KNOWN, .job = {job[0], job[1]}};
+    struct machine *machine = machine_of(machine_id, rank);
+    if (machine != NULL && machine->leader == rank)
+        measure(machine, end_ns);
+    if (machine != NULL && machine->is_known) {
+        known.clock = machine->clock;
+        known.is_aligned = 1;
+        known.leads = machine->leader == rank;
+    }
+    (void)send(rank, &known, oriel_now_ns() + SECOND_NS);
+}
+
+/* What rank 0 tells of all, in one line each. */
+struct census {
+    int32_t absent, first_absent;
+    int32_t refused, first_refused;
+    char refusal[80];
+};
+
+static void count_refusal(struct census *census, int32_t rank, const char *refusal)
+{
+    if (refusal == NULL || refusal[0] == '\0')
+        return;
+    if (census->refused++ > 0)
+        return;
+    census->first_refused = rank;
+    snprintf(census->refusal, sizeof census->refusal, "%s", refusal);
+}
+
+static void tell(const struct census *census, int32_t world_size)
+{
+    const char *folder = oriel_options()->trace;
+    if (census->absent > 0)
+        oriel_warn("trace: %d of %d ranks, rank %d the first, did not answer within %d s: do they run without ORIEL_TRACE?",
+                   census->absent, world_size, census->first_absent, PATIENCE_S);
+    if (census->refused > 0)
+        oriel_warn("ORIEL_TRACE=%s: %s; %d of %d ranks, rank %d the first, are not traced, and the program runs as it is", folder,
+                   census->refusal, census->refused, world_size, census->first_refused);
+}
+
+static void ask_all(int32_t world_size, const char *refusal, const struct oriel_trace_run *run)
+{
+    struct census census = {.absent = 0};
+    struct parcel **parcels = calloc((uint32_t)world_size, sizeof(struct parcel *));
+    struct message *hellos = calloc((uint32_t)world_size, sizeof *hellos);
+    int32_t n = parcels != NULL && hellos != NULL ? world_size : 0;
+    uint64_t deadline_ns = oriel_now_ns() + PATIENCE_S * SECOND_NS;
+    count_refusal(&census, 0, refusal);
+    for (int32_t i = 1; i < n; i++)
+        parcels[i] = parcel_expect(i);
+    for (int32_t i = 1; i < n; i++)
+        if (take(parcels[i], deadline_ns, &hellos[i]))
+            count_refusal(&census, i, hellos[i].refusal);
+        else if (census.absent++ == 0)
+            census.first_absent = i;
+    uint64_t end_ns = oriel_now_ns() + ALL_TRIPS_NS;
+    for (int32_t i = 1; i < n; i++)
+        if (hellos[i].kind == HELLO)
+            dismiss(i, hellos[i].machine, run->job, end_ns);
+    tell(&census, world_size);
+    free(parcels);
+    free(hellos);
+}
+
+static void find_machine(uint64_t out[2])
+{
+    struct stat time = {.st_ino = 0};
+    out[0] = oriel_machine_number(false);
+    out[1] = stat("/proc/self/ns/time", &time) == 0 ? (uint64_t)time.st_ino : 0; /* containers may have clocks of their own */
+}
+
+static void begin_zero(int32_t world_size, const char *refusal, struct oriel_trace_run *out)
+{
+    uint64_t now_ns = oriel_now_ns();
+    if (getrandom(out->job, sizeof out->job, 0) != (ssize_t)sizeof out->job)
+        out->job[0] = now_ns;
+    out->clock = (struct oriel_trace_clock){.own_ns = now_ns, .zero_ns = now_ns};
+    out->is_aligned = true;
+    struct machine *own = machine_of(out->machine, 0);
+    if (own != NULL) {
+        own->clock = out->clock;
+        own->is_known = true;
+        ask_all(world_size, refusal, out);
+    }
+}
+
+void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char *refusal, struct oriel_trace_run *out)
+{
+    struct message known;
+    memset(out, 0, sizeof *out);
+    find_machine(out->machine);
+    memcpy(world.machine, out->machine, sizeof world.machine);
+    world.is_zero = world_rank == 0;
+    if (world.is_zero) {
+        begin_zero(world_size, refusal, out);
+    } else if (answer(refusal, out->machine, &known)) {
+        memcpy(out->job, known.job, sizeof out->job);
+        out->clock = known.clock;
+        out->is_aligned = known.is_aligned != 0;
+        world.leads = known.leads != 0;
+    } else {
+        oriel_warn("trace: rank 0 did not answer within %d s: does it run without ORIEL_TRACE?  Rank %d's times are not aligned",
+                   2 * PATIENCE_S, world_rank);
+        if (refusal != NULL)
+            oriel_warn("ORIEL_TRACE=%s: %s; rank %d is not traced", oriel_options()->trace, refusal, world_rank);
+    }
+}
+
+/* Who does not come has its first clock only. */
+static void ask_leaders(void)
+{
+    static const uint64_t no_job[2];
+    uint64_t deadline_ns = oriel_now_ns() + PATIENCE_S * SECOND_NS;
+    for (int32_t i = 1; i < world.machines_count; i++) {
+        struct message hello;
+        if (receive(world.machines[i].leader, deadline_ns, &hello) && hello.kind == HELLO)
+            dismiss(world.machines[i].leader, world.machines[i].id, no_job, deadline_ns);
+    }
+}
+
+bool oriel_trace_clocks_end(struct oriel_trace_clock *out)
+{
+    struct message known;
+    if (world.is_zero && world.machines_count > 1) {
+        ask_leaders();
+        out->own_ns = out->zero_ns = oriel_now_ns();
+        out->error_ns = 0;
+        return true;
+    }
+    if (!world.leads || !answer(NULL, world.machine, &known) || known.is_aligned == 0)
+        return false;
+    *out = known.clock;
+    return true;
+}

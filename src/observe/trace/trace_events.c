@@ -1,0 +1,32 @@
+/* Calls and windows on their way to the trace (trace.h).  The observing entries call, where this process is traced. */
+#include "observe/stats/observed_window.h"
+
+#include "base/wait.h"
+#include "memory/file.h"
+
+void oriel_traced_describe(struct oriel_window_record *record)
+{
+    const int32_t *ranks = record->ranks != 0 ? (const int32_t *)(oriel_file_base() + record->ranks) : NULL;
+    if (oriel_tracing)
+        record->traced = oriel_trace_window(record, record->disp_unit, ranks);
+}
+
+void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
+                      const struct oriel_traced_event *event)
+{
+    uint64_t waiting_ns = oriel_waited.total_ns - traced->waited_ns;
+    struct oriel_trace_event entry = {
+        .begin_ns = traced->begin_ns,
+        .duration_ns = event->duration_ns != 0 ? event->duration_ns : oriel_now_ns() - traced->begin_ns,
+        .waiting_ns = waiting_ns,
+        .bytes = event->bytes,
+        .target = event->target,
+        .cause_rank = waiting_ns > 0 ? oriel_waited.rank : -1,
+        .window = observed->first->record->traced,
+        .kind = event->kind,
+        .path = event->path,
+        .cause = waiting_ns > 0 ? oriel_waited.cause : 0,
+    };
+    oriel_waited.longest_ns = 0;
+    oriel_trace_add(&entry);
+}

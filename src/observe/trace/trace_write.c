@@ -1,0 +1,198 @@
+/* The writer's thread.  It has descriptors of its own, of which the program and its children know nothing: whatever the program
+ * closes or executes, the trace goes on and is no other process's.  It belongs to those that touch none of the program's memory
+ * (transport/remote_writers.h), for which pages need not stand still.  trace_write.h says who may call. */
+#include "observe/trace/trace_write.h"
+
+#include "base/log.h"
+#include "base/schedule.h"
+#include "base/wait.h"
+#include "observe/trace/trace.h"
+#include "observe/trace/trace_file.h"
+#include "observe/trace/trace_ring.h"
+#include "observe/trace/trace_windows.h"
+#include "transport/remote_writers.h"
+
+#include <errno.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES (UINT64_C(256) << 10)
+
+enum { FLUSH_NS = 50000000, PATIENCE_S = 10, BILLION = 1000000000 };
+
+bool oriel_tracing;
+
+static struct {
+    pthread_t thread;
+    const char *path;
+    uint64_t limit_bytes;
+    const char *refusal;                  /* of the file */
+    struct oriel_trace_header *header;    /* NULL: nothing begins */
+    const struct oriel_trace_clock *clock;
+    bool begun;
+    _Atomic bool ends;
+    uint64_t dropped; /* by the rings, as last seen */
+    sem_t done;       /* the thread has made the file, then the header */
+    sem_t go;         /* it may write the header */
+    sem_t bell;       /* a ring is half full, or the end has come */
+} writer;
+
+static void wait_for(sem_t *what)
+{
+    while (sem_wait(what) != 0)
+        ; /* a signal */
+}
+
+static void ring_bell(void)
+{
+    sem_post(&writer.bell);
+}
+
+/* Before Linux 5.9 they stay the program's.  Standard error is kept for the line that the disk may call for. */
+static void keep_own_descriptors(void)
+{
+#if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
+    if (syscall(SYS_close_range, STDERR_FILENO + 1U, ~0U, CLOSE_RANGE_UNSHARE) == 0)
+        syscall(SYS_close_range, 0U, STDERR_FILENO - 1U, 0U);
+#endif
+}
+
+static void take_window(const struct oriel_trace_window *window, size_t count)
+{
+    (void)oriel_trace_file_append(ORIEL_BLOCK_WINDOW, window, sizeof *window, window->world_ranks,
+                                  count * sizeof window->world_ranks[0], writer.dropped);
+}
+
+static bool take_events(const struct oriel_trace_event *events, size_t count)
+{
+    oriel_trace_file_events(events, count, writer.dropped);
+    return true;
+}
+
+/* Windows come before the events that name them: the rings are looked at first. */
+static void flush(void)
+{
+    writer.dropped = oriel_trace_rings_look().dropped;
+    oriel_trace_windows_empty(take_window);
+    oriel_trace_rings_empty(take_events);
+}
+
+static void sleep_some(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += FLUSH_NS;
+    if (until.tv_nsec >= BILLION) {
+        until.tv_sec++;
+        until.tv_nsec -= BILLION;
+    }
+    (void)sem_clockwait(&writer.bell, CLOCK_MONOTONIC, &until);
+}
+
+static bool begin(void)
+{
+    return writer.header != NULL && oriel_trace_file_head(writer.header) &&
+           (writer.clock == NULL ||
+            oriel_trace_file_append(ORIEL_BLOCK_CLOCK, writer.clock, sizeof *writer.clock, NULL, 0, 0));
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    keep_own_descriptors();
+    oriel_schedule_anywhere();
+    oriel_writers_add_helper(gettid());
+    writer.refusal = oriel_trace_file_open(writer.path, writer.limit_bytes);
+    sem_post(&writer.done);
+    wait_for(&writer.go);
+    writer.begun = begin();
+    sem_post(&writer.done);
+    while (writer.begun && !atomic_load_explicit(&writer.ends, memory_order_acquire)) {
+        sleep_some();
+        flush();
+    }
+    if (writer.begun) {
+        flush();
+        oriel_trace_file_end(writer.clock, oriel_now_ns(), writer.dropped);
+    }
+    oriel_trace_file_close();
+    oriel_writers_remove_helper(gettid());
+    return NULL;
+}
+
+/* The program's signals are its own threads' to handle. */
+static int create(void)
+{
+    pthread_attr_t small;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    int error = pthread_create(&writer.thread, &small, run, NULL);
+    if (error == EINVAL) /* static memory for threads is taken from the stack, and the program has much of it */
+        error = pthread_create(&writer.thread, NULL, run, NULL);
+    pthread_attr_destroy(&small);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+/* A forked child has no such thread, and nothing of it is the program's to look at. */
+static void enter_child(void)
+{
+    oriel_tracing = false;
+}
+
+const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes)
+{
+    writer.path = path;
+    writer.limit_bytes = limit_bytes;
+    sem_init(&writer.done, 0, 0);
+    sem_init(&writer.go, 0, 0);
+    sem_init(&writer.bell, 0, 0);
+    int error = pthread_atfork(NULL, NULL, enter_child);
+    if (error == 0)
+        error = create();
+    if (error != 0)
+        return strerrordesc_np(error);
+    pthread_setname_np(writer.thread, "oriel-trace");
+    wait_for(&writer.done);
+    if (writer.refusal != NULL)
+        (void)oriel_trace_writer_begin(NULL, NULL);
+    return writer.refusal;
+}
+
+bool oriel_trace_writer_begin(struct oriel_trace_header *header, const struct oriel_trace_clock *clock)
+{
+    writer.header = header;
+    writer.clock = clock;
+    sem_post(&writer.go);
+    wait_for(&writer.done);
+    if (!writer.begun) {
+        pthread_join(writer.thread, NULL);
+        return false;
+    }
+    oriel_trace_rings_open(ring_bell);
+    oriel_tracing = true;
+    return true;
+}
+
+void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
+{
+    struct timespec until;
+    oriel_tracing = false;
+    writer.clock = clock;
+    atomic_store_explicit(&writer.ends, true, memory_order_release);
+    ring_bell();
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    if (pthread_timedjoin_np(writer.thread, NULL, &until) != 0)
+        oriel_warn("%s: not written to its end within %d s", writer.path, PATIENCE_S);
+}

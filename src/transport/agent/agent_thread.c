@@ -1,0 +1,187 @@
+/* The agent's thread: who it is to the kernel, and when it is awake.  It sleeps until it is asked, after an answer it stays awake
+ * for some microseconds; what a request does is in execute.c.  memory/agent_area.c starts and stops it. */
+#include "transport/agent/agent.h"
+
+#include "base/delay.h"
+#include "base/reserve_fd.h"
+#include "base/schedule.h"
+#include "transport/remote_writers.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STACK_BYTES (UINT64_C(256) << 10)
+
+enum { SPIN_NS = 2000, AWAKE_NS = 10000 }; /* after an answer: spins, then yields */
+
+static struct {
+    struct oriel_agent *agent;
+    struct oriel_writers *writers; /* of this process: pages may move between two requests */
+    int fd;
+    uint64_t offset; /* of the area in the file */
+    pthread_t thread;
+    sem_t ready; /* the thread has done what it does before it serves */
+    pid_t pid; /* of the process that has the thread: a forked child has none */
+    bool in_the_way; /* the last origin that was served waits for this processor */
+} serving;
+
+/* Descriptors of its own: a program that closes all it finds, and opens others under their numbers, must not turn the agent to
+ * another file, nor may the agent keep the program's files open.  Before Linux 5.9 they stay the program's. */
+static void keep_own_descriptor(void)
+{
+    unsigned fd = (unsigned)serving.fd;
+#if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
+    if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
+        return;
+    oriel_descriptor_leave_spare();
+    if (fd > 0)
+        syscall(SYS_close_range, 0U, fd - 1, 0U);
+#endif
+}
+
+static void serve(unsigned number)
+{
+    struct oriel_agent_slot *slot = &serving.agent->slots[number];
+    if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_ASKED)
+        return; /* Z2, P5 */
+    struct oriel_writers_slot *inside = oriel_writers_enter(serving.writers);
+    slot->error = inside != NULL ? oriel_agent_execute(serving.agent, slot, serving.fd, serving.offset) : EIO;
+    if (inside != NULL)
+        oriel_writers_leave(inside);
+    serving.in_the_way = slot->cpu == sched_getcpu();
+    oriel_delay();
+    atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE, memory_order_seq_cst); /* Z3, P2 */
+    oriel_wake(&slot->answer.value, &slot->answer.sleepers);
+}
+
+/* Serves what was asked (Z1); the bits that were set, 0 when there was nothing. */
+static uint32_t serve_asked(struct oriel_agent *agent)
+{
+    if (oriel_load_relaxed(&agent->asked) == 0)
+        return 0;
+    uint32_t bits = atomic_exchange_explicit(&agent->asked, 0, memory_order_seq_cst); /* Z1 */
+    atomic_store_explicit(&agent->cpu, sched_getcpu(), memory_order_relaxed);
+    oriel_delay();
+    for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
+        if (bits & (UINT32_C(1) << i))
+            serve(i);
+    return bits;
+}
+
+/* Awake for a while: an origin often asks again soon, and a wake costs more than what it asks for.  But not where the origin
+ * needs this processor. */
+static bool asked_soon(struct oriel_agent *agent)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    if (serving.in_the_way)
+        return false;
+    for (;;) {
+        for (int i = 0; i < 16; i++) {
+            oriel_cpu_relax();
+            if (oriel_load_relaxed(&agent->asked) != 0)
+                return true;
+        }
+        uint64_t waited_ns = oriel_now_ns() - begin_ns;
+        if (waited_ns >= AWAKE_NS)
+            return false;
+        if (waited_ns >= SPIN_NS)
+            sched_yield();
+    }
+}
+
+/* S1 and S2 of base/wait.h.  Without a limit: whoever asks wakes, and who dies before has no answer to wait for. */
+static void sleep_until_asked(struct oriel_agent *agent)
+{
+    atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */
+    oriel_delay();
+    while (oriel_load_relaxed(&agent->asked) == 0)
+        syscall(SYS_futex, &agent->asked, FUTEX_WAIT, 0, NULL, NULL, 0); /* S2 */
+    atomic_fetch_sub_explicit(&agent->sleepers, 1, memory_order_seq_cst);
+}
+
+/* One real read: the descriptor is that of the file which holds the area. */
+static bool is_own_file(const struct oriel_agent *agent)
+{
+    struct oriel_identity found;
+    return pread(serving.fd, &found, sizeof found, (off_t)serving.offset) == (ssize_t)sizeof found &&
+           memcmp(&found, &agent->process, sizeof found) == 0;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    struct oriel_agent *agent = serving.agent;
+    keep_own_descriptor();
+    oriel_schedule_soon();
+    oriel_schedule_anywhere();
+    oriel_writers_add_helper(gettid());
+    bool goes_on = is_own_file(agent);
+    oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);
+    sem_post(&serving.ready);
+    while (goes_on) {
+        uint32_t bits = serve_asked(agent);
+        goes_on = (bits & ORIEL_AGENT_STOP) == 0;
+        if (goes_on && (bits == 0 || !asked_soon(agent)))
+            sleep_until_asked(agent);
+    }
+    oriel_writers_remove_helper(gettid());
+    return NULL;
+}
+
+/* Static memory for threads is taken from the stack: where a program has much of it, the default size must do. */
+static int create(void)
+{
+    pthread_attr_t small;
+    int error = pthread_attr_init(&small);
+    if (error != 0)
+        return error;
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    error = pthread_create(&serving.thread, &small, run, NULL);
+    pthread_attr_destroy(&small);
+    return error == EINVAL ? pthread_create(&serving.thread, NULL, run, NULL) : error;
+}
+
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_writers *writers, int fd, uint64_t offset)
+{
+    sigset_t all;
+    sigset_t before;
+    serving.agent = agent;
+    serving.writers = writers;
+    serving.fd = fd;
+    serving.offset = offset;
+    sem_init(&serving.ready, 0, 0);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's handlers run in the program's threads */
+    int error = create();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0)
+        return oriel_fail(ORIEL_E_OTHER, "no thread for the agent: %s", strerror(error));
+    pthread_setname_np(serving.thread, "oriel-agent");
+    while (sem_wait(&serving.ready) != 0)
+        ; /* a signal */
+    if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
+        pthread_join(serving.thread, NULL);
+        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file any more: no agent", fd);
+    }
+    serving.pid = getpid();
+    return ORIEL_OK;
+}
+
+void oriel_agent_stop(void)
+{
+    struct oriel_agent *agent = serving.agent;
+    if (serving.pid == 0 || serving.pid != getpid())
+        return;
+    atomic_fetch_or_explicit(&agent->asked, ORIEL_AGENT_STOP, memory_order_seq_cst);
+    oriel_wake(&agent->asked, &agent->sleepers);
+    pthread_join(serving.thread, NULL);
+    oriel_store_release(&agent->state, ORIEL_AGENT_STOPPED);
+    serving.pid = 0;
+}

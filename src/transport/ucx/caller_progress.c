@@ -1,0 +1,164 @@
+/* A program's thread that waits, in the host or for something from another machine, and serves what comes by itself meanwhile:
+ * nobody has to be woken for it.  Called through net.h and by the agent's thread.
+ *
+ * Where somebody serves, or has since it looked last, the agent's thread steps aside: it sleeps, HELPED_NS at a time, so that a
+ * helper that is held up is found out, and at a gate: a descriptor that tells what the worker's does only while it is open.
+ * Waits are short and follow each other, and a thread that is woken at the end of each of them takes the processor from the rank
+ * that goes on.  So who helps closes the gate, and opens it at the end, which wakes nobody where nothing has come.
+ *     A0: closes the gate          A1: is_aside = true (seq_cst)    A2: opens it if nobody is helping (seq_cst); sleeps at it
+ *     B1: is_helping = true        B2: closes it if somebody is aside
+ *     H1: is_helping = false (seq_cst)                              H2: opens it if somebody is aside (seq_cst)
+ * One thread helps at a time, and B2 and H2 are in its order.  When nobody helps and the agent's thread sleeps aside, the gate is
+ * open: who closed it last was either a B2, whose own H2 opens it, unless that one does not see A1; or A0.  Then H2 of the last
+ * helper has seen A1 and opens it, or came before A1 in the one order of these; then so did H1, and A2 sees that nobody helps.
+ * Who opens it arms the worker first: what came before that is seen there, and served, or the agent's thread is woken for it.
+ * A gate that is open while somebody helps costs a vain wake, no more; so B1 and B2 need no order.
+ * A helper leaves to the agent's thread what it has found to be looked after: it wakes it (H2). */
+#include "transport/ucx/internal.h"
+
+#include "base/delay.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HELPED_NS = 4000000, TURNS_HELPED = 4 };
+
+static _Atomic bool is_helping;
+static _Atomic bool is_aside;
+static _Atomic uint64_t helped; /* turns of helpers that brought something, and begins of those that serve */
+
+/* --- the gate --- */
+
+bool oriel_net_make_gate(void)
+{
+    struct epoll_event nothing = {.events = 0};
+    oriel_net.gate_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (oriel_net.gate_fd < 0)
+        return false;
+    if (epoll_ctl(oriel_net.gate_fd, EPOLL_CTL_ADD, oriel_net.agent.fd, &nothing) == 0)
+        return true;
+    close(oriel_net.gate_fd);
+    return false;
+}
+
+static bool set_gate(uint32_t events)
+{
+    struct epoll_event event = {.events = events};
+    return epoll_ctl(oriel_net.gate_fd, EPOLL_CTL_MOD, oriel_net.agent.fd, &event) == 0;
+}
+
+/* Or there is something already, or no memory. */
+static bool open_gate(void)
+{
+    return oriel_net_arm_agent() && set_gate(EPOLLIN);
+}
+
+/* --- the helper --- */
+
+static _Thread_local bool may_help;
+static _Thread_local bool has_helped; /* since it began: there may be more to do than before */
+
+void oriel_net_help_begin(enum oriel_net_helper helper)
+{
+    if (oriel_net_in_agent)
+        return;
+    may_help = oriel_net_is_started() && !oriel_net.service.has_threads;
+    has_helped = false;
+    if (!may_help || helper == ORIEL_NET_ASKS)
+        return;
+    if (helper == ORIEL_NET_SERVES)
+        atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
+    atomic_store_explicit(&is_helping, true, memory_order_relaxed); /* B1 */
+    oriel_delay();
+    if (atomic_load_explicit(&is_aside, memory_order_relaxed))
+        (void)set_gate(0); /* B2 */
+}
+
+/* The program's thread is the agent's for as long as that lasts: who waits for its answers does so at other processes. */
+static bool help_once(void)
+{
+    bool served, untold = oriel_wait_untold;
+    oriel_net_in_agent = true;
+    oriel_wait_untold = true;
+    bool any = oriel_net_serve_turn(&served);
+    if (any) {
+        atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
+        has_helped = true;
+    }
+    oriel_wait_untold = untold;
+    oriel_net_in_agent = false;
+    return any;
+}
+
+/* What has come meanwhile is served, but not without end. */
+static bool leave_gate_open(void)
+{
+    bool is_open = open_gate();
+    for (unsigned i = 0; !is_open && i < TURNS_HELPED; i++) {
+        (void)help_once();
+        is_open = open_gate();
+    }
+    return is_open;
+}
+
+void oriel_net_help_end(void)
+{
+    if (oriel_net_in_agent || !may_help)
+        return;
+    may_help = false;
+    atomic_store_explicit(&is_helping, false, memory_order_seq_cst); /* H1 */
+    oriel_delay();
+    if ((atomic_load_explicit(&is_aside, memory_order_seq_cst) && !leave_gate_open()) ||
+        (has_helped && (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) ||
+                        atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed))))
+        oriel_net_wake_agent(); /* H2 */
+}
+
+void oriel_net_help(void)
+{
+    static _Thread_local unsigned more; /* looks, for each of who waits, since the next often follows soon */
+    if (!may_help)
+        return;
+    may_help = false; /* nothing of this comes back here */
+    for (unsigned i = 0; i <= more; i++)
+        more = help_once() ? TURNS_HELPED : more;
+    more -= more > 0;
+    may_help = true;
+}
+
+/* --- the agent's thread --- */
+
+bool oriel_net_is_helped(uint64_t *seen)
+{
+    uint64_t before = *seen;
+    *seen = atomic_load_explicit(&helped, memory_order_relaxed);
+    return *seen != before;
+}
+
+void oriel_net_drain_wakes(void)
+{
+    uint64_t count;
+    if (read(oriel_net.wake_fd, &count, sizeof count) < 0)
+        return; /* somebody else's descriptor by now */
+}
+
+static bool is_left_alone(void)
+{
+    return !atomic_load_explicit(&is_helping, memory_order_seq_cst) &&
+           (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) || !open_gate());
+}
+
+void oriel_net_step_aside(void)
+{
+    struct pollfd woken[] = {{.fd = oriel_net.wake_fd, .events = POLLIN}, {.fd = oriel_net.gate_fd, .events = POLLIN}};
+    struct timespec limit = {.tv_nsec = HELPED_NS};
+    oriel_delay();
+    (void)set_gate(0); /* A0 */
+    atomic_store_explicit(&is_aside, true, memory_order_seq_cst); /* A1 */
+    oriel_delay();
+    if (!is_left_alone() && ppoll(woken, 2, &limit, NULL) > 0 && woken[0].revents != 0) /* A2 */
+        oriel_net_drain_wakes();
+    atomic_store_explicit(&is_aside, false, memory_order_relaxed);
+}

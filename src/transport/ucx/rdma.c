@@ -1,0 +1,357 @@
+/* Puts and gets that devices do by themselves (InfiniBand, RoCE), at memory that a process exposes to them.  A second context has
+ * UCX's put and get, over transports alone that do both in the device (library.c), and a worker of it goes along with each of the
+ * two workers of the net: the agent's takes connections, the origin's uses them.  Called through net.h.
+ *
+ * What is put has been copied into a buffer of the net's, and what is got comes into one: pages of the program may move, and a
+ * device would go on with the old ones.  A get, and the question whether all that was put has arrived, is a request like any
+ * other, found by its number when UCX is done with it: one whose peer was lost meanwhile has ended before.
+ *
+ * A device orders nothing with messages: who tells something of what it has put asks first (internode/origin/origin_sync.c, D1). */
+#include "transport/ucx/internal.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTSTANDING_MOST_BYTES = 8 << 20 };
+
+struct oriel_net_exposed {
+    struct oriel_net_exposed *next; /* of all, for the stop */
+    ucp_mem_h memory;
+    size_t text_bytes;
+    char text[]; /* struct key_text, the key, the address of the agent's worker that goes along */
+};
+
+struct key_text {
+    uint64_t address; /* of the memory, there */
+    uint64_t len_bytes;
+    uint64_t key_bytes;
+};
+
+struct oriel_net_key {
+    struct oriel_net_peer *peer;
+    ucp_ep_h ep; /* for which UCX has read it */
+    ucp_rkey_h key;
+    uint64_t address; /* there */
+};
+
+bool oriel_net_has_devices(void)
+{
+    return oriel_net_is_started() && oriel_net.devices != NULL;
+}
+
+/* --- at the target --- */
+
+static struct oriel_net_exposed *describe(ucp_mem_h memory, const struct key_text *text, const void *key)
+{
+    const size_t text_bytes = sizeof *text + text->key_bytes + oriel_net.devices_address_bytes;
+    struct oriel_net_exposed *exposed = text_bytes <= ORIEL_NET_KEY_BYTES ? malloc(sizeof *exposed + text_bytes) : NULL;
+    if (exposed == NULL)
+        return NULL;
+    *exposed = (struct oriel_net_exposed){.memory = memory, .text_bytes = text_bytes};
+    memcpy(exposed->text, text, sizeof *text);
+    memcpy(exposed->text + sizeof *text, key, text->key_bytes);
+    memcpy(exposed->text + sizeof *text + text->key_bytes, oriel_net.devices_address, oriel_net.devices_address_bytes);
+    return exposed;
+}
+
+struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
+{
+    const ucp_mem_map_params_t wanted = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                         .address = base,
+                                         .length = len_bytes};
+    struct key_text text = {.address = (uint64_t)(uintptr_t)base, .len_bytes = len_bytes};
+    struct oriel_net_exposed *exposed = NULL;
+    ucp_mem_h memory;
+    void *key;
+    size_t key_bytes;
+    if (!oriel_net_has_devices() || len_bytes == 0 || oriel_ucp()->ucp_mem_map(oriel_net.devices, &wanted, &memory) != UCS_OK)
+        return NULL; /* as where no more memory may be locked */
+    if (oriel_ucp()->ucp_rkey_pack(oriel_net.devices, memory, &key, &key_bytes) == UCS_OK) {
+        text.key_bytes = key_bytes;
+        exposed = describe(memory, &text, key);
+        oriel_ucp()->ucp_rkey_buffer_release(key);
+    }
+    if (exposed == NULL) {
+        oriel_ucp()->ucp_mem_unmap(oriel_net.devices, memory);
+        return NULL;
+    }
+    pthread_mutex_lock(&oriel_net.agent.mutex);
+    exposed->next = oriel_net.exposed;
+    oriel_net.exposed = exposed;
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    return exposed;
+}
+
+const void *oriel_net_exposed_text(const struct oriel_net_exposed *exposed, size_t *len_bytes)
+{
+    *len_bytes = exposed->text_bytes;
+    return exposed->text;
+}
+
+void oriel_net_withdraw(struct oriel_net_exposed *exposed)
+{
+    if (!oriel_net_enter(&oriel_net.agent))
+        return;
+    struct oriel_net_exposed **link = &oriel_net.exposed;
+    while (*link != exposed)
+        link = &(*link)->next;
+    *link = exposed->next;
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    oriel_ucp()->ucp_mem_unmap(oriel_net.devices, exposed->memory);
+    free(exposed);
+}
+
+void oriel_net_withdraw_all(void)
+{
+    while (oriel_net.exposed != NULL) {
+        struct oriel_net_exposed *exposed = oriel_net.exposed;
+        oriel_net.exposed = exposed->next;
+        oriel_ucp()->ucp_mem_unmap(oriel_net.devices, exposed->memory);
+        free(exposed);
+    }
+}
+
+/* --- at the origin --- */
+
+static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
+{
+    struct oriel_net_peer *peer = whose;
+    if (peer->device_end.ep == ep)
+        oriel_net_note_broken(peer, "lost the connection of devices", status);
+}
+
+struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *bytes, size_t len_bytes)
+{
+    struct key_text text = {.key_bytes = 0};
+    ucs_status_t status = UCS_OK;
+    if (!oriel_net_has_devices() || len_bytes <= sizeof text)
+        return NULL;
+    memcpy(&text, bytes, sizeof text);
+    if (text.key_bytes >= len_bytes - sizeof text)
+        return NULL;
+    struct oriel_net_key *key = calloc(1, sizeof *key);
+    if (key == NULL)
+        return NULL;
+    *key = (struct oriel_net_key){peer, NULL, NULL, text.address};
+    const char *packed = (const char *)bytes + sizeof text;
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    if (!peer->is_lost && peer->device_end.ep == NULL)
+        peer->device_end.ep = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes, broken, peer, &status);
+    bool is_open = peer->device_end.ep != NULL && oriel_ucp()->ucp_ep_rkey_unpack(peer->device_end.ep, packed, &key->key) == UCS_OK;
+    key->ep = peer->device_end.ep;
+    oriel_net_leave();
+    if (is_open)
+        return key;
+    free(key);
+    return NULL;
+}
+
+void oriel_net_key_close(struct oriel_net_key *key)
+{
+    if (oriel_net_enter(&oriel_net.origin)) {
+        oriel_ucp()->ucp_rkey_destroy(key->key);
+        pthread_mutex_unlock(&oriel_net.origin.mutex);
+    }
+    free(key);
+}
+
+/* With the origin's mutex: whether the key still leads to its peer, with room for more on the way there.  One that says nothing
+ * meanwhile is given up (N4). */
+static bool enter(const struct oriel_net_key *key)
+{
+    struct oriel_net_peer *peer = key->peer;
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    while (!peer->is_lost && peer->device_bytes >= OUTSTANDING_MOST_BYTES) {
+        oriel_net_leave();
+        (void)oriel_net_check(peer);
+        sched_yield();
+        pthread_mutex_lock(&oriel_net.origin.mutex);
+    }
+    return !peer->is_lost && peer->device_end.ep == key->ep;
+}
+
+static enum oriel_status leave(struct oriel_net_peer *peer, enum oriel_status status)
+{
+    if (oriel_net.any_broken)
+        oriel_net_bury_peers();
+    if (peer->is_lost)
+        status = oriel_fail(ORIEL_E_PEER, "%s", peer->why);
+    oriel_net_leave();
+    return status;
+}
+
+/* The peer has started anew, since the key was told; or it is lost, as leave says. */
+static enum oriel_status leads_nowhere(void)
+{
+    return oriel_fail(ORIEL_E_PEER, "the process on another machine is no longer the one that has told how devices reach it");
+}
+
+/* What lies in front of an operation's data. */
+struct operation {
+    struct oriel_net_peer *peer;
+    uint64_t number; /* of the request; of a put nothing */
+};
+
+static struct operation *operation_of(struct oriel_buffer *buffer)
+{
+    return (struct operation *)(void *)buffer->front;
+}
+
+static void count_begun(struct oriel_buffer *buffer)
+{
+    atomic_fetch_add_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
+    operation_of(buffer)->peer->device_bytes += buffer->len_bytes;
+}
+
+static void end_operation(void *request, struct oriel_buffer *buffer, ucs_status_t status)
+{
+    if (status == UCS_OK) /* a broken connection has a handler of its own */
+        operation_of(buffer)->peer->device_end.is_up = true;
+    atomic_fetch_sub_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
+    operation_of(buffer)->peer->device_bytes -= buffer->len_bytes;
+    oriel_ucp()->ucp_request_free(request);
+}
+
+static struct oriel_buffer *take_buffer(struct oriel_net_peer *peer, size_t len_bytes)
+{
+    struct oriel_buffer *buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
+    if (buffer == NULL)
+        return NULL;
+    buffer->len_bytes = len_bytes;
+    *operation_of(buffer) = (struct operation){.peer = peer};
+    return buffer;
+}
+
+static enum oriel_status no_memory(void)
+{
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what a device moves");
+}
+
+static void put_done(void *request, ucs_status_t status, void *whose)
+{
+    end_operation(request, whose, status);
+    oriel_pool_give(&oriel_net.origin.pool, whose);
+}
+
+static ucp_request_param_t how_to(struct oriel_buffer *buffer, ucp_send_nbx_callback_t done)
+{
+    return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send = done,
+                                 .user_data = buffer};
+}
+
+enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes, const void *from, size_t len_bytes)
+{
+    enum oriel_status status = ORIEL_OK;
+    bool leads = enter(key);
+    struct oriel_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    if (buffer == NULL)
+        status = leads ? no_memory() : leads_nowhere();
+    if (buffer != NULL) {
+        memcpy(buffer->data, from, len_bytes);
+        const ucp_request_param_t how = how_to(buffer, put_done);
+        ucs_status_ptr_t put =
+            oriel_ucp()->ucp_put_nbx(key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
+        if (UCS_PTR_IS_PTR(put))
+            count_begun(buffer);
+        else
+            oriel_pool_give(&oriel_net.origin.pool, buffer);
+        if (put == NULL)
+            key->peer->device_end.is_up = true;
+        if (UCS_PTR_IS_ERR(put))
+            oriel_net_note_broken(key->peer, "nothing can be put any more", UCS_PTR_STATUS(put));
+    }
+    return leave(key->peer, status);
+}
+
+/* The request of this number, if its peer was not lost meanwhile; it is taken out. */
+static struct oriel_net_request *take_request(uint64_t number)
+{
+    struct oriel_net_request *request = oriel_net.requests[number & (oriel_net.request_room - 1)];
+    if (request == NULL || request->number != number)
+        return NULL;
+    request->peer->silence_ns = 0;
+    oriel_net.answered++;
+    oriel_net_remove_request(request);
+    return request;
+}
+
+/* Who ends with an error has a connection that is broken, and is ended with it. */
+static void end_get(struct oriel_buffer *buffer, ucs_status_t status)
+{
+    struct oriel_net_request *request = status == UCS_OK ? take_request(operation_of(buffer)->number) : NULL;
+    if (request != NULL) {
+        request->take(request, &(struct oriel_net_arrived){"", 0, buffer->data, buffer->len_bytes});
+        oriel_net_end_request(request, ORIEL_OK);
+    }
+    oriel_pool_give(&oriel_net.origin.pool, buffer);
+}
+
+static void get_done(void *request, ucs_status_t status, void *whose)
+{
+    end_operation(request, whose, status);
+    end_get(whose, status);
+}
+
+enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
+                                struct oriel_net_request *request)
+{
+    enum oriel_status status = ORIEL_OK;
+    request->peer = key->peer;
+    bool leads = enter(key);
+    struct oriel_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    if (buffer == NULL)
+        status = leads ? no_memory() : leads_nowhere();
+    if (buffer != NULL && !oriel_net_add_request(key->peer, request)) {
+        oriel_pool_give(&oriel_net.origin.pool, buffer);
+        status = no_memory();
+    }
+    if (status != ORIEL_OK)
+        return leave(key->peer, status);
+    const ucp_request_param_t how = how_to(buffer, get_done);
+    operation_of(buffer)->number = request->number;
+    ucs_status_ptr_t get = oriel_ucp()->ucp_get_nbx(key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
+    if (UCS_PTR_IS_PTR(get))
+        count_begun(buffer);
+    else
+        end_get(buffer, UCS_PTR_STATUS(get));
+    if (UCS_PTR_IS_ERR(get))
+        oriel_net_note_broken(key->peer, "nothing can be got any more", UCS_PTR_STATUS(get));
+    (void)leave(key->peer, ORIEL_OK); /* a request that was begun ends by itself */
+    return ORIEL_OK;
+}
+
+static void end_arrival(uint64_t number, ucs_status_t status)
+{
+    struct oriel_net_request *request = status == UCS_OK ? take_request(number) : NULL;
+    if (request != NULL)
+        oriel_net_end_request(request, ORIEL_OK);
+}
+
+static void all_arrived(void *request, ucs_status_t status, void *whose)
+{
+    end_arrival((uint64_t)(uintptr_t)whose, status);
+    oriel_ucp()->ucp_request_free(request);
+}
+
+enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer, struct oriel_net_request *request)
+{
+    enum oriel_status status = ORIEL_OK;
+    request->peer = peer;
+    pthread_mutex_lock(&oriel_net.origin.mutex);
+    if (!peer->is_lost && (peer->device_end.ep == NULL || !oriel_net_add_request(peer, request)))
+        status = no_memory();
+    if (peer->is_lost || status != ORIEL_OK)
+        return leave(peer, status);
+    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                     .cb.send = all_arrived,
+                                     .user_data = (void *)(uintptr_t)request->number};
+    ucs_status_ptr_t flush = oriel_ucp()->ucp_ep_flush_nbx(peer->device_end.ep, &how);
+    if (!UCS_PTR_IS_PTR(flush))
+        end_arrival(request->number, UCS_PTR_STATUS(flush));
+    if (UCS_PTR_IS_ERR(flush))
+        oriel_net_note_broken(peer, "nothing can be flushed any more", UCS_PTR_STATUS(flush));
+    (void)leave(peer, ORIEL_OK);
+    return ORIEL_OK;
+}

@@ -1,0 +1,121 @@
+/* The threads that libucp makes when its workers are opened: one that waits for connections to be made.  They have the signals
+ * of who opened, all blocked, so nothing stops them while pages of the program move (memory/promote/stop_threads.c); nor need it: UCX is given
+ * buffers of Oriel's only, so its threads touch no memory of the program's.  workers.c calls, with the net not started yet or
+ * not any more.
+ *
+ * They are known by three things together: they were not there before, they block all signals, and they have the name that UCX
+ * gives.  One with another name, of another version, is not known: then what is to be stopped is refused, as for any thread that
+ * blocks its signal. */
+#include "transport/ucx/internal.h"
+
+#include "transport/remote_writers.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS_MOST = 512 };
+
+static int32_t before[THREADS_MOST];
+static unsigned before_count;
+static int32_t exempt[ORIEL_NET_THREADS];
+
+/* Calls for each thread of the process; false where they cannot be listed, or visit says so. */
+static bool visit_threads(bool (*visit)(int32_t tid))
+{
+    DIR *folder = opendir("/proc/self/task");
+    bool all = folder != NULL;
+    if (folder == NULL)
+        return false;
+    for (const struct dirent *entry; all && (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] != '.')
+            all = visit((int32_t)strtol(entry->d_name, NULL, 10));
+    closedir(folder);
+    return all;
+}
+
+static bool note(int32_t tid)
+{
+    if (before_count == THREADS_MOST)
+        return false;
+    before[before_count++] = tid;
+    return true;
+}
+
+static bool was_there(int32_t tid)
+{
+    for (unsigned i = 0; i < before_count; i++)
+        if (before[i] == tid)
+            return true;
+    return false;
+}
+
+static bool is_of_ucx(int32_t tid)
+{
+    char path[64];
+    char text[2048];
+    sigset_t all;
+    uint64_t wanted;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    const char *mask = strstr(text, "\nSigBlk:\t");
+    sigfillset(&all);
+    memcpy(&wanted, &all, sizeof wanted);
+    wanted &= ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1)); /* which nobody can block */
+    return strncmp(text, "Name:\tasync\n", 12) == 0 && mask != NULL && (strtoull(mask + 9, NULL, 16) & wanted) == wanted;
+}
+
+static bool exempt_one(int32_t tid)
+{
+    for (unsigned i = 0; !was_there(tid) && i < ORIEL_NET_THREADS; i++)
+        if (exempt[i] == 0 && is_of_ucx(tid)) {
+            exempt[i] = tid;
+            oriel_writers_add_helper(tid);
+            break;
+        }
+    return true;
+}
+
+void oriel_net_threads_note(void)
+{
+    before_count = 0;
+    if (!visit_threads(note))
+        before_count = THREADS_MOST + 1; /* not known: nobody is new */
+}
+
+/* Of all workers. */
+static void change_places(void (*change)(const void *place))
+{
+    const struct oriel_net_worker *workers[] = {&oriel_net.origin, &oriel_net.agent};
+    for (int i = 0; i < 2; i++) {
+        change(workers[i]->ucp);
+        if (workers[i]->devices != NULL)
+            change(workers[i]->devices);
+    }
+}
+
+void oriel_net_threads_exempt(void)
+{
+    if (before_count <= THREADS_MOST)
+        (void)visit_threads(exempt_one);
+    change_places(oriel_writers_add_place);
+}
+
+void oriel_net_threads_forget(void)
+{
+    for (unsigned i = 0; i < ORIEL_NET_THREADS; i++) {
+        if (exempt[i] != 0)
+            oriel_writers_remove_helper(exempt[i]);
+        exempt[i] = 0;
+    }
+    change_places(oriel_writers_remove_place);
+}
